@@ -71,7 +71,7 @@ type Call struct {
 	// Args are the arguments, an object; absent counts as {}.
 	Args Doc
 	// Meta is the _meta of the client's request, an object or absent. The gate
-	// reads [meta.Prompt] in it, if it was told to.
+	// reads io.github.wasmgate/prompt in it, if it was told to.
 	Meta Doc
 	// Brought is what comes with a call that its client was asked to make again.
 	Brought Brought

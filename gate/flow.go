@@ -18,6 +18,10 @@ type (
 	// Identities are what a principal is called elsewhere: addresses, accounts, folders, and
 	// domains as @example.com.
 	Identities = provenance.Identities
+	// Echoes remembers what tools have said that are labelled echo, so that what they say
+	// every time is told from what somebody has put there. The zero value remembers nothing
+	// yet. Use it from several goroutines.
+	Echoes = provenance.Echoes
 )
 
 // NewLabels returns the set of the given names.

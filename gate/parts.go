@@ -58,9 +58,9 @@ type Parts struct {
 	Structure func(text string) (Doc, bool)
 	// Echoes remembers what tools have said that say what they were told; nil remembers
 	// nothing, so that they may say no more than that.
-	Echoes *provenance.Echoes
-	// TrustPrompt takes [meta.Prompt] for the user's own words. Whoever can write
-	// into a call's _meta then decides what is trusted.
+	Echoes *Echoes
+	// TrustPrompt takes io.github.wasmgate/prompt, of a request's _meta, for the user's own
+	// words. Whoever can write into a call's _meta then decides what is trusted.
 	TrustPrompt bool
 	// Snapshot identifies the configuration that the parts were built from, in
 	// the audit log: a hash of its content.

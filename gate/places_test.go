@@ -34,7 +34,7 @@ func newScene(t *testing.T, labels map[string]gate.ToolLabels) *scene {
 		l, ok := labels[tool.Name.String()]
 		return l, ok
 	})
-	p.TrackValues, p.TrackOrigins, p.Echoes = true, true, new(provenance.Echoes)
+	p.TrackValues, p.TrackOrigins, p.Echoes = true, true, new(gate.Echoes)
 	s.gate = newGate(t, p)
 	return s
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/tee"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/structure"
@@ -72,7 +71,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	g.newAgents()
 	parts := gate.Parts{
 		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
-		Structure: structure.Of, Echoes: new(provenance.Echoes), Sessions: g.sessions, Limiter: pausing{g.limits, &g.paused},
+		Structure: structure.Of, Echoes: new(gate.Echoes), Sessions: g.sessions, Limiter: pausing{g.limits, &g.paused},
 	}
 	checked.in(&parts)
 	g.decide(&parts, engine)

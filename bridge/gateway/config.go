@@ -114,7 +114,8 @@ type Config struct {
 	// OneSession puts all calls of a principal into one session, whatever MCP session
 	// they come in.
 	OneSession bool
-	// TrustPrompt takes [meta.Prompt] in a call's _meta for the user's own words.
+	// TrustPrompt takes the member io.github.wasmgate/prompt of a call's _meta for the
+	// user's own words.
 	TrustPrompt bool
 	// Origins and Hosts are what HTTP requests may name beside loopback.
 	Origins, Hosts []string

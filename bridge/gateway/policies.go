@@ -64,5 +64,5 @@ func (g operator) PolicyRefused(err error) error {
 // decide has a policy decide.
 func (g *Gateway) decide(parts *gate.Parts, by *policy.Engine) {
 	parts.Authorizer, parts.Labeler = by, by
-	parts.TrackValues, parts.TrackOrigins = g.tracksValues(by), g.tracksOrigins(by)
+	parts.TrackValues, parts.TrackOrigins = g.tracks(by)
 }

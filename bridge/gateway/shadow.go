@@ -35,24 +35,19 @@ func (g operator) SetShadow(ctx context.Context, p *Policy) error {
 	defer g.setting.Unlock()
 	g.shadow.Set(engine)
 	parts := g.gate.Parts()
-	parts.TrackValues, parts.TrackOrigins = g.tracksValues(g.Policy()), g.tracksOrigins(g.Policy())
+	parts.TrackValues, parts.TrackOrigins = g.tracks(g.Policy())
 	return g.gate.Swap(parts)
 }
 
-// tracksValues reports whether sessions keep where values came from: for the policy
-// in use, or for the shadow policy.
-func (g *Gateway) tracksValues(e *policy.Engine) bool {
-	return g.either(e, (*policy.Engine).TracksValues)
-}
-
-// tracksOrigins is tracksValues for the calls by which values came.
-func (g *Gateway) tracksOrigins(e *policy.Engine) bool {
-	return g.either(e, (*policy.Engine).TracksOrigins)
-}
-
-func (g *Gateway) either(e *policy.Engine, tracks func(*policy.Engine) bool) bool {
-	second := g.shadow.Policy()
-	return tracks(e) || second != nil && tracks(second)
+// tracks reports whether sessions keep where values came from, and by which calls: for the
+// policy in use, or for the shadow policy.
+func (g *Gateway) tracks(e *policy.Engine) (values, origins bool) {
+	values, origins = e.Tracks()
+	if second := g.shadow.Policy(); second != nil {
+		v, o := second.Tracks()
+		return values || v, origins || o
+	}
+	return values, origins
 }
 
 // noteDifference records a call on which the shadow policy would have decided

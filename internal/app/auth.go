@@ -129,7 +129,8 @@ func (a *App) handler() http.Handler {
 		a.connect.ServeHTTP(w, r)
 	})
 	bounded, calls := web.Bounded(a.bodyTime, pages), a.ending(a.gateway) // which bounds bodies itself
-	const noPage = "/"                                                    // a mux that finds nothing asks each of its paths for its methods, and allocates
+	// All that is no page has a pattern, too: a mux that finds none looks for other methods of the path.
+	const noPage = "/"
 	pages.Handle(noPage, calls)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, page := pages.Handler(r); page != noPage {

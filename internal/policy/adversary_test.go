@@ -345,8 +345,9 @@ func (m *model) play(tb testing.TB, seed uint64) {
 		kept = m.guards.sessions(kept)
 	}
 	parts := gate.Parts{
-		Upstream: m, Authorizer: m.engine, Labeler: m.engine, Sessions: kept, Sanitizer: m, Recorder: m, TrackValues: m.engine.TracksValues(), TrustPrompt: m.guards.trustPrompt,
+		Upstream: m, Authorizer: m.engine, Labeler: m.engine, Sessions: kept, Sanitizer: m, Recorder: m, TrustPrompt: m.guards.trustPrompt,
 	}
+	parts.TrackValues, _ = m.engine.Tracks()
 	questions, err := approval.New(approval.Options{Hold: -1, Recorder: m})
 	if err != nil {
 		tb.Fatal(err)

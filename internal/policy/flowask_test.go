@@ -22,7 +22,7 @@ func TestFlowAskIsFlow(t *testing.T) {
 	if flow.Revision() == asks.Revision() {
 		t.Error("both have one revision: to switch from one to the other would change nothing")
 	}
-	if !asks.TracksValues() {
+	if values, _ := asks.Tracks(); !values {
 		t.Error("flow-ask does not have values tracked")
 	}
 	denied := 0

@@ -67,13 +67,9 @@ func (t *terms) leaves(q gate.Query) bool {
 	return !ok || slices.ContainsFunc(labels.Effects, func(e gate.ToolEffect) bool { return e == provenance.EffectExternal || e == provenance.EffectEgress })
 }
 
-// TracksOrigins reports whether a rule may look at input.values, so that sessions have to
-// keep by which calls values came.
-func (e *Engine) TracksOrigins() bool { return e.terms.origins }
-
-// TracksValues reports whether a rule may look at where values came from, so that
-// sessions have to keep that.
-func (e *Engine) TracksValues() bool { return e.terms.tracks }
+// Tracks reports whether a rule may look at where values came from, so that sessions have to
+// keep that, and at input.values, so that they have to keep by which calls values came.
+func (e *Engine) Tracks() (values, origins bool) { return e.terms.tracks, e.terms.origins }
 
 // tracks reports whether a rule may look at where values came from: whether one
 // mentions input.provenance, input.carried or input.values, or the input as a whole; and

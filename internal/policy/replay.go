@@ -57,7 +57,7 @@ type ReplayOptions struct {
 	Structure func(text string) (gate.Doc, bool)
 	// Echoes remembers what tools say every time, over all sessions that have it; nil
 	// remembers nothing.
-	Echoes *provenance.Echoes
+	Echoes *gate.Echoes
 	// Rules has the rules told of each decision that differs from the one before.
 	Rules bool
 	// ApproveAsks carries on as if a person had approved each call that is asked
@@ -97,7 +97,8 @@ func Replay(ctx context.Context, e *Engine, o ReplayOptions, r RecordedSession) 
 	}
 	out.Principal = r.Who.ID
 	p := &player{engine: e, options: o, tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
-	parts := gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), TrackOrigins: e.TracksOrigins(), Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p}
+	parts := gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p}
+	parts.TrackValues, parts.TrackOrigins = e.Tracks()
 	if o.ApproveBeside {
 		parts.Approver = p
 	}

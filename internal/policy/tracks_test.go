@@ -8,7 +8,7 @@ import (
 )
 
 // Sessions keep where values came from only if a rule may look at it.
-func TestTracksValues(t *testing.T) {
+func TestTracks(t *testing.T) {
 	for rule, want := range map[string]bool{
 		`allow contains "x" if input.tool.name == "a"`:          false,
 		`allow contains "x" if "p" in input.provenance["/a"]`:   true,
@@ -21,11 +21,12 @@ func TestTracksValues(t *testing.T) {
 		`allow contains "x" if input.values["/a"].listed`:       true,
 	} {
 		e := load(t, user(rule), policy.Options{Packs: []string{}})
-		if got := e.TracksValues(); got != want {
-			t.Errorf("%s: %v, want %v", rule, got, want)
+		values, origins := e.Tracks()
+		if values != want {
+			t.Errorf("%s: %v, want %v", rule, values, want)
 		}
-		if origins := strings.Contains(rule, "values") || want && !strings.Contains(rule, "provenance") && !strings.Contains(rule, "carried"); e.TracksOrigins() != origins {
-			t.Errorf("%s: origins %v, want %v", rule, e.TracksOrigins(), origins)
+		if want := strings.Contains(rule, "values") || want && !strings.Contains(rule, "provenance") && !strings.Contains(rule, "carried"); origins != want {
+			t.Errorf("%s: origins %v, want %v", rule, origins, want)
 		}
 	}
 }

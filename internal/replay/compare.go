@@ -7,7 +7,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/structure"
 )
@@ -44,7 +43,7 @@ type Difference struct {
 func Replayed() policy.ReplayOptions {
 	return policy.ReplayOptions{
 		Sessions: func() gate.Sessions { return session.New(session.Options{}) },
-		Input:    InputSchema, Structure: structure.Of, Echoes: new(provenance.Echoes),
+		Input:    InputSchema, Structure: structure.Of, Echoes: new(gate.Echoes),
 	}
 }
 
