@@ -98,9 +98,11 @@ func (t *trail) invoked(err error) bool {
 
 // recordGranted keeps the record that the call is let pass.
 func (t *trail) recordGranted(ctx context.Context) error {
-	rec := t.rec
-	rec.Event, rec.Steps = Granted, slices.Clone(t.rec.Steps)
-	if err := t.record(ctx, &rec); err != nil {
+	event := t.rec.Event
+	t.rec.Event = Granted
+	err := t.record(ctx, &t.rec)
+	t.rec.Event = event // of how it ends
+	if err != nil {
 		return t.fail(ctx, "the audit log cannot be written", err)
 	}
 	return nil
