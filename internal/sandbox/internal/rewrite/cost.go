@@ -25,7 +25,7 @@ type budget struct{ least, perByte, most Cost }
 // of the code is a small bomb.
 var (
 	perFunction = budget{Cost{4 << 20, 128 << 20, 1 << 25}, Cost{128, 10 << 10, 4 << 10}, Cost{64 << 20, 3 << 29, 1 << 31}}
-	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 1 << 10}, Cost{1 << 30, 6 << 30, 9 << 28}}
+	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 25}, Cost{128, 4 << 10, 1 << 10}, Cost{1 << 30, 6 << 30, 9 << 28}}
 )
 
 // theModule stands for the index of a function where all of them are meant.
@@ -130,6 +130,7 @@ const (
 	stepsClimb     = 4       // from a block to the one that dominates it
 	stepsCarried   = 2 << 10 // a value that a block takes or leaves
 	stepsTyped     = 1 << 10 // a parameter or result of a type
+	stepsFunction  = 4 << 10 // what a function takes, however small it is
 	// lookupsPerStep is how many values at a merge are counted as a step. Each takes a
 	// nanosecond, but of real programs far fewer are looked at than could be.
 	lookupsPerStep = 32
@@ -245,6 +246,7 @@ func (e *estimator) begin(s shape, locals uint32) {
 	}
 	e.frames = append(e.frames[:0], frame{shape: shape{results: s.results}, known: math.MaxInt64, shallow: math.MaxInt64})
 	e.pay(forInstructions, codeFunction, int64(locals)*memoryLookup)
+	e.steps[forInstructions] += stepsFunction
 	e.steps[forGlobals] += int64(len(e.module.Imports)) + int64(e.module.globals)
 	e.settle()
 }

@@ -207,6 +207,8 @@ func TestBombsOfTime(t *testing.T) {
 		{"types", 300, 1000},
 		{"loops over locals", 250, 3000},
 		{"nested loops over locals", 100, 1000},
+		{"loops over locals", 200, 1000},
+		{"functions", 4000, 240},
 	} {
 		_, err := meter(bombs.Shapes(bomb.n, bomb.m)[bomb.shape]().WASM())
 		if costly := (*rewrite.CostError)(nil); !errors.As(err, &costly) || !strings.Contains(err.Error(), " steps, more than ") {
