@@ -140,7 +140,11 @@ func (c *cli) newLogins() *cobra.Command {
 				}
 				t := newTable(c.out, "SERVER", "PRINCIPAL", "ISSUER", "SINCE", "SCOPES", "PROBLEM")
 				for _, l := range all {
-					t.Row(l.Server, l.Whose(), l.Issuer, l.Made.UTC().Format(time.RFC3339), strings.Join(l.Scopes, " "), l.Problem)
+					since := ""
+					if !l.Made.IsZero() { // else it does not open
+						since = l.Made.UTC().Format(time.RFC3339)
+					}
+					t.Row(l.Server, l.Whose(), l.Issuer, since, strings.Join(l.Scopes, " "), l.Problem)
 				}
 				return t.Flush()
 			})

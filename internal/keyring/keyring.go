@@ -19,7 +19,7 @@ func Key(name string) ([]byte, error) {
 		err = keyring.Set(service, name, key)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the keyring of the system: %w", err)
+		return nil, fmt.Errorf("the keyring of the system: %w: unlock it, run the gateway in the session of a user who has one, or name a file or a variable as vault.key", err)
 	}
 	return []byte(key), nil
 }

@@ -71,6 +71,9 @@ func (l *Logins) Personal(server string) bool {
 // Begin begins the login of somebody at a server.
 func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
 	s, err := l.people(b.Server)
+	if err == nil {
+		err = l.o.Vault.Ready() // nobody is to log in for nothing
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -234,6 +235,48 @@ func TestLostKey(t *testing.T) {
 	r.calls(t, alice, "alice")
 }
 
+// TestKeyOfVaultLater: while the key of the vault is not to be had nobody is sent to log in, who has a login, and nobody begins
+// one for nothing; once it is there the logins are, without a restart.
+func TestKeyOfVaultLater(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes")
+	}
+	r := newRig(t, authtest.NewOAuth(t), "", nil)
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(r.state, "vault.key")
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t, "")
+	for name, who := range map[string]*gate.Principal{"a call": principal(alice), "listing": nil} {
+		_, _, err := r.Authorize(t.Context(), "jira", who, Need{}, nil)
+		n, ok := errors.AsType[*Needed](err)
+		if !ok || !strings.Contains(err.Error(), "chmod 600") || strings.Contains(n.Public(), "wasmgate login ") {
+			t.Errorf("%s: %v", name, err)
+		} else if _, helps := n.Login(); helps {
+			t.Errorf("%s: another login is said to help", name)
+		}
+	}
+	if all, err := r.List(); err != nil || len(all) != 1 || !strings.Contains(all[0].Problem, "chmod 600") {
+		t.Errorf("logins: %+v, %v", all, err)
+	}
+	if _, err := r.Begin(t.Context(), Start{Server: "jira", Owner: bob, Redirect: redirect}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a login begins that cannot be kept: %v", err)
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.o.Vault.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	r.calls(t, alice, "alice")
+	if all, err := r.List(); err != nil || len(all) != 1 || all[0].Problem != "" {
+		t.Errorf("logins: %+v, %v", all, err)
+	}
+}
+
 // A server with the name of another gets none of its tokens.
 func TestMovedServer(t *testing.T) {
 	r := newRig(t, authtest.NewOAuth(t), "", nil)
@@ -448,7 +491,7 @@ func TestHostileResource(t *testing.T) {
 		}))
 		s := &Server{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: at.Client()}
 		tt.change(s)
-		l := New(Options{})
+		l := New(Options{Vault: vault.New(t.TempDir(), func() ([]byte, error) { return make([]byte, 32), nil })})
 		l.Set([]*Server{s})
 		_, err := l.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
 		at.Close()
@@ -487,7 +530,7 @@ func TestForeignMetadata(t *testing.T) {
 				http.NotFound(w, r)
 			}
 		}))
-		l := New(Options{})
+		l := New(Options{Vault: vault.New(t.TempDir(), func() ([]byte, error) { return make([]byte, 32), nil })})
 		l.Set([]*Server{{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: at.Client()}})
 		begun, err := l.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
 		at.Close()
@@ -517,6 +560,19 @@ func TestMoreScopes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.calls(t, alice, "alice")
+}
+
+// Nobody can log in for more where the gateway itself is the client: the configuration lacks the scopes.
+func TestMoreScopesOfGateway(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	as.Client("gw", "its secret")
+	r := newRig(t, as, "write", func(s *Server) {
+		s.Mode, s.ClientID, s.ClientSecret, s.Scopes = ClientCreds, "gw", "its secret", []string{"read"}
+	})
+	_, err := r.call(t, principal(alice), Need{})
+	if err == nil || strings.Contains(err.Error(), "wasmgate login") || !strings.Contains(err.Error(), `it wants "write": write what is missing to servers.jira.auth.scopes`) {
+		t.Errorf("a token without a scope: %v", err)
+	}
 }
 
 // A server that answers 400 to what it does not know, before it looks for a credential, is
@@ -683,6 +739,9 @@ func TestWithoutLogin(t *testing.T) {
 	}
 	if got, err := r.call(t, principal(alice), Need{}); err == nil {
 		t.Errorf("without a token of their own: called as %q", got)
+	}
+	if _, _, err := r.Authorize(t.Context(), "jira", nil, Need{}, nil); err == nil || !strings.Contains(err.Error(), "servers.jira.auth.discovery") {
+		t.Errorf("listed in nobody's name: %v", err)
 	}
 	for _, mode := range []string{ClientCreds, Exchange} {
 		r = own(mode)

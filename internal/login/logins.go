@@ -201,13 +201,13 @@ func (r *row) lacked() []string {
 	return slices.Concat(r.lacks, r.grant.Scopes)
 }
 
-// load reads the grant once. The caller holds mu.
+// load reads the grant once the vault opens. The caller holds mu.
 func (r *row) load() {
 	if r.read {
 		return
 	}
-	r.read = true
 	raw, err := r.all.o.Vault.Get(r.key)
+	r.read, r.problem = !errors.Is(err, vault.ErrKey), nil
 	if err == nil {
 		g := new(grant)
 		if err = json.Unmarshal(raw, g); err == nil {
@@ -271,6 +271,9 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 	defer r.mu.Unlock()
 	r.load()
 	g, now := r.grant, r.all.o.Now()
+	if !r.read {
+		return nil, nil, &Needed{r.key.Server, "the login at server " + r.key.Server + " cannot be opened now: `wasmgate logins` on the gateway's machine says why", r.problem, false}
+	}
 	if g == nil {
 		return nil, nil, r.needed(r.problem)
 	}
@@ -399,8 +402,12 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 		return "", used, r.forbidden(refused, need)
 	}
 	g, err := l.token(ctx, s, r, who, need, before)
-	if n, ok := errors.AsType[*Needed](err); ok && who == nil && s.Mode == OAuth && !s.Shared {
-		return "", used, &Needed{n.server, "nobody has logged in to server " + id + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause, true}
+	if n, ok := errors.AsType[*Needed](err); ok && n.login && who == nil && !s.Shared {
+		what := "nobody has logged in to server " + id
+		if n.cause != nil {
+			what = "the login at server " + id + " is not good any more"
+		}
+		return "", used, &Needed{n.server, what + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause, true}
 	}
 	if err != nil {
 		return "", used, err
@@ -427,7 +434,10 @@ func (l *Logins) rowFor(s *Server, who *gate.Principal) (*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(g Login) bool { return g.Server != s.ID || g.Problem != "" })
+	all = slices.DeleteFunc(all, func(g Login) bool { return g.Server != s.ID })
+	if good := slices.DeleteFunc(slices.Clone(all), func(g Login) bool { return g.Problem != "" }); len(good) > 0 {
+		all = good
+	}
 	if len(all) == 0 {
 		return r, nil
 	}
@@ -455,6 +465,9 @@ func (l *Logins) token(ctx context.Context, s *Server, r *row, who *gate.Princip
 	if s.Mode == Exchange {
 		if who != nil {
 			subject = l.subject(who)
+		}
+		if who == nil {
+			return nil, &Needed{s.ID, "server " + s.ID + " wants a token before it says what it offers, and its callers' are for their calls: write one to servers." + s.ID + ".auth.discovery", nil, false}
 		}
 		if subject == "" {
 			return nil, &Needed{s.ID, "server " + s.ID + " takes tokens of its callers alone, and this request came with none", nil, false}
@@ -512,6 +525,9 @@ func (r *row) forbidden(resp *http.Response, need Need) error {
 		if !slices.Contains(r.lacks, s) && len(r.lacks) < maxLacked && len(s) <= 128 {
 			r.lacks = append(r.lacks, s)
 		}
+	}
+	if r.key.Kind != loginKind {
+		return &Needed{r.key.Server, "server " + r.key.Server + " asks for more scopes than the gateway's token for it has", fmt.Errorf("it wants %q: write what is missing to servers.%s.auth.scopes", strings.Join(r.lacks, " "), r.key.Server), false}
 	}
 	return r.needed(errors.New("the server asks for more scopes than were granted"))
 }

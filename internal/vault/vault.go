@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmgate/wasmgate/internal/files"
 )
@@ -38,10 +39,20 @@ type row struct {
 
 // A Vault may be used from several goroutines, as long as each row has one writer at a time.
 type Vault struct {
-	dir string
-	// seal is made when it is needed first: who keeps nothing needs no key.
-	seal func() (cipher.AEAD, error)
+	dir    string
+	secret func() ([]byte, error)
+
+	mu     sync.Mutex
+	aead   cipher.AEAD // made when it is needed first: who keeps nothing needs no key
+	failed error       // why there is none
+	again  time.Time   // when the key is asked for again: a keyring may ask its user each time
 }
+
+// retry is for how long a key that is not to be had is not asked for again.
+const retry = 10 * time.Second
+
+// ErrKey says that the key of the vault is not to be had now.
+var ErrKey = errors.New("the key of the vault")
 
 // ErrNone says that there is no such row.
 var ErrNone = errors.New("the vault has no such credential")
@@ -55,28 +66,50 @@ const minKey = 32
 
 // New returns the vault in a folder. The folder is made, and the secret, of at least 32 bytes
 // that nobody can guess, is asked for, when something is kept or read.
-func New(dir string, secret func() ([]byte, error)) *Vault {
-	return &Vault{dir, sync.OnceValues(func() (cipher.AEAD, error) {
-		raw, err := secret()
-		if err != nil {
-			return nil, fmt.Errorf("the key of the vault: %w", err)
-		}
-		if len(raw) < minKey {
-			return nil, fmt.Errorf("the key of the vault has %d bytes; it takes %d at least", len(raw), minKey)
-		}
-		key, err := hkdf.Key(sha256.New, raw, nil, "wasmgate vault 1", 32)
-		if err != nil {
-			return nil, err
-		}
-		block, err := aes.NewCipher(key)
-		if err != nil {
-			return nil, err
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
-		return cipher.NewGCMWithRandomNonce(block)
-	})}
+func New(dir string, secret func() ([]byte, error)) *Vault { return &Vault{dir: dir, secret: secret} }
+
+// Ready asks for the key now, and is [ErrKey] with the reason if nothing can be kept or read.
+func (v *Vault) Ready() error {
+	v.mu.Lock()
+	v.again = time.Time{}
+	v.mu.Unlock()
+	_, err := v.seal()
+	return err
+}
+
+func (v *Vault) seal() (cipher.AEAD, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.aead == nil && !time.Now().Before(v.again) {
+		v.aead, v.failed = v.open()
+		v.again = time.Now().Add(retry)
+	}
+	if v.aead == nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, v.failed)
+	}
+	return v.aead, nil
+}
+
+func (v *Vault) open() (cipher.AEAD, error) {
+	raw, err := v.secret()
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) < minKey {
+		return nil, fmt.Errorf("it has %d bytes, and takes %d at least", len(raw), minKey)
+	}
+	key, err := hkdf.Key(sha256.New, raw, nil, "wasmgate vault 1", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(v.dir, 0o700); err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 // KeyFile reads a key, and makes it where there is none. One that others can read is an error.

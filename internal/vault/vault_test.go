@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func open(t *testing.T, dir string) *Vault {
@@ -145,8 +147,51 @@ func TestNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	v = New(filepath.Join(dir, "vault"), func() ([]byte, error) { return nil, away })
-	if _, err := v.Get(alice); !errors.Is(err, away) {
+	if _, err := v.Get(alice); !errors.Is(err, ErrKey) || !errors.Is(err, away) {
 		t.Errorf("read without a key: %v", err)
+	}
+}
+
+// TestKeyLater: a key that is to be had later, as that of a keyring which is unlocked, opens the vault then. It is not
+// asked for with each call.
+func TestKeyLater(t *testing.T) {
+	dir := t.TempDir()
+	if err := open(t, dir).Put(alice, []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		asked, locked := 0, errors.New("the keyring is locked")
+		v := New(filepath.Join(dir, "vault"), func() ([]byte, error) {
+			if asked++; locked != nil {
+				return nil, locked
+			}
+			return KeyFile(filepath.Join(dir, "vault.key"))
+		})
+		for range 3 {
+			if _, err := v.Get(alice); !errors.Is(err, locked) {
+				t.Errorf("locked: %v", err)
+			}
+		}
+		if locked = nil; asked != 1 {
+			t.Errorf("asked %d times at once", asked)
+		}
+		time.Sleep(retry)
+		get(t, v, alice, "a")
+		get(t, v, alice, "a")
+		if asked != 2 {
+			t.Errorf("asked %d times; want 2", asked)
+		}
+	})
+	fails := true
+	v := New(filepath.Join(dir, "vault"), func() ([]byte, error) {
+		if fails {
+			return nil, errors.New("locked")
+		}
+		return KeyFile(filepath.Join(dir, "vault.key"))
+	})
+	first := v.Ready()
+	if fails = false; !errors.Is(first, ErrKey) || v.Ready() != nil {
+		t.Errorf("who asks whether it is ready: %v", first)
 	}
 }
 
