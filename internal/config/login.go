@@ -44,7 +44,7 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			return
 		case a.ClientSecret != "" && a.PrivateKey != "":
 			d.fail(n, path, "client_secret cannot stand beside private_key: one of them proves the client")
-		case a.Mode != "oauth" && (a.ClientID == "" || a.ClientSecret == "" && n.get("private_key") == nil):
+		case a.Mode != "oauth" && (n.get("client_id") == nil || n.get("client_secret") == nil && n.get("private_key") == nil):
 			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", a.Mode)
 		case a.Mode == "token_exchange" && n.get("issuer") == nil:
 			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server would say who does")

@@ -17,6 +17,7 @@ servers:
   env: {command: x, env: {A: "${NONE}", B: "${HAVE}"}}
   url: {url: "${NONE}"}
   headers: {url: "https://example.com/mcp", headers: {Authorization: "Bearer ${NONE}"}}
+  client: {url: "https://example.com/mcp", auth: {mode: client_credentials, client_id: gw, client_secret: "${NONE}"}}
   off: {command: x, args: ["${NONE}"], enabled: false}
   whole: {command: x, args: ["${HAVE}", "${NONE:-y}"]}
 secrets: {API: {value: "${NONE}", origin: "https://api.example.com"}, OK: {value: "${HAVE}", origin: "https://api.example.com"}}
@@ -32,7 +33,7 @@ tools:
 	const none, neither = ": the environment variable NONE is not set: set it, or write ${NONE:-default}", ": the environment variable NEITHER is not set: set it, or write ${NEITHER:-default}"
 	want := map[string]string{
 		"args": "servers.args.args[1]" + none + "; servers.args.args[2]" + neither, "env": "servers.env.env.A" + none,
-		"url": "servers.url.url" + none, "headers": "servers.headers.headers.Authorization" + none, "off": "", "whole": "",
+		"url": "servers.url.url" + none, "headers": "servers.headers.headers.Authorization" + none, "client": "servers.client.auth.client_secret" + none, "off": "", "whole": "",
 		"lacks": "secrets.API.value" + none, "has": "", "itself": "tools.itself.config.a" + neither,
 	}
 	got := map[string]string{}
