@@ -138,7 +138,7 @@ func (c *Connect) signIn(w http.ResponseWriter, r *http.Request, l *link) {
 	begun, err := c.o.Logins.SignIn(r.Context(), provider, c.o.Public()+login.SignInPath)
 	if err != nil {
 		_ = c.note(l, Refused, fmt.Errorf("nobody can sign in: %w", err))
-		failed(w, "Nobody can sign in: the log of the gateway says why.")
+		failed(w, "Nobody can sign in: the log of the gateway says why. Open the link again later.")
 		return
 	}
 	v := visit{l, c.bake(w, l)}
@@ -219,7 +219,7 @@ func (c *Connect) ask(w http.ResponseWriter, r *http.Request, l *link) {
 		begun, err = c.o.Logins.Begin(r.Context(), login.Start{Server: l.server, Owner: l.who.Owner, Redirect: c.o.Public() + login.ConnectPath})
 		if err != nil {
 			_ = c.note(l, Refused, err)
-			failed(w, "The server's authorization server cannot be asked: the log of the gateway says why.")
+			failed(w, "No login can begin: the log of the gateway says why. Open the link again later.")
 			return
 		}
 		form = rand.Text()
@@ -294,7 +294,7 @@ func (c *Connect) cameBack(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		_ = c.note(l, Refused, err)
 		close(l.ended)
-		failed(w, "There is no login: "+err.Error()+".")
+		failed(w, "There is no login: "+err.Error()+". Call the tool again for a new link.")
 		return
 	}
 	_ = c.note(l, Done, nil) // the login is recorded itself
