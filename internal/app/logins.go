@@ -152,7 +152,7 @@ func loginServers(c *config.Config) (all []*login.Server) {
 
 // authorize has requests to a server carry what its callers have logged in with.
 func (a *App) authorize(s config.Server, to *gateway.EndpointConfig) {
-	if s.Auth == nil {
+	if s.Auth == nil || s.Fault != "" { // nothing is asked of a server that lacks something
 		return
 	}
 	to.Personal = !s.Auth.Shared && s.Auth.Mode != login.ClientCreds
