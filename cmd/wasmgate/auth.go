@@ -87,7 +87,8 @@ func (c *cli) newAuthCheck() *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Look for mistakes, and say what to do", Args: cobra.NoArgs,
 		Long: `Asks each issuer for its metadata and keys, compares clocks, asks the gateway by its public_url, and
-looks at the certificate, at API keys and at roles that are granted nothing. A token that is refused is
+looks at the certificate, at API keys and at roles that are granted nothing. Of servers with auth it
+looks whether tokens are to be had, or logins could begin, and who can read their keys. A token that is refused is
 judged by wasmgate whoami --token -. It exits with 3 if something is wrong.`,
 		Example: "  wasmgate auth check --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
 // A Finding is one thing that [App.AuthCheck] has looked at.
@@ -42,7 +45,7 @@ func (c *checks) bad(check, problem, fix string) {
 // AuthCheck looks for the mistakes that are made most often about who is let in.
 func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 	c := &checks{app: a, cfg: a.config.Load().cfg}
-	c.secrets()
+	c.servers(ctx)
 	if !c.cfg.Auth.On() {
 		c.bad("auth", "no way to authenticate is configured: everybody on this machine is local", "name one under auth, see docs/identity.md; for one person on their own machine this is as it should be")
 		return c.all, nil
@@ -60,13 +63,42 @@ func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 	return c.all, nil
 }
 
-// secrets looks for secrets of the gateway that go where a server says.
-func (c *checks) secrets() {
-	for _, s := range c.cfg.Servers {
-		if s.Auth != nil && s.Auth.ClientSecret != "" && s.Auth.Issuer == "" {
-			at := "servers." + s.ID + ".auth"
+// servers looks at where tokens for servers come from, and for secrets of the gateway that go where a server says.
+func (c *checks) servers(ctx context.Context) {
+	locked := false
+	for _, s := range enabled(c.cfg.Servers) {
+		if s.Auth == nil {
+			continue
+		}
+		at := "servers." + s.ID + ".auth"
+		if s.Fault != "" {
+			c.bad(at, s.Fault, "set it where the gateway is started")
+			continue
+		}
+		c.readable(at+".private_key", s.Auth.PrivateKey)
+		told := s.Auth.ClientSecret != "" && s.Auth.Issuer == ""
+		if told {
 			c.bad(at, "the server says which authorization server gets client_secret", "write issuer: URL of the one that the client is registered at under "+at)
 		}
+		switch err := c.app.logins.Check(ctx, s.ID); {
+		case errors.Is(err, vault.ErrKey):
+			if locked {
+				continue
+			}
+			locked = true
+			c.bad("vault", err.Error(), "until then nobody can log in to a server, and no login is used")
+		case err != nil:
+			c.bad(at, err.Error(), "correct the server's url, and what is under "+at+"; a server with a private address needs private: true")
+		case !told:
+			c.ok(at)
+		}
+	}
+}
+
+// readable looks whether others can read a file with a key.
+func (c *checks) readable(at, path string) {
+	if info, err := os.Stat(path); path != "" && err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
+		c.bad(at, "everybody on this machine can read "+path, "run `chmod o-rwx "+path+"`; where that was so for long, make another key")
 	}
 }
 
@@ -93,6 +125,8 @@ func (c *checks) issuer(ctx context.Context, i config.Issuer) {
 		c.bad(at, fmt.Sprintf("the issuer calls itself %s, and its tokens will", seen.Said), fmt.Sprintf("write issuer: %s, byte for byte", seen.Said))
 	case err != nil:
 		c.bad(at, err.Error(), "look whether the URL is right and reached from here; an issuer with a private address needs private: true")
+	case seen.Foreign:
+		c.bad(at, "none of the keys of jwks is one that the issuer's metadata names", "remove "+at+".jwks, or write the issuer's own")
 	case len(seen.Fitting) == 0:
 		c.bad(at, fmt.Sprintf("none of its keys (%s) is for an algorithm of algs", strings.Join(seen.Keys, ", ")), "name the issuer's algorithm under "+at+".algs")
 	default:
@@ -143,7 +177,7 @@ func (c *checks) public(ctx context.Context) {
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		c.bad(at, err.Error(), "clients get tokens for this URL: it has to lead here. From this machine alone it may be out of reach, then look at it from another")
+		c.bad(at, err.Error(), "clients get tokens for this URL: it has to lead here, to the gateway that `wasmgate serve` runs. From this machine alone it may be out of reach, then look at it from another")
 		return
 	}
 	defer resp.Body.Close()
@@ -163,6 +197,7 @@ func (c *checks) certificate() {
 	if t.Cert == "" {
 		return
 	}
+	c.readable("tls.key", t.Key)
 	raw, err := os.ReadFile(t.Cert)
 	block, _ := pem.Decode(raw)
 	if err != nil || block == nil {

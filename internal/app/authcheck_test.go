@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -126,9 +128,18 @@ servers:
 		t.Fatal(err)
 	}
 	found(t, all, "servers.told.auth", "which authorization server gets client_secret", "write issuer")
-	if slices.ContainsFunc(all, func(f app.Finding) bool { return strings.HasPrefix(f.Check, "servers.named") }) {
+	if slices.ContainsFunc(all, func(f app.Finding) bool {
+		return f.Check == "servers.named.auth" && strings.Contains(f.Problem, "client_secret")
+	}) {
 		t.Errorf("a secret for a named authorization server: %+v", all)
 	}
+	found(t, all, "servers.named.auth", "connect", "correct the server's url")
+
+	s = newSite(t, fmt.Sprintf("version: 1\nlisten: %%ADDR%%\npublic_url: http://127.0.0.1:1\nauth: {issuers: {one: {issuer: %s, jwks: %s/keys}}}\n", slash.URL, plain.URL))
+	if all, err = s.AuthCheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found(t, all, "auth.issuers.one", "none of the keys of jwks", "remove auth.issuers.one.jwks")
 
 	s, _ = newTeam(t)
 	if all, err = s.AuthCheck(t.Context()); err != nil {
@@ -138,6 +149,45 @@ servers:
 		if !f.OK {
 			t.Errorf("where all is right: %+v", f)
 		}
+	}
+}
+
+// TestAuthCheckOfServers: a secret that the authorization server does not know is found, as are a key that others can read and a
+// vault without a key.
+func TestAuthCheckOfServers(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	as.Client("gw", "its secret")
+	var at *httptest.Server
+	at = httptest.NewServer(as.Protect(func() string { return at.URL }, "/mcp", "", func(http.ResponseWriter, *http.Request, string) {}))
+	t.Cleanup(at.Close)
+	dir := t.TempDir()
+	cert, _ := newAuthority(t).issue("gw", nil)
+	newAuthority(t).files(dir, cert)
+	key := filepath.Join(dir, "gw.key")
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, load(t, strings.NewReplacer("ADDR", at.URL+"/mcp", "ISSUER", as.URL, "PEM", key).Replace(`version: 1
+vault: {key: "env:WASMGATE_TEST_NONE"}
+servers:
+  good: {url: "ADDR", private: true, auth: {mode: client_credentials, client_id: gw, client_secret: "its secret", issuer: "ISSUER"}}
+  bad: {url: "ADDR", private: true, auth: {mode: client_credentials, client_id: gw, client_secret: "another secret", issuer: "ISSUER"}}
+  open: {url: "ADDR", private: true, auth: {mode: client_credentials, client_id: gw, private_key: "PEM", issuer: "ISSUER"}}
+  unset: {url: "ADDR", private: true, auth: {mode: client_credentials, client_id: gw, client_secret: "${WASMGATE_TEST_NONE}", issuer: "ISSUER"}}
+  people: {url: "ADDR", private: true, auth: oauth}
+`)))
+	all, err := a.AuthCheck(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(all, app.Finding{Check: "servers.good.auth", OK: true}) {
+		t.Errorf("where all is right: %+v", all)
+	}
+	found(t, all, "servers.bad.auth", "not by this secret or key", "servers.bad.auth")
+	found(t, all, "servers.unset.auth", "WASMGATE_TEST_NONE is not set", "where the gateway is started")
+	found(t, all, "vault", "no variable WASMGATE_TEST_NONE", "nobody can log in")
+	if runtime.GOOS != "windows" {
+		found(t, all, "servers.open.auth.private_key", "can read "+key, "chmod")
 	}
 }
 

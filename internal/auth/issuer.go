@@ -104,7 +104,7 @@ func newIssuer(c Issuer, verifying chan struct{}, now func() time.Time) (*issuer
 	if c.Keys != nil {
 		keys, err := staticKeys(c.Keys, now)
 		if err != nil {
-			return nil, fmt.Errorf("issuer %s: %w", c.Name, err)
+			return nil, fmt.Errorf("issuer %s: jwks: %w", c.Name, err)
 		}
 		i.keys = keys
 		return i, nil

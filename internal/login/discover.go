@@ -220,6 +220,9 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
+	if e.code == "invalid_client" {
+		return fmt.Sprintf("%s answers %d, %s: it knows no such client, or not by this secret or key", e.url, e.status, e.code)
+	}
 	if e.code != "" {
 		return fmt.Sprintf("%s answers %d, %s", e.url, e.status, e.code)
 	}

@@ -416,6 +416,30 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 	return "Bearer " + g.Access, used, nil
 }
 
+// Check finds out whether tokens for a server are to be had, as far as nobody has to log in for them.
+func (l *Logins) Check(ctx context.Context, id string) error {
+	s, err := l.server(id)
+	if err != nil {
+		return err
+	}
+	if s.PrivateKey != "" {
+		if _, _, err := readKey(s.PrivateKey); err != nil {
+			return fmt.Errorf("private_key: %w", err)
+		}
+	}
+	if s.Mode == ClientCreds {
+		_, _, err := l.Authorize(ctx, id, nil, Need{}, nil)
+		return err
+	}
+	if s.Mode == OAuth {
+		if err := l.o.Vault.Ready(); err != nil {
+			return err
+		}
+	}
+	_, err = discover(ctx, s)
+	return err
+}
+
 // rowFor returns whose grant a request uses. The gateway itself lists with the grant of the
 // principal local, or else with the oldest.
 func (l *Logins) rowFor(s *Server, who *gate.Principal) (*row, error) {
