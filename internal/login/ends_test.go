@@ -161,6 +161,27 @@ func TestAuthorizationServerAway(t *testing.T) {
 	}
 }
 
+// An authorization server that has forgotten the client that the gateway registered there gives no token again: another login
+// registers one. A client of the configuration is not for who logs in to mend.
+func TestForgottenClient(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	as.Client("gw", "its secret", redirect)
+	for client, want := range map[string]bool{"": true, "gw": false} {
+		r := newRig(t, as, "", func(s *Server) {
+			if client != "" {
+				s.ClientID, s.ClientSecret = client, "its secret"
+			}
+		})
+		if err := r.logIn(t, alice); err != nil {
+			t.Fatal(err)
+		}
+		r.between(answers(http.StatusUnauthorized, `{"error":"invalid_client"}`), 2*time.Hour)
+		if _, err := r.token(t, Need{}); err == nil || needsLogin(err) != want {
+			t.Errorf("client %q: %v", client, err)
+		}
+	}
+}
+
 // Who is asked for a token does not keep calls waiting while the one of before holds.
 func TestRefreshBehindCalls(t *testing.T) {
 	r := newRig(t, authtest.NewOAuth(t), "", nil)

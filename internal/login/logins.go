@@ -296,7 +296,7 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 	case r.busy == nil && now.Before(r.after) && lives && !bad:
 		return g, nil, nil
 	case r.busy == nil && now.Before(r.after):
-		return nil, nil, r.unavailable()
+		return nil, nil, r.unavailable(s)
 	}
 	if r.busy == nil {
 		r.busy = make(chan struct{})
@@ -362,7 +362,10 @@ func (r *row) needed(cause error) error {
 	return &Needed{r.key.Server, "server " + r.key.Server + " needs a login: " + how(r.key), cause, r.key.Kind == loginKind}
 }
 
-func (r *row) unavailable() error {
+func (r *row) unavailable(s *Server) error {
+	if e, ok := errors.AsType[*statusError](r.problem); ok && e.code == "invalid_client" && s.ClientID == "" {
+		return r.needed(errors.New("the authorization server does not know the client any more that the gateway registered: the next login registers one"))
+	}
 	return &Needed{r.key.Server, "the authorization server of server " + r.key.Server + " gives no token; try again later", r.problem, false}
 }
 
