@@ -85,6 +85,7 @@ func TestWhoAmI(t *testing.T) {
 		"a key of nobody":           {s, orphaned, 403, "does not know any more", "list its principal"},
 		"another gateway's key":     {strict, good.Secret, 401, "no API key of this gateway", "wasmgate key list"},
 		"an opaque token":           {s, "opaque", 401, "of 1 parts", "opaque tokens"},
+		"a cut token":               {s, token(nil) + "=", 401, "base64url", "copy the token whole"},
 		"an ID token":               {s, token(map[string]any{"nonce": "n"}), 401, "ID token", "send the access token"},
 		"a slash more":              {s, token(map[string]any{"iss": p.URL + "/"}), 401, "no issuer of this gateway", "byte for byte"},
 		"another audience":          {s, token(map[string]any{"aud": "https://other.example.com"}), 401, "another audience", s.url},

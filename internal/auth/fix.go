@@ -21,6 +21,8 @@ func (r *Refusal) Fix(token, resource string) string {
 		return "it is of another gateway, or of another state folder: see `wasmgate key list`"
 	case has(" parts"):
 		return "the issuer gives opaque tokens: have the client ask for the resource " + resource + ", or define an API of that name at the issuer, so that its access tokens are JWTs"
+	case has("canonical base64url"):
+		return "copy the token whole, and as it is"
 	case has("ID token"):
 		return "send the access token: the ID token tells the client who signed in, and is for nobody else"
 	case has("no issuer of this gateway"):

@@ -168,7 +168,7 @@ func (i *issuer) verify(ctx context.Context, t *token, resources []string) *Refu
 		return refusal
 	}
 	if !i.meantFor(t, resources) {
-		return invalid("it is for another audience than %s", strings.Join(resources, " or "))
+		return invalid("it is for another audience than %s", strings.Join(slices.Compact(slices.Clone(resources)), " or "))
 	}
 	key, refusal := i.keys.key(ctx, t)
 	if refusal != nil {
