@@ -168,6 +168,8 @@ func auditRow(e audit.Entry) []string {
 		}
 	case actions.IsPeerRequest(e.Action):
 		tool += ": " + string(e.Action)
+	case tool != "" && e.Event == "connect": // no call, but a login because of one
+		tool += ": connect"
 	case tool == "":
 		tool = string(e.Event) + " " + e.Server
 	}

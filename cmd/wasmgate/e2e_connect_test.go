@@ -191,6 +191,9 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 		answer, _ = call(t, c.who, c.revision, "", "")
 		holds(t, answer, "user "+c.who+", scopes")
 	}
+	if table := pl.must("audit"); !regexp.MustCompile(`jira__whoami: connect\s+ok\s+asked`).MatchString(table) {
+		t.Errorf("a login that a call asked for is shown as a call:\n%s", table)
+	}
 	states := make(map[string]int)
 	for _, e := range pl.log() {
 		if e.Event == "connect" {
