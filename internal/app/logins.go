@@ -192,7 +192,7 @@ func (a *App) noteLogin(e login.Event) error {
 func (a *App) loginChanged(server string) {
 	done := make(chan struct{})
 	a.listing.Store(server, done)
-	go func() { // who logs in does not wait for it
+	go func() { // a server may take long
 		defer close(done)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -243,12 +243,30 @@ func (a *App) BeginLogin(ctx context.Context, r LoginRequest) (*login.Begun, err
 	return a.logins.Begin(ctx, login.Start{Server: r.Server, Owner: o, Redirect: r.Redirect, Scopes: r.Scopes})
 }
 
-// EndLogin keeps what a login has brought, or a token that is given.
+// EndLogin keeps what a login has brought, or a token that is given, and gives the server a moment to be listed with it.
 func (a *App) EndLogin(ctx context.Context, r LoginRequest) (*login.Login, error) {
 	o, err := a.owner(r.As)
 	if err != nil {
 		return nil, err
 	}
+	l, err := a.endLogin(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	if done, ok := a.listing.Load(l.Server); ok {
+		select {
+		case <-done.(chan struct{}):
+		case <-time.After(listTime):
+		case <-ctx.Done():
+		}
+	}
+	return l, nil
+}
+
+// listTime is how long who logs in waits for the server to be listed.
+const listTime = 15 * time.Second
+
+func (a *App) endLogin(ctx context.Context, r LoginRequest, o gate.Owner) (*login.Login, error) {
 	if r.Token != "" {
 		return a.logins.Give(r.Server, o, r.Token)
 	}

@@ -215,7 +215,9 @@ func TestLogins(t *testing.T) {
 	o := newOffice(t, "oauth")
 	o.refused(t, "alice", "with --as for somebody else")
 	o.logIn(t, "alice")
-	o.becomes(t, "alice", "user alice")
+	if text, err := o.call(t, "alice", "whoami"); err != nil || !strings.Contains(text, "user alice") {
+		t.Errorf("the first call after the login: %s, %v", text, err)
+	}
 	o.refused(t, "bob", "wasmgate login jira --as bob")
 	o.logIn(t, "bob")
 	o.becomes(t, "bob", "user bob")
