@@ -408,7 +408,7 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 	if n, ok := errors.AsType[*Needed](err); ok && n.login && who == nil && !s.Shared {
 		what := "nobody has logged in to server " + id
 		if n.cause != nil {
-			what = "the login at server " + id + " is not good any more"
+			what = "the login at server " + id + " does not hold"
 		}
 		return "", used, &Needed{n.server, what + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause, true}
 	}
