@@ -83,7 +83,7 @@ func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, no
 		}
 		at, err := url.Parse(line)
 		if err != nil || at.RawQuery == "" {
-			return nil, misuse("that is no address with an answer")
+			return nil, misuse("that is no address with an answer: copy the whole line of the browser, with what stands behind the question mark")
 		}
 		r.Query = at.RawQuery
 		return g.EndLogin(ctx, r)
