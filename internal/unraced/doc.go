@@ -1,13 +1,25 @@
-// Package unraced says to tests of what runs in one goroutine, in which the race detector
-// finds nothing, that they run with it, ten times as slowly. Without the detector it says
-// nothing.
+// Package unraced says to tests what they may leave out: with the race detector those of what
+// runs in one goroutine, in which it finds nothing, and that run with it ten times as slowly;
+// without it those that take long, while a person at work waits (go test -short).
 package unraced
 
 import "testing"
 
-// Short reports whether such tests are to try less: with the detector, unless
-// WASMGATE_RACE_ALL is set.
+// Short reports whether tests of what runs in one goroutine are to try less: with the
+// detector, unless WASMGATE_RACE_ALL is set.
 func Short() bool { return short() }
+
+// AtWork reports whether a person at work waits: go test -short without the detector, which
+// looks for races with -short, too, and in all that takes long.
+func AtWork() bool { return !raced && testing.Short() }
+
+// Long leaves out a test that takes long while a person at work waits.
+func Long(t testing.TB) {
+	t.Helper()
+	if AtWork() {
+		t.Skip("takes long: left out by -short; go test ./... runs it")
+	}
+}
 
 // Fewer is how often a test tries the same, n times in a full run: a tenth of it if tests are
 // to be [Short], and for a person at work (go test -short).

@@ -2,4 +2,6 @@
 
 package unraced
 
+const raced = false
+
 func short() bool { return false }
