@@ -15,10 +15,12 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestOthersGoOn: what ends one credential ends nothing that is under way with another, of the same person or of somebody else.
 func TestOthersGoOn(t *testing.T) {
+	unraced.Long(t)
 	s, p := newTeam(t)
 	key := func(as string) *app.Key {
 		k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: as, Expires: time.Hour})
@@ -102,6 +104,7 @@ func TestKeysOfNobody(t *testing.T) {
 
 // TestHolders: programs bring one API key, and browsers a token that is bound to nothing.
 func TestHolders(t *testing.T) {
+	unraced.Long(t)
 	s, p := newTeam(t)
 	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
 	if err != nil {

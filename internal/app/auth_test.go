@@ -33,6 +33,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
 	"github.com/wasmgate/wasmgate/internal/meta"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A site is a gateway that listens for a team, with a server behind it.
@@ -722,6 +723,7 @@ func TestRevokedTokens(t *testing.T) {
 // gateway writes, tells and keeps; the audit log names who was verified, and how, and tells
 // of refused requests together.
 func TestStrangersLeaveNoTrace(t *testing.T) {
+	unraced.Long(t)
 	var traces lockedBuffer
 	p := authtest.New(t)
 	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+collected(t, &traces))
@@ -808,6 +810,7 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 // TestProxy: the headers of a proxy count if it proves itself, and say nothing in anybody
 // else's requests.
 func TestProxy(t *testing.T) {
+	unraced.Long(t)
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "proxy.sock")
 	secret := fmt.Sprintf("%032x", time.Now().UnixNano())

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // found checks that a check finds a problem, by its name's beginning, and says what to do.
@@ -32,6 +33,7 @@ func found(t *testing.T, all []app.Finding, check, problem, fix string) {
 // TestAuthCheck finds each of the mistakes that are made most often, and nothing where there
 // is none.
 func TestAuthCheck(t *testing.T) {
+	unraced.Long(t)
 	slash, algs, down, plain := authtest.New(t), authtest.New(t), authtest.New(t), authtest.New(t)
 	down.Down.Store(true)
 	s := newSite(t, fmt.Sprintf(`version: 1

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // An authority issues certificates for tests.
@@ -171,6 +172,7 @@ func TestCertificateProxy(t *testing.T) {
 // TestCertificateIsReread: who connects after the files have changed is shown the new
 // certificate, and connections that stand go on.
 func TestCertificateIsReread(t *testing.T) {
+	unraced.Long(t)
 	ca, dir := newAuthority(t), t.TempDir()
 	first, _ := ca.issue("gateway", nil)
 	s := newSite(t, fmt.Sprintf("version: 1\nlisten: %%ADDR%%\npublic_url: https://%%ADDR%%\ntls: {%s}\nauth: {mtls: {id: cn}}\n", ca.files(dir, first)))
@@ -211,6 +213,7 @@ func TestCertificateIsReread(t *testing.T) {
 // TestRemovedAuthority: a connection ends whose client certificate is of an authority that was
 // taken out of tls.client_ca; others go on.
 func TestRemovedAuthority(t *testing.T) {
+	unraced.Long(t)
 	ca, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	cert, _ := ca.issue("gateway", nil)
 	s := newSite(t, fmt.Sprintf("version: 1\nlisten: %%ADDR%%\npublic_url: https://%%ADDR%%\ntls: {%s}\nprincipals: {ann: {roles: [dev]}}\nauth: {mtls: {id: cn}}\n", ca.files(dir, cert)))
@@ -262,6 +265,7 @@ func TestRemovedAuthority(t *testing.T) {
 // TestReloadsTLS: other files under tls, and another public URL, are used without a restart; a
 // connection without a client certificate ends when one is required.
 func TestReloadsTLS(t *testing.T) {
+	unraced.Long(t)
 	ca, dir, other := newAuthority(t), t.TempDir(), t.TempDir()
 	first, _ := ca.issue("gateway", nil)
 	yaml := "version: 1\nlisten: %%ADDR%%\npublic_url: https://%s\ntls: {%s}\nprincipals: {ann: {roles: [dev]}}\nauth: {mtls: {id: cn}}\n"

@@ -9,11 +9,13 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestStreamsEndWithTheirCredential: a stream of notifications ends when the credential does by which it was opened, in either
 // revision; one whose credential holds goes on.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
+	unraced.Long(t)
 	s, p := newTeam(t)
 	s.SetLookAgain(20 * time.Millisecond)
 	soon := time.Now().Add(3 * time.Second)

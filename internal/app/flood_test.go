@@ -15,12 +15,14 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestKnownCallersUnderFlood: while strangers send one bad token after the other, known callers are served, nobody else is let
 // in, and no keys are fetched. How long a known caller waits is logged. WASMGATE_FLOOD is how many tokens come in a second: then
 // it is tried for longer, and must be at most twice what it is without them.
 func TestKnownCallersUnderFlood(t *testing.T) {
+	unraced.Long(t)
 	s, p := newTeam(t)
 	calls, rate, held := 100, 300, os.Getenv("WASMGATE_FLOOD") != ""
 	if held {

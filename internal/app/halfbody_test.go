@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/console"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestHalfBody: half a body and silence holds no connection longer than a body may take, also on
@@ -69,6 +70,7 @@ func TestHalfBody(t *testing.T) {
 // TestRevokedHalfway: a request whose body is on the way when its credential is revoked is refused, and no call is made, in either
 // revision.
 func TestRevokedHalfway(t *testing.T) {
+	unraced.Long(t)
 	s, p := newTeam(t)
 	u, err := url.Parse(s.url)
 	if err != nil {

@@ -16,11 +16,13 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestReady: a gateway is ready once the servers are that it requires, beside MCP and beside
 // the metrics, and what anybody may read names none of them.
 func TestReady(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\nservers: {secretive: {command: no-such-program, required: true}, other: {command: no-such-program}}\n")
 	a := start(t, cfg)
 	url, _, _ := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
@@ -98,6 +100,7 @@ func TestServiceManager(t *testing.T) {
 // TestAnchor: the head of the log is kept in a file and given to a command, also what is
 // written last, and with it a log that was cut is found.
 func TestAnchor(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\naudit: {anchor: {file: heads.jsonl, command: [sh, -c, \"cat >> given.jsonl\"], every: 1s}}\n")
 	dir := filepath.Dir(cfg.File)
 	t.Chdir(dir)
@@ -156,6 +159,7 @@ func TestAnchor(t *testing.T) {
 
 // TestAnchorFails: what cannot be kept elsewhere is said, and keeps no call from passing.
 func TestAnchorFails(t *testing.T) {
+	unraced.Long(t)
 	a := start(t, load(t, "version: 1\naudit: {anchor: {command: [sh, -c, \"echo no space >&2; exit 3\"], every: 1s}}\n"))
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	want := "audit.anchor: sh: exit status 3: no space"

@@ -31,6 +31,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/console"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // An office is a gateway in front of a server whose people log in. The tool whoami answers with
@@ -212,6 +213,7 @@ func (o *office) becomes(t *testing.T, as, want string) {
 // Each calls the server by their own login, and is told how to log in without one. Nothing that
 // is written has a token.
 func TestLogins(t *testing.T) {
+	unraced.Long(t)
 	o := newOffice(t, "oauth")
 	o.refused(t, "alice", "with --as for somebody else")
 	o.logIn(t, "alice")

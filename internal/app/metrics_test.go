@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // get returns what an address answers.
@@ -56,6 +57,7 @@ func measured(t *testing.T, more string) (a *app.App, cfg *config.Config, metric
 // TestMetrics has Prometheus' own tools look at a gateway that runs: promtool at the form,
 // a server at the numbers.
 func TestMetrics(t *testing.T) {
+	unraced.Long(t)
 	a, _, metrics := measured(t, "")
 	const canary = "canary-in-arguments"
 	for range 3 {
@@ -194,6 +196,7 @@ func TestMetricsOfAnotherHost(t *testing.T) {
 // TestMetricsChange while the gateway runs, and an address that somebody has is said, and
 // taken when it is free.
 func TestMetricsChange(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
@@ -223,6 +226,7 @@ func TestMetricsChange(t *testing.T) {
 // TestFailedBundles: a bundle that cannot be used any more is counted until it can, while the last
 // good one is in use.
 func TestFailedBundles(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\n")
 	folder := filepath.Join(filepath.Dir(cfg.File), "bundle")
 	if err := os.MkdirAll(filepath.Join(folder, "own"), 0o700); err != nil {

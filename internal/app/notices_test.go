@@ -13,12 +13,14 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/notify"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestNotices: a call that waits for a person and a required server that is faulted reach a
 // webhook and a program, once each; arguments only where they are asked for, and no word of a
 // client's is an argument of the program.
 func TestNotices(t *testing.T) {
+	unraced.Long(t)
 	var mu sync.Mutex
 	hooked := make(map[notify.Kind][]notify.Notice)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -98,6 +100,7 @@ func readText(t *testing.T, name string) string {
 
 // TestNoticesFail: what cannot be sent is said, and keeps nobody from calling.
 func TestNoticesFail(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\nservers: {gone: {command: no-such-program, required: true}}\nnotify: {script: {command: [sh, -c, \"exit 3\"]}}\n")
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A collector keeps the spans that come by OTLP.
@@ -96,6 +97,7 @@ func rpc(t *testing.T, url, traceparent, method, name, meta, arguments string) s
 // TestOneTrace: a gateway behind a gateway makes one tree with their client's span at its
 // root, and the client's baggage goes no further than it may.
 func TestOneTrace(t *testing.T) {
+	unraced.Long(t)
 	c := newCollector(t)
 	exporting := "telemetry: {otlp: {endpoint: \"" + c.URL + "\"}, traces: {ratio: 0}}\n"
 	last := newEcho(t)
@@ -224,6 +226,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestDeadCollector: calls pass as fast as without, the loss is said, and the end of the
 // gateway does not wait for it.
 func TestDeadCollector(t *testing.T) {
+	unraced.Long(t)
 	hang := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
 	defer slow.Close()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 const noModule = "no module at all"
@@ -34,6 +35,7 @@ func TestOneBrokenModule(t *testing.T) {
 
 // TestReloadSays what it has put in place, and what waits for a restart.
 func TestReloadSays(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
 	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
@@ -81,6 +83,7 @@ func TestReloadSays(t *testing.T) {
 
 // TestReloadsShadowAndBundles: both come, change and go with the file.
 func TestReloadsShadowAndBundles(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
 	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
@@ -111,6 +114,7 @@ func TestReloadsShadowAndBundles(t *testing.T) {
 // TestReloadsPolicy: another policy comes in one step with the rest of the file, and from then on
 // its files are looked at; one that does not load leaves all as it was, until it is mended.
 func TestReloadsPolicy(t *testing.T) {
+	unraced.Long(t)
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
 	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
@@ -145,6 +149,7 @@ func TestReloadsPolicy(t *testing.T) {
 // TestReloadOrders the servers as the file does, also those that come with it: of two with
 // one resource or method the first has it.
 func TestReloadOrders(t *testing.T) {
+	unraced.Long(t)
 	servers := func(order string) string {
 		text := ""
 		for id := range strings.FieldsSeq(order) {

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestRereadSenders: each of what says who is let in, and as whom, holds once the configuration is read again, also where nothing
@@ -152,6 +153,7 @@ func TestApproversByName(t *testing.T) {
 
 // TestDiscoveryIsForLists: by the credential for lists a server is listed, and no call is made.
 func TestDiscoveryIsForLists(t *testing.T) {
+	unraced.Long(t)
 	as := authtest.NewOAuth(t)
 	var listed, called atomic.Int32
 	const discovery = "Bearer for-lists-alone"
@@ -191,6 +193,7 @@ func TestDiscoveryIsForLists(t *testing.T) {
 
 // TestDenialsAreBounded: refused requests are counted by reason and network, and together once there are many networks.
 func TestDenialsAreBounded(t *testing.T) {
+	unraced.Long(t)
 	s, _ := newTeam(t)
 	const networks = 1100
 	for i := range networks {
@@ -218,6 +221,7 @@ func TestDenialsAreBounded(t *testing.T) {
 // TestRevokedElsewhere: what is under way ends also with a key that another process has revoked, and with a token that the gateway
 // has forgotten under a flood of others.
 func TestRevokedElsewhere(t *testing.T) {
+	unraced.Long(t)
 	s, p := newTeam(t)
 	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
 	if err != nil {

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestShipping sends the audit log of a gateway that runs to where its configuration says,
 // beginning with what it had before, and status says how far that is.
 func TestShipping(t *testing.T) {
+	unraced.Long(t)
 	var got atomic.Pointer[string]
 	var refuses atomic.Bool
 	refuses.Store(true)

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // silent is a WASI command that answers nothing.
@@ -188,6 +189,7 @@ const required = "version: 1\npolicy: {packs: [grants]}\ntools_verify: required\
 // Modules run if the key of their entry has signed them, and what a policy knows of them
 // is who it was.
 func TestSignedFiles(t *testing.T) {
+	unraced.Long(t)
 	dir, s, other := t.TempDir(), newSigner(t), newSigner(t)
 	public, id := s.public()
 	wasm := carrying("signed")
@@ -232,6 +234,7 @@ func TestSignedFiles(t *testing.T) {
 
 // Of artifacts the registry has the signatures, among those of others.
 func TestSignedArtifacts(t *testing.T) {
+	unraced.Long(t)
 	dir, s, other := t.TempDir(), newSigner(t), newSigner(t)
 	public, _ := s.public()
 	write(t, filepath.Join(dir, "cosign.pub"), public)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A front is a way into a gateway by which one principal comes.
@@ -70,6 +71,7 @@ func (f front) open(t *testing.T, w way) *http.Response {
 // TestTakeoverOverEveryFront: a session is its principal's, by whichever way they have come: of those who come by another, or
 // by the same with another name, each is told with each verb what is told of a session that is not there.
 func TestTakeoverOverEveryFront(t *testing.T) {
+	unraced.Long(t)
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("this system does not name the peers of a socket")
 	}

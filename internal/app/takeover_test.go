@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestTakeoverAtTheEndpoint: a session is its principal's at a running gateway, however
@@ -60,6 +61,7 @@ func TestTakeoverAtTheEndpoint(t *testing.T) {
 // of servers and of the gateway, ids of requests and of progress. Who has the same rights and brings another's is told what is
 // told of one that is not there, and nothing of what is under way ends.
 func TestHandlesAtTheEndpoint(t *testing.T) {
+	unraced.Long(t)
 	rules := filepath.Join(t.TempDir(), "asks.rego")
 	write(t, rules, "package wasmgate\n\nask contains \"somebody has to look\" if input.tool.local_name == \"write\"\n")
 	p := authtest.New(t)

@@ -11,10 +11,12 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestWhoAmI: of a credential it is said whose it is and for how long, or which check it fails and what to do about that.
 func TestWhoAmI(t *testing.T) {
+	unraced.Long(t)
 	s, p := newTeam(t)
 	ask := func(s *site, token string) *app.Who {
 		t.Helper()
