@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestEndpointWalk takes random walks and compares each phase with a model.
@@ -187,6 +188,9 @@ func TestConnectFaults(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "100 MB") {
+				unraced.Long(t)
+			}
 			rig.NoLeaks(t)
 			tt.cfg.Server, tt.cfg.Tools = "x", rig.Options()
 			e := rig.NewEndpoint(t, tt.cfg)

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestCancellationReachesServer(t *testing.T) {
@@ -159,6 +160,7 @@ func TestCloseInEveryPhase(t *testing.T) {
 // TestServerEndsAtOnce: a connection that ends right after the listing leaves no
 // endpoint that looks ready.
 func TestServerEndsAtOnce(t *testing.T) {
+	unraced.Long(t)
 	for range 200 {
 		s := rig.NewScript(nil)
 		cfg := s.Config("s")

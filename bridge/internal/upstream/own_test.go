@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // caller makes calls of a session of a client that cannot be asked anything, and returns
@@ -65,6 +66,7 @@ func TestOwnProcesses(t *testing.T) {
 // TestJobsInOwnProcesses: a job and a task (2025-11-25) run in the process of their session,
 // of a client that can be asked something, too, and in no other client's of its principal.
 func TestJobsInOwnProcesses(t *testing.T) {
+	unraced.Long(t)
 	rig.NoLeaks(t)
 	e := rig.Ready(t, rig.Child("remembers"))
 	g, _ := rig.NewGate(t, e)
@@ -95,6 +97,7 @@ func TestJobsInOwnProcesses(t *testing.T) {
 // TestJobBeforeCalls: a job with which a session begins has a process that can ask nothing.
 // The session's calls have another, and so has the next job.
 func TestJobBeforeCalls(t *testing.T) {
+	unraced.Long(t)
 	g, _ := rig.NewGate(t, rig.Ready(t, rig.Child("remembers")))
 	var pids []string
 	for _, how := range []string{"job", "call", "job"} {
@@ -118,6 +121,7 @@ func TestJobBeforeCalls(t *testing.T) {
 // TestWhatHasNoSessionsProcess: a call of 2026-07-28 that can become a task, and a task
 // without a session, meet nobody else's question, nor what others have left.
 func TestWhatHasNoSessionsProcess(t *testing.T) {
+	unraced.Long(t)
 	g, _ := rig.NewGate(t, rig.Ready(t, rig.Child("remembers")))
 	can := gate.MustDoc(`{"roots":{}}`)
 	for name, tt := range map[string]struct {
@@ -210,6 +214,7 @@ func asking() {
 // nobody, and a task who comes back to it. What either does not hear of the client's roots
 // the next call does.
 func TestWhomJobsAsk(t *testing.T) {
+	unraced.Long(t)
 	e := rig.Ready(t, rig.Child("asking"))
 	g, _ := rig.NewGate(t, e)
 	key := func(session string) gate.SessionKey { return gate.SessionKey{Owner: gate.Local().Owner, ID: session} }
@@ -290,6 +295,7 @@ func (l *levels) of(level slog.Level) int {
 // TestOneLineOfAllProcesses: what each process of a server says when it starts is logged
 // once for people, and for the processes of single clients for who looks closer.
 func TestOneLineOfAllProcesses(t *testing.T) {
+	unraced.Long(t)
 	cfg := rig.Child("remembers")
 	cfg.Args = append([]string{"-c", `echo "Starting ..." >&2; exec "$0" "$@"`, cfg.Command}, cfg.Args...)
 	cfg.Command = "/bin/sh"
@@ -325,6 +331,7 @@ func TestSharedProcess(t *testing.T) {
 // TestOwnProcessDeclaresAnother: a process that declares other tools than those that were
 // listed, and held against the pins, is not called.
 func TestOwnProcessDeclaresAnother(t *testing.T) {
+	unraced.Long(t)
 	cfg := rig.Child("turns")
 	cfg.Env = append(cfg.Env, "WASMGATE_TEST_FIRST="+filepath.Join(t.TempDir(), "first"))
 	g, _ := rig.NewGate(t, rig.Ready(t, cfg))
@@ -340,6 +347,7 @@ func TestOwnProcessDeclaresAnother(t *testing.T) {
 // TestToolsThatComeLater: what a call adds in a client's own process is listed, works there,
 // and nowhere else, and goes with the process.
 func TestToolsThatComeLater(t *testing.T) {
+	unraced.Long(t)
 	e := rig.Ready(t, rig.Child("grows"))
 	changed := make(chan struct{}, 100)
 	e.Join(new(wants.Levels), func() { changed <- struct{}{} }, func(upstream.Declaration) {}, func(mcp.Notice) {})
@@ -385,6 +393,7 @@ func TestToolsThatComeLater(t *testing.T) {
 // TestProcessesAreBounded: a process that its client used a moment ago makes no room; the
 // refusal names the key.
 func TestProcessesAreBounded(t *testing.T) {
+	unraced.Long(t)
 	cfg := rig.Child("remembers")
 	cfg.Processes = 2
 	g, _ := rig.NewGate(t, rig.Ready(t, cfg))

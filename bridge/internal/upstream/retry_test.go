@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // repeats calls the tool echo of server s, and tells how the call ended, how often it was
@@ -298,6 +299,7 @@ func TestAnotherToolAfterReconnecting(t *testing.T) {
 
 // A server that has closed its input cannot have seen what was never written to it.
 func TestClosedPipe(t *testing.T) {
+	unraced.Long(t)
 	var said lines
 	cfg := rig.Child("shut")
 	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))

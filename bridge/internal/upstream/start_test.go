@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // sh is a server that a shell makes ready: it does something first, and is honest then.
@@ -24,6 +25,7 @@ func sh(t *testing.T, first string) upstream.Config {
 // TestStart: a child that works or talks gets longer than its time; one that does nothing
 // does not, and the fault says how long it had, which key changes that, and what it said.
 func TestStart(t *testing.T) {
+	unraced.Long(t)
 	for name, tt := range map[string]struct {
 		first string
 		ok    bool

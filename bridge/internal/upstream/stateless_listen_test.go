@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // changing is a server of the Go SDK that speaks MCP 2026-07-28 and tells of changes.
@@ -38,6 +39,7 @@ func changing(uris ...string) *sdk.Server {
 // TestModernChanges: a server of 2026 tells what has changed, also after its stream broke
 // and over both transports.
 func TestModernChanges(t *testing.T) {
+	unraced.Long(t)
 	for name, config := range map[string]func(*sdk.Server) (upstream.Config, func()){
 		"HTTP": func(s *sdk.Server) (upstream.Config, func()) {
 			srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}))

@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 const (
@@ -51,6 +52,7 @@ func newTaskServer(says ...string) *rig.Modern {
 
 // TestModernTask: how a call ends of which a server of MCP 2026-07-28 makes a task.
 func TestModernTask(t *testing.T) {
+	unraced.Long(t)
 	wants := func(requests string) string { // which gives the client time to answer before it is asked for again
 		return strings.Replace(task("input_required", `"inputRequests":`+requests), `"pollIntervalMs":1`, `"pollIntervalMs":300`, 1)
 	}
@@ -234,6 +236,7 @@ func TestModernTaskWords(t *testing.T) {
 
 // TestModernTaskBrokenOff: a task for which nobody waits any more is cancelled.
 func TestModernTaskBrokenOff(t *testing.T) {
+	unraced.Long(t)
 	wants := task("input_required", `"inputRequests":{"a":`+askName+`}`)
 	tests := map[string]struct {
 		says    string
@@ -329,6 +332,7 @@ func TestModernTaskTakesNoAnswer(t *testing.T) {
 // TestModernTaskOutlivesConnection: a server that is away for a while is asked for its
 // task when it is back, unless nobody has approved what is there then.
 func TestModernTaskOutlivesConnection(t *testing.T) {
+	unraced.Long(t)
 	for name, approved := range map[string]bool{"the same server": true, "another server": false} {
 		t.Run(name, func(t *testing.T) {
 			m := newTaskServer(task("working", ""))
@@ -407,6 +411,7 @@ func TestModernTaskOfClosedEndpoint(t *testing.T) {
 // TestModernTaskTriesCircuit: a task is an answer: a circuit that its call has tried is
 // closed while the task goes on.
 func TestModernTaskTriesCircuit(t *testing.T) {
+	unraced.Long(t)
 	m := newTaskServer(task("working", ""))
 	m.Turns["tools/call"] = []string{"!", "!", "!", "!", "!", makes("working")}
 	e, _ := rig.Dialled(t, m)

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestErasOverHTTP: which revision is spoken with a server, and what finding out costs.
@@ -112,6 +113,7 @@ func TestErasOverHTTP(t *testing.T) {
 // TestEraOfSilentServers: a server that does not answer what it does not know is asked
 // for the handshake in time.
 func TestEraOfSilentServers(t *testing.T) {
+	unraced.Long(t)
 	t.Parallel() // it waits
 	web := rig.JSONServer(rig.Nothing)
 	e, _ := rig.Dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -288,6 +290,7 @@ func TestOwnMetaInBothEras(t *testing.T) {
 // TestEraChanges: a server that comes back with an older revision is found out, and the
 // call that finds it out is made again.
 func TestEraChanges(t *testing.T) {
+	unraced.Long(t)
 	newer := rig.NewModern(nil)
 	older := rig.JSONServer(rig.Nothing)
 	for name, answer := range map[string]http.HandlerFunc{

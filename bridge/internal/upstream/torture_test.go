@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A rack is a fleet of servers that misbehave, and one that does not.
@@ -137,6 +138,7 @@ func (r *rack) torment(t *testing.T, m misdeed) {
 // Whatever a server does, the call ends with an error that says what was wrong, or passes;
 // nothing else is harmed; and the server is called again as if nothing had been.
 func TestTorture(t *testing.T) {
+	unraced.Long(t)
 	r := newRack(t)
 	defer r.close()
 	for _, m := range misdeeds() {
@@ -152,6 +154,7 @@ func TestTorture(t *testing.T) {
 // A server that lists nonsense is faulted with a reason, unless its tools can be told
 // apart from the rest, and is found again when it has come to its senses.
 func TestTortureOfListings(t *testing.T) {
+	unraced.Long(t)
 	tests := map[string]struct {
 		says  string // of the fault; "" if there is none
 		tools int
@@ -184,6 +187,7 @@ func TestTortureOfListings(t *testing.T) {
 // After any number of misdeeds there are as many goroutines and descriptors as before, and
 // the heap has not grown by more than growth.
 func TestTortureLeavesNothing(t *testing.T) {
+	unraced.Long(t)
 	const growth = 8 << 20 // bytes
 	n := 200
 	if s := os.Getenv(rig.RepetitionsEnv); s != "" {
