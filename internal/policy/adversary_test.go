@@ -522,8 +522,8 @@ func sequences() int {
 	switch {
 	case raced:
 		return 200
-	case testing.Short():
-		return 500
+	case unraced.AtWork():
+		return 100
 	}
 	return 10_000
 }
@@ -552,6 +552,7 @@ var withPerson = guards{packs: []string{"grants", "flow-ask"}, identities: gate.
 // neither by what stands beside a destination, nor by a list that changes before the call comes
 // again.
 func TestTheAdversaryGainsNothingByAPerson(t *testing.T) {
+	unraced.Long(t)
 	seed := seed.Of(t)
 	m := newModel(t, withPerson)
 	for i := range sequences() / 10 {
@@ -614,6 +615,7 @@ func (l lessons) Admit(ctx context.Context, s gate.Session, c *gate.Call, labels
 
 // Take away any one guard, and the adversary wins.
 func TestEachGuardIsNeeded(t *testing.T) {
+	unraced.Long(t)
 	if unraced.Short() {
 		t.Skip("one goroutine: the race detector finds nothing in it")
 	}

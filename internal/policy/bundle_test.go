@@ -266,6 +266,7 @@ func TestSignaturesOfABundle(t *testing.T) {
 }
 
 func TestABundleThatIsNoneIsRefused(t *testing.T) {
+	unraced.Long(t)
 	if unraced.Short() {
 		t.Skip("one goroutine: the race detector finds nothing in it")
 	}
@@ -350,6 +351,7 @@ func TestAFolderWithALinkIsNoBundle(t *testing.T) {
 }
 
 func TestABundleThatDoesNotLoadIsRefused(t *testing.T) {
+	unraced.Long(t)
 	base := map[string]string{".manifest": `{"roots": ["base"]}`, "base.rego": "package base\n\nsize := 1"}
 	tests := map[string]struct {
 		bundles []map[string]string
@@ -432,6 +434,7 @@ func TestTwoBundlesOfOneNameAreRefused(t *testing.T) {
 
 // Several sources add to the sets, each in its own way.
 func TestBundlesFilesAndPacksAddUp(t *testing.T) {
+	unraced.Long(t)
 	deny := readBundle(t, map[string]string{
 		".manifest": `{"roots": ["wasmgate"]}`,
 		"d.rego":    "package wasmgate\n\ndeny contains \"not by the second\" if input.tool.name == \"files__read\"",

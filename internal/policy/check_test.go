@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestCheckWarns(t *testing.T) {
+	unraced.Long(t)
 	tests := map[string]struct {
 		rules  string
 		grants []policy.Grant

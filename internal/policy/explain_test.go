@@ -12,9 +12,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestExplain(t *testing.T) {
+	unraced.Long(t)
 	const guard = `deny contains "only below /srv" if {
 	input.tool.local_name == "write"
 	not startswith(input.arguments.path, "/srv/")
@@ -178,6 +180,7 @@ func without(list []policy.Explained, file string) []policy.Explained {
 // what is explained is what was decided, and what does not need the arguments is
 // so whatever they are.
 func TestExplanationsAgree(t *testing.T) {
+	unraced.Long(t)
 	r := seed.Rand(t)
 	all := append(append([]string{}, conditions...), treacherous...)
 	args := []string{`{}`, `{"n":1}`, `{"n":2,"s":"a"}`, `{"s":"1","n":1}`, `{"list":["1",3]}`, `{"a":1,"b":2}`}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func newPrompt(name string) *gate.Tool {
@@ -68,6 +69,7 @@ func TestFeatureInput(t *testing.T) {
 // TestFeatureRemedies: the operator learns which line of the grants file allows the use
 // of what is refused, and with it the use is allowed.
 func TestFeatureRemedies(t *testing.T) {
+	unraced.Long(t)
 	page := newResource(gate.FeatureTemplate, "docs", "doc://{page}")
 	for name, tt := range map[string]struct {
 		call   gate.Call
@@ -119,6 +121,7 @@ func TestFeatureActions(t *testing.T) {
 // TestFeaturesVisible: a prompt or a resource is listed if it could be used, and a
 // template if some URI of it could be read.
 func TestFeaturesVisible(t *testing.T) {
+	unraced.Long(t)
 	template := func(uri string) *gate.Tool { return newResource(gate.FeatureTemplate, "docs", uri) }
 	granted := []policy.Grant{{To: []string{"alice"}, Prompts: []string{"a__p*"}, Resources: []string{"doc://open/*"}}, {To: []string{"alice"}, Groups: []string{"shared"}, Except: []string{"doc://secret/*"}}}
 	in := func(group string, t *gate.Tool) *gate.Tool {

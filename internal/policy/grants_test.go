@@ -55,6 +55,7 @@ func granted(grants []policy.Grant, who *gate.Principal, tool string) bool {
 // TestTheIndexFindsWhatASearchWould compares the index of grants with a search
 // through all of them, for calling and for listing.
 func TestTheIndexFindsWhatASearchWould(t *testing.T) {
+	unraced.Long(t)
 	if unraced.Short() {
 		t.Skip("one goroutine: the race detector finds nothing in it")
 	}

@@ -13,6 +13,7 @@ import (
 // TestHammer decides and lists from many goroutines, with principals and tools
 // that they share and more of both than the caches hold at once.
 func TestHammer(t *testing.T) {
+	unraced.Long(t)
 	e := load(t, conditional, policy.Options{Grants: thousand()})
 	var tools []*gate.Tool
 	for i := range max(10, unraced.Fewer(50)) { // a list of many takes more time with the race detector than a list may

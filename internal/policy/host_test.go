@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 const capable = `{"http":[{"origin":"https://api.example.com","methods":["GET"],"path":"/"}],"kv":true}`
@@ -27,6 +28,7 @@ func hostCall(action gate.Action, request string) gate.Query {
 }
 
 func TestAuthorizeHostCalls(t *testing.T) {
+	unraced.Long(t)
 	const get = `{"method":"GET","scheme":"https","host":"api.example.com","port":443,"path":"/a"}`
 	tests := map[string]struct {
 		rules   string
@@ -128,6 +130,7 @@ func TestHostCallInput(t *testing.T) {
 }
 
 func TestHostCallsFailClosed(t *testing.T) {
+	unraced.Long(t)
 	for name, tt := range map[string]struct {
 		rules string
 		ctx   context.Context
@@ -207,6 +210,7 @@ obligations contains {"sandbox": {"dirs": ["/srv/a", "/var"], "kv": false}} if t
 }
 
 func TestNarrowingIsStrict(t *testing.T) {
+	unraced.Long(t)
 	tests := map[string]struct{ obligation, want string }{
 		"no scopes of a credential":       {`{"credential": {"ttl": "1s"}}`, "credential.scopes: missing"},
 		"two scopes in one":               {`{"credential": {"scopes": ["a b"]}}`, "expected a scope"},

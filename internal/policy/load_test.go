@@ -11,9 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestLoadNamesEveryProblem(t *testing.T) {
+	unraced.Long(t)
 	tests := map[string]struct {
 		files map[string]string
 		o     policy.Options

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func newMethod(server, method string) *gate.Tool {
@@ -37,6 +38,7 @@ func TestMethodInput(t *testing.T) {
 // TestMethodGrants: a method passes only if a grant is of it, of its server or of a group
 // that it is in, and what could not pass is hidden.
 func TestMethodGrants(t *testing.T) {
+	unraced.Long(t)
 	grouped := newMethod("files", "acme/search")
 	grouped.Groups = []string{"docs"}
 	search := newMethod("files", "acme/search")
@@ -107,6 +109,7 @@ func TestMethodActions(t *testing.T) {
 // TestMethodsAreNoMisspeltActions: a rule may be about any method, and a slip is found all
 // the same.
 func TestMethodsAreNoMisspeltActions(t *testing.T) {
+	unraced.Long(t)
 	for action, want := range map[string]bool{"acme/search": false, "tool/call": true, "tools/list": true, "search": true} {
 		found, err := policy.Check(user(`allow contains "x" if input.action == "`+action+`"`), policy.Options{})
 		if err != nil {
@@ -125,6 +128,7 @@ func TestMethodsAreNoMisspeltActions(t *testing.T) {
 // TestMethodPacks: what a pack says of tools of which nothing is known it says of methods,
 // however they are granted.
 func TestMethodPacks(t *testing.T) {
+	unraced.Long(t)
 	read := gate.Session{Labels: gate.NewLabels(provenance.Untrusted)}
 	for name, tt := range map[string]struct {
 		pack    string

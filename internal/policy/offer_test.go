@@ -68,6 +68,7 @@ func TestOffer(t *testing.T) {
 // What a narrowed schema leaves out does not pass: over rules and calls made at
 // random, every call that the policy lets pass keeps to what was offered.
 func TestOfferLeavesOutOnlyWhatIsRefused(t *testing.T) {
+	unraced.Long(t)
 	r := seed.Rand(t)
 	strings := []string{"p", "q", "/a/x", "/b/x", "p*", "(p)"}
 	condition := func() string {

@@ -6,11 +6,13 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestPeerRequestsOfOpaqueResources: what a server asks during the use of a resource that
 // clients know by another URI is decided by the server's own.
 func TestPeerRequestsOfOpaqueResources(t *testing.T) {
+	unraced.Long(t)
 	rules := user(`allow contains "all" if input.action == "roots/list"
 deny contains "its own URI" if { input.action == "roots/list"; startswith(input.resource.uri, "file:///secret/") }`)
 	grants := []policy.Grant{{To: []string{"alice"}, Servers: []string{"b"}, Except: []string{"file:///secret/*"}, Asks: []string{"roots"}}}

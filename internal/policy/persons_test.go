@@ -9,11 +9,13 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestListsAreNotConfused: however a rule tells two people of the same roles apart, who lists
 // second is offered what the rules say of them alone.
 func TestListsAreNotConfused(t *testing.T) {
+	unraced.Long(t)
 	const p = `allow contains "x" if `
 	grants := []policy.Grant{{To: []string{"role:dev"}, Tools: []string{"a__b"}}}
 	for name, tt := range map[string]struct {

@@ -6,11 +6,13 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
 // A rule may ask for every profile that there is, and of two the stricter one holds.
 func TestTheStricterProfileHolds(t *testing.T) {
+	unraced.Long(t)
 	profiles := sanitize.Profiles() // the strictest is the last
 	for i, laxer := range profiles {
 		for _, stricter := range profiles[i:] {

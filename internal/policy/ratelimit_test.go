@@ -9,11 +9,13 @@ import (
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestRatesAreThoseOfASearch compares the index of rate limits with a search through
 // all of them.
 func TestRatesAreThoseOfASearch(t *testing.T) {
+	unraced.Long(t)
 	r := seed.Rand(t)
 	some, none := 0, 0
 	for range 60 {

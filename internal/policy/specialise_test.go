@@ -34,6 +34,7 @@ func message(err error) string {
 // TestWhatIsFixed says of which decisions it is found out that they depend on
 // nothing that only the call brings.
 func TestWhatIsFixed(t *testing.T) {
+	unraced.Long(t)
 	const anything = "allow contains \"anything goes\" if true\n\n"
 	tests := map[string]struct {
 		rules string
@@ -113,6 +114,7 @@ names contains "a" if true
 // nothing were kept: over random policies, grants, principals, tools and calls,
 // errors included.
 func TestFixedDecisionsAreTheFullOnes(t *testing.T) {
+	unraced.Long(t)
 	if unraced.Short() {
 		t.Skip("one goroutine: the race detector finds nothing in it")
 	}
@@ -182,6 +184,7 @@ func TestFixedDecisionsAreTheFullOnes(t *testing.T) {
 // in which calls differ, and that is known when tools are listed, would be decided
 // as in the first call.
 func TestFixedDecisionsSeeTheWholeInput(t *testing.T) {
+	unraced.Long(t)
 	calls := []gate.Query{query("a__b", `{"path":"/a"}`), query("a__b", `{"path":"/b","n":[1]}`)}
 	calls[1].Tool = calls[0].Tool
 	for i := range calls {
@@ -272,6 +275,7 @@ func TestAFixedDecisionStillEndsWithItsContext(t *testing.T) {
 
 // TestFixedDecisionsAreBounded meets more pairs than are kept.
 func TestFixedDecisionsAreBounded(t *testing.T) {
+	unraced.Long(t)
 	e := load(t, nil, policy.Options{Packs: noPacks})
 	const pairs, kept = 17_000, 2 * 8192
 	for range pairs {

@@ -9,10 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestPacks runs the tests that the shipped policies bring with them.
 func TestPacks(t *testing.T) {
+	unraced.Long(t)
 	results, coverage, err := policy.Test(t.Context(), nil, policy.Options{Packs: policy.Packs()})
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +121,7 @@ test_broken_grants if {
 }
 
 func TestTestsThatDoNotCompile(t *testing.T) {
+	unraced.Long(t)
 	_, _, err := policy.Test(t.Context(), tree(map[string]string{"a_test.rego": "package a_test\n\ntest_a if nonsense(1)"}), policy.Options{})
 	var ce *policy.CompileError
 	if !errors.As(err, &ce) || ce.Problems[0].File != "a_test.rego" || ce.Problems[0].Line != 3 {

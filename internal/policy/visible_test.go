@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestVisible(t *testing.T) {
@@ -150,6 +151,7 @@ wasmgate_unknown if input.arguments.nothing
 // TestNoCallOfAHiddenToolPasses is the promise that listing and calling are one
 // policy: over random policies, grants, principals, tools and calls.
 func TestNoCallOfAHiddenToolPasses(t *testing.T) {
+	unraced.Long(t)
 	r := seed.Rand(t)
 	one := func(list []string) string { return list[r.IntN(len(list))] }
 
