@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // The published benchmark AgentDojo, put before the packs by policy replay, with
@@ -406,6 +407,7 @@ func dojoVariants() []*dojoVariant {
 }
 
 func TestAgentDojo(t *testing.T) {
+	unraced.Long(t)
 	if underRace {
 		t.Skip("one goroutine decides after the other, and with the race detector that takes minutes")
 	}

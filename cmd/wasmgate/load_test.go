@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // BenchmarkGateway measures the whole: load clients, the gateway as a process of its own
@@ -189,6 +191,7 @@ const repetitionsEnv = "WASMGATE_REPETITIONS"
 // of both, over stdio and HTTP, a gateway holds as many goroutines and descriptors as
 // before, and shakes hands with no server again.
 func TestGatewayHoldsNoMore(t *testing.T) {
+	unraced.Long(t)
 	linuxOnly(t)
 	calls := 200
 	if s := os.Getenv(repetitionsEnv); s != "" {

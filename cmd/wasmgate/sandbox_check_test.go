@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // asker is the manifest of a relay of HTTP requests: its arguments are the request, and
@@ -41,6 +43,7 @@ cases:
 `
 
 func TestSandboxCheck(t *testing.T) {
+	unraced.Long(t)
 	wasmgate := program(t, bare(relay("http")))
 	write := func(name, text string) {
 		t.Helper()
@@ -121,6 +124,7 @@ func TestSandboxCheck(t *testing.T) {
 // Values and folders of a case are its own: nothing of one is there in the next, or in
 // the folder that was copied.
 func TestSandboxCheckIsApart(t *testing.T) {
+	unraced.Long(t)
 	wasmgate := program(t, bare(relay("kv")))
 	manifest := "tools: [{name: t, description: Keeps., inputSchema: {type: object}}]\nwants: {kv: true}\n"
 	cases := `cases:

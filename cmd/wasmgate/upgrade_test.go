@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 var recordUpgrade = flag.String("record-upgrade", "", "a folder of testdata/upgrade to record, as this version decides: state and log that it leaves, and the outcomes")
@@ -45,6 +47,7 @@ type changed struct {
 // grants, labels, policies, pins, jobs and log. Each outcome is the one of then, or one
 // that changed.json names together with the row of UPGRADING.md that tells users of it.
 func TestUpgrade(t *testing.T) {
+	unraced.Long(t)
 	if *recordUpgrade != "" {
 		recordFolder(t, *recordUpgrade)
 		return
