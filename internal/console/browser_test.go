@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // hostile are texts that run, load, hide or turn around where they are not shown as texts.
@@ -24,6 +25,7 @@ var hostile = []string{
 // TestBrowser has a browser show all pages, full of hostile texts: nothing runs or loads, the
 // policy of contents has nothing to refuse, and axe finds nothing.
 func TestBrowser(t *testing.T) {
+	unraced.Long(t)
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("chromium is not installed")

@@ -30,6 +30,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/control/socket"
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {
@@ -740,6 +741,7 @@ func TestPauseAndReset(t *testing.T) {
 // An approver sees whom a call is for, and where its values were met; approves that until the
 // session ends, and takes it back.
 func TestDestinations(t *testing.T) {
+	unraced.Long(t)
 	d := open(t, "policy: {packs: [grants, flow-ask], data: {labels: labels.yaml}}\napprovals: {channels: [cli], hold: 1s}\n",
 		"labels.yaml", "local__html_to_text: {result: untrusted, effect: [read]}\nlocal__hash: {result: trusted, effect: [egress], control: [/text]}\n", "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
 	for _, text := range []string{"first", "lily@corp.example", "lily@corp.example bob@corp.example"} {
@@ -808,6 +810,7 @@ func TestDestinations(t *testing.T) {
 // A session that was kept over a restart is shown with what it had read before that, and without
 // the calls of a session of the same name of somebody else, in this or in another tenant.
 func TestSessionOverRestart(t *testing.T) {
+	unraced.Long(t)
 	const configuration = "policy: {paths: [p.rego]}\nsessions: {scope: principal}\n"
 	rules := strings.Replace(asks, "ask contains", "ask contains \"\" if false\n\nunused contains", 1)
 	before := open(t, configuration, "p.rego", rules)
