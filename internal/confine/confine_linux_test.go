@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // patience is for what must happen; short is for what must not, or is not
@@ -71,6 +72,7 @@ func TestWaitTellsHowTheChildEnded(t *testing.T) {
 }
 
 func TestCloseEndsWhoDoesNotListen(t *testing.T) {
+	unraced.Long(t)
 	tests := map[string]struct {
 		mode  string
 		grace time.Duration
@@ -111,6 +113,7 @@ func TestCloseEndsWhoDoesNotListen(t *testing.T) {
 }
 
 func TestDescendantsEndWithTheChild(t *testing.T) {
+	unraced.Long(t)
 	hydra := filepath.Join(t.TempDir(), "hydra")
 	if err := os.WriteFile(hydra, []byte(forward), 0o700); err != nil {
 		t.Fatal(err)
@@ -157,6 +160,7 @@ func TestDescendantsEndWithTheChild(t *testing.T) {
 }
 
 func TestNothingOutlivesAKilledGateway(t *testing.T) {
+	unraced.Long(t)
 	tests := map[string]struct {
 		kind string
 		args []string
@@ -256,6 +260,7 @@ func TestSignalsOfTheTerminalDoNotReachTheChild(t *testing.T) {
 }
 
 func TestNothingLeaks(t *testing.T) {
+	unraced.Long(t)
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	if err := os.WriteFile(garbage, []byte("\x00\x01\x02"), 0o700); err != nil {
 		t.Fatal(err)

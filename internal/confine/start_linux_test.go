@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestStartSaysWhatIsWrong(t *testing.T) {
@@ -140,6 +141,7 @@ func TestTheChildGetsWhatItIsGivenAndNothingElse(t *testing.T) {
 }
 
 func TestStartHeedsItsContext(t *testing.T) {
+	unraced.Long(t)
 	m := t.Name() + strconv.Itoa(os.Getpid())
 	t.Setenv(mark, m)
 	canceled := 0
@@ -166,6 +168,7 @@ func TestStartHeedsItsContext(t *testing.T) {
 }
 
 func TestStartGivesUpAProgramThatDoesNotGetToMain(t *testing.T) {
+	unraced.Long(t)
 	cmd := confine.Command{Path: filepath.Join(t.TempDir(), "unready")}
 	if err := os.Symlink("/bin/true", cmd.Path); err != nil {
 		t.Fatal(err)
