@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // An agent tells its hooks, and calls a gateway, as Claude Code does unless it has another name.
@@ -310,6 +311,7 @@ func TestAgentDenies(t *testing.T) {
 
 // Of the prompts that an agent announces those vouch that a user has written.
 func TestAgentPrompts(t *testing.T) {
+	unraced.Long(t)
 	const eve = "eve@evil.example"
 	claude, both := []string{"claude-code"}, []string{"claude-code", "codex"}
 	for name, tt := range map[string]struct {

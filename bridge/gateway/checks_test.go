@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // decidedBy keeps, of each call that has ended, the snapshot and what decided it.
@@ -54,6 +55,7 @@ func configured(name, profile, server string, packs ...string) (gateway.Config, 
 // TestSnapshotIsWhatDecided: whenever the configuration changes, a record names the one by
 // which its call was decided and its result made safe, and not another.
 func TestSnapshotIsWhatDecided(t *testing.T) {
+	unraced.Long(t)
 	var seen decidedBy
 	says := tool("says", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 		return text("a <script>alert(1)</script> b"), nil

@@ -16,11 +16,13 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A gateway serves while a module is compiled that takes a while, and says so; the
 // module's tools come then. A second gateway finds it compiled.
 func TestServesBeforeItHasCompiled(t *testing.T) {
+	unraced.Long(t)
 	wasm, err := sandbox.EmbeddedFiles()
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +150,7 @@ func TestModuleServerEndsWithItsConnection(t *testing.T) {
 // them is new to the pins, with or without the embedded tools on their server. One that a
 // reload brings is.
 func TestCompiledLaterIsNotNew(t *testing.T) {
+	unraced.Long(t)
 	for name, embedded := range map[string]bool{"alone": false, "beside the embedded tools": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -25,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestCloseEndsSessions: a client that has gone without a word leaves nothing behind.
@@ -248,6 +249,7 @@ func TestClientAs(t *testing.T) {
 // TestToolsOfReadyServers: a server that hangs while it connects keeps a listing for two seconds,
 // and nothing of the others from it.
 func TestToolsOfReadyServers(t *testing.T) {
+	unraced.Long(t)
 	open := make(chan struct{})
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: granting("*"), Functions: map[string][]gateway.LocalTool{"f": {tool("says", nil)}},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func bodyGateway(t *testing.T, cfg gateway.Config) *gateway.Gateway {
@@ -81,6 +82,7 @@ func TestHalfBody(t *testing.T) {
 // A message that comes in time is answered however long its call takes, and the
 // connection is kept.
 func TestBodyInTime(t *testing.T) {
+	unraced.Long(t)
 	g := bodyGateway(t, gateway.Config{Recorder: new(records), Limits: gateway.Limits{BodyTime: time.Second}})
 	srv := httptest.NewServer(g)
 	t.Cleanup(srv.Close)

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // jobbing returns a gateway that offers jobs, with tools that do as their names say.
@@ -390,6 +391,7 @@ func TestDrainEndsJobs(t *testing.T) {
 // A job and a task of a client that can be asked something are carried out in the process
 // that the client has of a server on stdio, beside another client of the same principal.
 func TestJobsInTheirClientsProcess(t *testing.T) {
+	unraced.Long(t)
 	g, _ := jobbing(t, func(c *gateway.Config) {
 		c.Policy = granting("up__*")
 		c.Servers = []gateway.EndpointConfig{{Server: "up", Command: os.Args[0], Env: []string{upstreamEnv + "=stdio"}}}

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // upstreamEnv makes the test binary an MCP server: on standard input and output, or at
@@ -121,6 +122,7 @@ const unnoticed = time.Second
 // is away while it is, and were not made. Each has its record; no client notices anything of it in its
 // session; and in the end all are served again.
 func TestKilledUpstreams(t *testing.T) {
+	unraced.Long(t)
 	const clients, kills = 8, 3
 	o := &outcomes{done: make(map[string]string), granted: make(map[string]int), spans: make(map[string]*span), begun: make(map[string]chan struct{})}
 	web := startWeb(t)

@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // oddTool makes a definition of which each member may be what MCP does not say.
@@ -51,6 +52,7 @@ func oddTool(r *rand.Rand, name string) string {
 // However odd the definitions of some tools are, strict clients list the others: that one
 // alone is repaired, loses what is odd, or is quarantined.
 func TestOddToolsDoNotSpoilTheList(t *testing.T) {
+	unraced.Long(t)
 	r := seed.Rand(t)
 	tools := []string{`{"name":"good","inputSchema":{"type":"object"}}`}
 	for i := range 1000 {

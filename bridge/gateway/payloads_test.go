@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/judges"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A server puts active texts wherever MCP lets it put a text: into blocks, halves of them,
@@ -24,6 +25,7 @@ import (
 // icons and its instructions. What reaches a client has nothing active for other parsers
 // and a browser.
 func TestPayloadsWhereverTheyStand(t *testing.T) {
+	unraced.Long(t)
 	looks := map[string]judges.Judge{"parsers": judges.Parsers(t)}
 	if judges.HasBrowser() && !testing.Short() {
 		looks["browser"] = judges.Browser(t)

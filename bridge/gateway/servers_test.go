@@ -15,11 +15,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // The log tells when so many calls of a server failed that no more are let through, and
 // when they are again.
 func TestCircuitsAreRecorded(t *testing.T) {
+	unraced.Long(t)
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	l := newLiar()
 	var hangs atomic.Bool

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 const (
@@ -148,6 +149,7 @@ func (c *badClient) well(ctx context.Context) error {
 // TestTortureClient: whatever a client does wrong is answered with what was wrong, and
 // harms neither it nor others.
 func TestTortureClient(t *testing.T) {
+	unraced.Long(t)
 	for _, era := range []string{older, newer} {
 		tt := torture(t)
 		c := tt.client(t, era)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // repetitionsEnv is how many misdeeds [TestTortureClientLeavesNothing] does.
@@ -21,6 +22,7 @@ const repetitionsEnv = "WASMGATE_REPETITIONS"
 // TestTortureClientLeavesNothing: however many misdeeds there are, in both eras and on
 // stdio, goroutines, descriptors and memory stay what they were.
 func TestTortureClientLeavesNothing(t *testing.T) {
+	unraced.Long(t)
 	repetitions := 60
 	if s := os.Getenv(repetitionsEnv); s != "" {
 		var err error

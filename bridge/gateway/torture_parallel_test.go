@@ -12,11 +12,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestTortureParallel: of thousands of calls at once those beyond the limits are
 // refused, and say so; another client is served meanwhile.
 func TestTortureParallel(t *testing.T) {
+	unraced.Long(t)
 	const waits = `"name":"f__waits","arguments":{},$m`
 	overHTTP := func(era string) func(*testing.T, *tortured, func(string, error)) {
 		return func(t *testing.T, tt *tortured, answered func(string, error)) {
@@ -120,6 +123,7 @@ func TestTortureParallel(t *testing.T) {
 
 // TestTortureSlowSenders: clients that begin a request and do not go on hold up nobody.
 func TestTortureSlowSenders(t *testing.T) {
+	unraced.Long(t)
 	tt := torture(t)
 	c := tt.client(t, newer)
 	where, err := url.Parse(tt.url)
