@@ -271,6 +271,7 @@ func TestTools(t *testing.T) {
 // the tests, hostile ones among them, and with some that compilers made. None may
 // reach a panic, last long, or leave anything behind.
 func FuzzCompile(f *testing.F) {
+	unraced.Long(f)
 	f.Add([]byte("\x00asm\x0d\x00\x01\x00"), []byte(nil))
 	for _, wasm := range modules(f) {
 		f.Add(wasm, []byte(nil))
@@ -281,6 +282,7 @@ func FuzzCompile(f *testing.F) {
 
 // TestChangedModules does the same for a moment, at random.
 func TestChangedModules(t *testing.T) {
+	unraced.Long(t)
 	rnd := seed.Rand(t)
 	all, try, accepted := modules(t), trial(t), 0
 	rounds := unraced.Fewer(3000)

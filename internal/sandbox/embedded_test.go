@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestEmbeddedTools(t *testing.T) {
+	unraced.Long(t)
 	tests := map[string]struct{ tool, args, want string }{
 		"csv_query":           {"csv_query", `{"csv":"a,b\n1,x\n2,y\n","where":[{"column":"a","op":"gt","value":1}]}`, `{"columns":["a","b"],"rows":[["2","y"]],"total":1}`},
 		"hash":                {"hash", `{"text":"abc","algorithm":"md5"}`, `{"algorithm":"md5","hex":"900150983cd24fb0d6963f7d28e17f72","bytes":3}`},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // sleeping is a command that waits for a clock that rings after weeks.
@@ -51,6 +52,7 @@ func many(ctx context.Context, t *testing.T, m *sandbox.Module, callers int, arg
 // sleep, wait for their hosts, or spin, by themselves or in what WASI answers: a call of another module is carried out beside
 // them, and so it is of one that other callers keep busy.
 func TestOthersCallsGoOn(t *testing.T) {
+	unraced.Long(t)
 	const callers = 40
 	asked := make(chan struct{}, callers)
 	never := make(chan struct{})
@@ -183,6 +185,7 @@ func TestBusy(t *testing.T) {
 // TestServersGiveWay checks that servers that spin, and those that wait for input, leave
 // slots to others.
 func TestServersGiveWay(t *testing.T) {
+	unraced.Long(t)
 	r := newRuntime(t, sandbox.Config{Limits: sandbox.Limits{Timeout: 2 * long}})
 	quick := compile(t, r, reactor(say(number(1))).bytes(), sandbox.ModuleConfig{})
 	spinning := newGuest()

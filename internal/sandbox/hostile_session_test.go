@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // inSessions has a module keep a state for each session.
@@ -107,6 +108,7 @@ func TestSessionsInUse(t *testing.T) {
 // TestSessionHolds checks that a session cannot keep more than its limits: not
 // the stack of a recursion, nor memory by growing a little in each call.
 func TestSessionHolds(t *testing.T) {
+	unraced.Long(t)
 	t.Run("no deep stacks", func(t *testing.T) {
 		g := newGuest()
 		down := g.function("", i32, "", get(0), 0x04, 0x40, get(0), number(1), 0x6b, g.self(), 0x0b)

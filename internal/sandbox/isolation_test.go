@@ -172,6 +172,7 @@ func TestWordsAreNotLeft(t *testing.T) {
 // TestGoInstancesAreReset does the same with a module of a language that has a
 // runtime of its own: the embedded tools, ended at any point.
 func TestGoInstancesAreReset(t *testing.T) {
+	unraced.Long(t)
 	rnd := seed.Rand(t)
 	r := newRuntime(t, sandbox.Config{CacheDir: cache})
 	m := compile(t, r, embedded(t), sandbox.ModuleConfig{})
@@ -269,6 +270,7 @@ func mappings(t testing.TB, text string) int {
 // TestNothingIsLeft checks that calls leave no memory, no descriptor and no
 // goroutine behind when their runtime is closed.
 func TestNothingIsLeft(t *testing.T) {
+	unraced.Long(t)
 	before, mapped := runtime.NumGoroutine(), mappings(t, "wasm-image")
 	for range 20 {
 		r, err := sandbox.New(t.Context(), sandbox.Config{})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 const mebi = 1 << 20
@@ -138,6 +139,7 @@ func hostile() map[string]struct {
 
 // TestHostile runs every hostile module under a deadline and under a budget.
 func TestHostile(t *testing.T) {
+	unraced.Long(t)
 	r := newRuntime(t, sandbox.Config{})
 	for name, h := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +204,7 @@ func TestFuelIsExact(t *testing.T) {
 // input and moves memory. Tools written in Go are not the same each time:
 // their maps are seeded with random numbers.
 func TestFuelIsTheSameEachTime(t *testing.T) {
+	unraced.Long(t)
 	g := newGuest()
 	g.allocator()
 	g.function("", i32, "", get(0), 0x04, 0x40, get(0), number(1), 0x6b, 0x10, 1, number(0), number(64), get(0), 0xfc, 11, 0, 0x0b)

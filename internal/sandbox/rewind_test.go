@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 var load8 = []byte{0x2d, 0, 0} // i32.load8_u
@@ -257,6 +258,7 @@ func TestNotRewound(t *testing.T) {
 
 // TestRewoundOften: an instance has many calls, but not for ever.
 func TestRewoundOften(t *testing.T) {
+	unraced.Long(t)
 	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(nil).bytes(), sandbox.ModuleConfig{})
 	seen := map[string]int{}
 	var order []string

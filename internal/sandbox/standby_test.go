@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // standbyModule returns a command whose instances wait for their input.
@@ -142,6 +143,7 @@ func TestStandbysAreTrimmed(t *testing.T) {
 
 // A standby waits for longer than a call may take, and ends with its module.
 func TestStandbyWaits(t *testing.T) {
+	unraced.Long(t)
 	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo", Limits: sandbox.Limits{Timeout: 2 * time.Second}})
 	for call := range 2 {
 		if _, err := m.Call(t.Context(), "a", nil, sandbox.CallConfig{}); err != nil {
