@@ -25,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/ship"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A siem takes what is sent to it, or answers as it is told.
@@ -144,6 +145,8 @@ func upTo(n uint64) (all []uint64) {
 // TestShip sends each record in order, over failures, refusals, a restart and files that are
 // renamed and packed.
 func TestShip(t *testing.T) {
+	unraced.Long(t)
+	t.Parallel() // it waits most of the time
 	to := newSIEM(t, func(n int, _ []byte) int {
 		return map[int]int{1: http.StatusServiceUnavailable, 2: http.StatusForbidden}[n] | map[bool]int{true: http.StatusOK}[n > 2]
 	})
@@ -171,6 +174,7 @@ func TestShip(t *testing.T) {
 
 // TestAtLeastOnce: what was taken and not written down comes again, and nothing is left out.
 func TestAtLeastOnce(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	to := newSIEM(t, nil)
 	l, s := newLog(t, audit.Options{}, to)
 	record(t, l, 10)
@@ -190,6 +194,8 @@ func TestAtLeastOnce(t *testing.T) {
 // TestPositionCannotBeWritten: a disk that takes no position keeps nothing from being sent, is told of,
 // and costs no record after a restart.
 func TestPositionCannotBeWritten(t *testing.T) {
+	unraced.Long(t)
+	t.Parallel() // it waits most of the time
 	to := newSIEM(t, nil)
 	l, s := newLog(t, audit.Options{}, to)
 	s.Position = filepath.Join(t.TempDir(), "full", "siem.json")
@@ -216,6 +222,8 @@ func TestPositionCannotBeWritten(t *testing.T) {
 
 // TestTooLarge: what a target takes only in smaller pieces comes in smaller pieces.
 func TestTooLarge(t *testing.T) {
+	unraced.Long(t)
+	t.Parallel() // it waits most of the time
 	to := newSIEM(t, func(_ int, body []byte) int {
 		if bytes.Count(body, []byte("\n")) > 7 {
 			return http.StatusRequestEntityTooLarge
@@ -234,6 +242,8 @@ func TestTooLarge(t *testing.T) {
 // TestDead: a target that takes nothing keeps no record from being written, and what was
 // removed from the log meanwhile is counted.
 func TestDead(t *testing.T) {
+	unraced.Long(t)
+	t.Parallel() // it waits most of the time
 	var dead sync.Mutex
 	isDead := true
 	to := newSIEM(t, func(int, []byte) int {
@@ -271,6 +281,8 @@ func TestDead(t *testing.T) {
 // TestNewLog: a log that has begun anew is sent from its beginning, and a position that
 // cannot be read is no beginning.
 func TestNewLog(t *testing.T) {
+	unraced.Long(t)
+	t.Parallel() // it waits most of the time
 	to := newSIEM(t, nil)
 	l, s := newLog(t, audit.Options{}, to)
 	record(t, l, 3)
@@ -302,6 +314,7 @@ func TestNewLog(t *testing.T) {
 
 // TestFormats holds what is sent against what the other side takes.
 func TestFormats(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	take := func(kind ship.Kind, format ship.Format) []byte {
 		to := newSIEM(t, nil)
 		l, s := newLog(t, audit.Options{}, to)
