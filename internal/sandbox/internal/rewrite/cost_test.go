@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 const (
@@ -45,6 +46,7 @@ func each(n int, f func(i int) []byte) (b []byte) {
 // TestCostIsFromAbove compiles shapes, and compares the machine code that the
 // engine put into its cache with the estimate.
 func TestCostIsFromAbove(t *testing.T) {
+	unraced.Long(t)
 	for name, shape := range bombs.Shapes(64, 64) {
 		t.Run(name, func(t *testing.T) {
 			s := shape()

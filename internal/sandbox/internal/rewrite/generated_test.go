@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // generatedFor is how long generated modules are compared. WASMGATE_GENERATED says
@@ -26,6 +27,7 @@ const generatedFor = 10 * time.Second
 // of the host, memory and globals are the same; and a sealed one that is put back
 // does the same again.
 func TestGenerated(t *testing.T) {
+	unraced.Long(t)
 	length := generatedFor
 	if s := os.Getenv("WASMGATE_GENERATED"); s != "" {
 		var err error

@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestPieces moves memory plain and in pieces: memory is the same, and so is the
 // trap, before which nothing is moved.
 func TestPieces(t *testing.T) {
+	unraced.Long(t)
 	const pages, piece = 6, 64 << 10
 	operands := join(get(0), get(1), get(2))
 	// fill, copy and init of three operands, and a fourth that gives each page of

@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestMeterRefuses checks that what could be decoded otherwise by the compiler,
@@ -133,6 +134,7 @@ func withoutCustom(wasm []byte) []byte {
 // FuzzMeter checks that what is accepted, and is valid, stays valid; and that
 // what is invalid does not become valid.
 func FuzzMeter(f *testing.F) {
+	unraced.Long(f)
 	f.Add(module(0x20, 0, 0x03, 0x40, 0x0c, 0, 0x0b))
 	f.Add(module(0x41, 0, 0x41, 0, 0x41, 9, 0xfc, 11, 0, 0x10, 0))
 	f.Add(module(0xfd, 0x0c, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0xfd, 0xff, 1, 0x1a))
