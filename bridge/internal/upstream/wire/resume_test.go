@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A poller is a server that ends the stream of an answer before it gives it. Each of
@@ -52,6 +53,7 @@ func (p *poller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // The stream of an answer that ends early is taken up where it ended, as often as
 // that brings something.
 func TestHTTPResume(t *testing.T) {
+	unraced.Long(t)
 	const prime = "retry: 1\nid: e0\ndata: \n\n"
 	answer := func(w io.Writer, id string) {
 		fmt.Fprintf(w, "id: last\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", id, rig.Odd)

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func started(t testing.TB, how string) *upstream.Endpoint {
@@ -80,6 +81,7 @@ func TestStdioLastWords(t *testing.T) {
 
 // TestStdioDeaf: a server that does not read holds up nobody.
 func TestStdioDeaf(t *testing.T) {
+	unraced.Long(t)
 	rig.NoLeaks(t)
 	cfg := rig.Child("deaf")
 	cfg.CallTimeout = 200 * time.Millisecond
@@ -108,6 +110,7 @@ func TestStdioDeaf(t *testing.T) {
 
 // TestStdioFlood: 100 MB in one line cost no more than a message may.
 func TestStdioFlood(t *testing.T) {
+	unraced.Long(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	e := rig.NewEndpoint(t, rig.Child("floods"))
@@ -123,6 +126,7 @@ func TestStdioFlood(t *testing.T) {
 
 // TestStdioOrphans: nothing of a server is left once it is faulted or closed.
 func TestStdioOrphans(t *testing.T) {
+	unraced.Long(t)
 	for _, how := range []string{"nonsense", "noise", "honest"} {
 		e := rig.NewEndpoint(t, rig.Child(how))
 		_ = e.Connect(t.Context()) // what fails is not the point
