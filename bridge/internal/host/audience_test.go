@@ -26,6 +26,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // An asker is a server that asks its client, logs and has a resource that changes.
@@ -285,6 +286,7 @@ func (g *guest) use(t *testing.T, tool string) string {
 // Servers of the older revisions ask the client of the call that they work on, and no
 // other, over a connection that is its own.
 func TestServersAskTheClientOfTheCall(t *testing.T) {
+	unraced.Long(t)
 	for way, upstream := range upstreams {
 		for _, era := range []string{rig.Old, rig.Newest} {
 			for _, stdio := range []bool{false, true} {
@@ -324,6 +326,7 @@ func TestServersAskTheClientOfTheCall(t *testing.T) {
 // The connections of a session end with it. The server can ask for its client's roots
 // when the session begins, and within the call after they have changed.
 func TestOwnConnectionsEndWithTheirSession(t *testing.T) {
+	unraced.Long(t)
 	for way, upstream := range upstreams {
 		for _, stdio := range []bool{false, true} {
 			t.Run(fmt.Sprint(way, " ", stdio), func(t *testing.T) {
@@ -356,6 +359,7 @@ func TestOwnConnectionsEndWithTheirSession(t *testing.T) {
 
 // A server has so many connections for a client alone, and no more; idle ones make room.
 func TestOwnConnectionsAreBounded(t *testing.T) {
+	unraced.Long(t)
 	up := newAsker()
 	e := rig.NewEndpoint(t, func() upstream.Config {
 		cfg := upstreams["one stream"](t, up)

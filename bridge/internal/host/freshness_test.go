@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A keeping server says for how long its listings can be kept, and counts them.
@@ -109,6 +110,7 @@ func TestFresh(t *testing.T) {
 // more: by itself if there is such a time, and otherwise when somebody lists; not more
 // often than every few seconds, and never one that tells.
 func TestRelistedWhenStale(t *testing.T) {
+	unraced.Long(t)
 	for name, tt := range map[string]struct {
 		ttl    time.Duration
 		tells  bool

@@ -22,12 +22,14 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestLeakOverCalls: over thousands of calls, by clients of both eras, to a server on
 // stdio and one over HTTP, each connects once, and goroutines and sockets stay as many
 // as they were.
 func TestLeakOverCalls(t *testing.T) {
+	unraced.Long(t)
 	calls := 1000
 	if s := os.Getenv(rig.RepetitionsEnv); s != "" {
 		var err error

@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestClientGone: a call ends with who asked for it, whatever the way. One of a session
@@ -211,6 +212,7 @@ func TestSDKClient(t *testing.T) {
 
 // TestSessionsLeaveNothing opens and closes 1,000 sessions.
 func TestSessionsLeaveNothing(t *testing.T) {
+	unraced.Long(t)
 	x := rig.NewFixture(t)
 	round := func() {
 		session := rig.OpenSession(t, x.URL)
