@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/judges"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -53,6 +54,9 @@ func TestGeneratedTextsAreInert(t *testing.T) {
 	n, seed := number(t, "WASMGATE_TEXTS", 2000), seed.Of(t)
 	if testing.Short() {
 		n = min(n, 500)
+	}
+	if unraced.AtWork() {
+		n = min(n, 100)
 	}
 	s := newSource(t, seed)
 	const batch = 20000
@@ -153,6 +157,7 @@ func number(t *testing.T, name string, otherwise int) int {
 // TestBrowserFindsNothingActive shows generated texts to a headless Chromium, from
 // which no request gets out; WASMGATE_BROWSER_TEXTS says how many.
 func TestBrowserFindsNothingActive(t *testing.T) {
+	unraced.Long(t)
 	judge := judges.Browser(t)
 	n, seed := number(t, "WASMGATE_BROWSER_TEXTS", 1000), seed.Of(t)
 	if testing.Short() {

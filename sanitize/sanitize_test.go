@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -323,6 +324,7 @@ func BenchmarkSanitize(b *testing.B) {
 // TestOpenings: two million bytes that open links are all made inert, in a time in
 // proportion to their length: with the square of it this would end with the test's time.
 func TestOpenings(t *testing.T) {
+	unraced.Long(t)
 	s := new(t, sanitize.Text)
 	const n = 2 << 20 / len("](a:")
 	out, found := s.Sanitize(strings.Repeat("](a:", n))
@@ -333,6 +335,7 @@ func TestOpenings(t *testing.T) {
 
 // TestFences: sixteen million bytes of fences in one line are each read a few times; with the square of it this would end with the test's time.
 func TestFences(t *testing.T) {
+	unraced.Long(t)
 	text := strings.Repeat("``` ", 4<<20)
 	if clean, found := new(t, sanitize.Text).Sanitize(text); clean != text {
 		t.Errorf("%.40q, %v", clean, found)
