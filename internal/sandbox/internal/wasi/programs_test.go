@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/wasi"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // run runs a command with p, and returns its exit code and all it wrote.
@@ -91,6 +92,7 @@ func emptyDir(t *testing.T, guestPath string, write bool) (string, wasi.Dir) {
 }
 
 func TestGoProgram(t *testing.T) {
+	unraced.Long(t)
 	_, dir := emptyDir(t, "/data", true)
 	code, out := run(t, goProgram(t, "testdata/files"), &wasi.Process{
 		Args: []string{"files", "/data"}, Env: []string{"KEY=value"},
