@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // commandTime ends a command that hangs: building the Go starter on a busy
@@ -56,6 +57,9 @@ func TestStarters(t *testing.T) {
 			check := toolchains[language]
 			if check == nil {
 				t.Fatal("the test does not know the language")
+			}
+			if language != "go" {
+				unraced.Long(t)
 			}
 			p := project{dir: filepath.Join(t.TempDir(), "Word-Tool")}
 			if _, err := starter.Write(language, p.dir); err != nil {
@@ -547,6 +551,7 @@ func (hosted) File(context.Context, string, string) error { return sandbox.ErrDe
 
 // What the Go starter has for asking the host works, and only who asks needs a grant.
 func TestGoAsksItsHost(t *testing.T) {
+	unraced.Long(t)
 	need(t, "go")
 	p := project{dir: filepath.Join(t.TempDir(), "asker")}
 	if _, err := starter.Write("go", p.dir); err != nil {

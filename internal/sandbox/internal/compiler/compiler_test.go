@@ -23,6 +23,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {
@@ -385,6 +386,9 @@ func TestLimits(t *testing.T) {
 			if tt.skip {
 				t.Skip("this system does not bound it")
 			}
+			if name == "CPU" {
+				unraced.Long(t)
+			}
 			dir := filepath.Join(t.TempDir(), "cache")
 			c := open(t, dir)
 			tt.set(&c.limits)
@@ -438,6 +442,7 @@ func TestCPUByTicks(t *testing.T) {
 // panics then, it is said as what it is. With less than it begins with, a child has none for
 // the runtime of Go, which can end in any way.
 func TestMemoryEndsAnywhere(t *testing.T) {
+	unraced.Long(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("the limit of memory is that of Linux")
 	}
