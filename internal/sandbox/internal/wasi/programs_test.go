@@ -105,6 +105,7 @@ func TestGoProgram(t *testing.T) {
 
 // TestCPrograms has programs in C use every function, as libc does.
 func TestCPrograms(t *testing.T) {
+	unraced.Long(t)
 	used := map[string]bool{"proc_raise": true} // libc has no word for it
 	for _, name := range []string{"files", "names"} {
 		t.Run(name, func(t *testing.T) {
