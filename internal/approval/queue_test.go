@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A log keeps what was recorded, as "state by". It fails at a state.
@@ -355,6 +356,7 @@ func TestWhileItIsRecorded(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
+	unraced.Long(t)
 	q, _ := newQueue(t, approval.Options{})
 	of := func(who, i int) func(*gate.Question) {
 		return func(q *gate.Question) {
@@ -386,6 +388,7 @@ func TestBounds(t *testing.T) {
 
 // What is closed is kept until it expires, but not without end.
 func TestClosedAreBounded(t *testing.T) {
+	unraced.Long(t)
 	q, _ := newQueue(t, approval.Options{})
 	for i := range approval.MaxClosed + 50 {
 		one := ask(fmt.Sprint("c", i), func(q *gate.Question) { q.Call.Args = gate.MustDoc(fmt.Sprintf(`{"i":%d}`, i)) })

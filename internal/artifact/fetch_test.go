@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/artifact"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestFile(t *testing.T) {
@@ -203,6 +204,7 @@ func TestContext(t *testing.T) {
 
 // What a registry cannot do at the moment is asked for again, a few times.
 func TestRetry(t *testing.T) {
+	unraced.Long(t)
 	r := newRegistry(t)
 	at := r.offer(r.layer(wasmType, code))
 	first := true

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // opened returns the opened records of a log.
@@ -408,6 +409,7 @@ func TestFileTakenAway(t *testing.T) {
 }
 
 func TestRecordTooLong(t *testing.T) {
+	unraced.Long(t)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	o := options
 	o.Record = "full"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestReadFilters(t *testing.T) {
@@ -223,6 +224,7 @@ func TestFollow(t *testing.T) {
 
 // However reading and renaming fall together, no record is missed.
 func TestReadWhileFilesAreRenamed(t *testing.T) {
+	unraced.Long(t)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	o := options
 	o.MaxSize, o.Keep = 1000, -1

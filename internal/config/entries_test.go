@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // grantLines are entries in all ways in which people write them.
@@ -35,6 +36,7 @@ func grantLines(n int) (text string, want []config.Grant) {
 // TestManyGrants: a file of fifty thousand grants is read, edited, and wrong by its line
 // like one of five.
 func TestManyGrants(t *testing.T) {
+	unraced.Long(t)
 	path := filepath.Join(t.TempDir(), "grants.yaml")
 	for _, n := range []int{5, 5000, 50_000} {
 		if n > 5000 && testing.Short() {

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // Files of the largest size that make a careless parser recurse until its stack
 // ends, which no recover catches, or take quadratic time. They are problems.
 func TestHostileFiles(t *testing.T) {
+	unraced.Long(t)
 	for _, size := range []int{1 << 15, 1<<20 - 16} { // below and beyond the bound on tokens
 		if size > 1<<15 && testing.Short() {
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // serving returns the configuration of a server that lists tools of these names.
@@ -207,6 +208,7 @@ func TestDeclaredHoldsWhatIsQuarantined(t *testing.T) {
 // Ten thousand tools of ten servers, each connecting, are scanned and compared
 // in a time that nobody waits for.
 func TestManyToolsAreScanned(t *testing.T) {
+	unraced.Long(t)
 	var servers []upstream.Config
 	for i := range 10 {
 		var defs []string

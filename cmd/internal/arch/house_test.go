@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // The bounds of the house. They are lowered when the code allows it, and never raised.
@@ -15,6 +17,7 @@ const (
 
 // The code stays as easy to hold in the head as it is: see [Package].
 func TestHouse(t *testing.T) {
+	unraced.Long(t)
 	h, err := Measure("../../..")
 	if err != nil {
 		t.Fatal(err)

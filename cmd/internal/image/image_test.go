@@ -14,6 +14,8 @@ import (
 	"time"
 
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 var made = time.Unix(1_790_000_000, 0).UTC()
@@ -32,6 +34,7 @@ func build(t *testing.T, arch string, more ...string) string {
 
 // TestImage makes the same image twice, of two platforms, and has skopeo read it.
 func TestImage(t *testing.T) {
+	unraced.Long(t)
 	amd, arm := build(t, "amd64"), build(t, "arm64")
 	dir := filepath.Join(t.TempDir(), "image")
 	if err := run(dir, "v1.2.3", made, []string{amd, arm}); err != nil {
