@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/extism"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 const modelHeap = 1 << 20 // bytes
@@ -150,6 +151,7 @@ func FuzzHeap(f *testing.F) {
 
 // TestHeap plays random operations on a heap and its model.
 func TestHeap(t *testing.T) {
+	unraced.Long(t)
 	guest := newBare(t)
 	random := seed.Rand(t)
 	for range 100 {

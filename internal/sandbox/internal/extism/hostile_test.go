@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/extism"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // TestHostileGuest does what no honest guest does. Each ends the guest with an
 // error that names the host call, or does nothing.
 func TestHostileGuest(t *testing.T) {
+	unraced.Long(t)
 	const last = math.MaxUint64
 	type step = func(g *bare) (uint64, error)
 	call := func(name string, args ...uint64) step {

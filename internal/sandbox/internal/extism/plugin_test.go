@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/extism"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // run does with a function of a plug-in what a sandbox would.
@@ -132,6 +133,7 @@ func TestPluginV1(t *testing.T) {
 }
 
 func TestPluginV2(t *testing.T) {
+	unraced.Long(t)
 	mod := instance(t, newInterpreter(t), build(t, "testdata/v2"))
 	detect(t, mod, extism.V2)
 	want := []extism.Tool{{
