@@ -32,17 +32,38 @@ type Provider struct {
 // New returns a provider that ends with the test.
 func New(t testing.TB) *Provider {
 	t.Helper()
-	p := &Provider{}
+	p := &Provider{RSA: ownRSA(t)}
 	var err error
-	if p.RSA, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
-		t.Fatal(err)
-	}
 	if p.EC, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		t.Fatal(err)
 	}
 	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(p.Close)
 	return p
+}
+
+// spare are the RSA keys of providers that have ended: making one takes longer than most tests.
+var spare = make(chan *rsa.PrivateKey, 8)
+
+// ownRSA returns a key that nobody else has until the test ends.
+func ownRSA(t testing.TB) *rsa.PrivateKey {
+	t.Helper()
+	var key *rsa.PrivateKey
+	select {
+	case key = <-spare:
+	default:
+		var err error
+		if key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		select {
+		case spare <- key:
+		default:
+		}
+	})
+	return key
 }
 
 func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {

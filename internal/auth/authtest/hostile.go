@@ -48,10 +48,7 @@ func Hostile(t testing.TB, p *Provider, resource string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := ownRSA(t)
 	public, err := jose.JSONWebKey{Key: p.RSA.Public()}.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
