@@ -8,11 +8,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A module in development needs no approval for another file, and one for another
 // definition; what was trusted of it in production stays as it was.
 func TestDevelopment(t *testing.T) {
+	unraced.Long(t)
 	dir := t.TempDir()
 	one, described := saying(t, "m", "a", "first"), saying(t, "m", "a", "first")
 	other := one

@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // records keeps the codes of what was recorded.
@@ -250,6 +251,7 @@ func TestSetPolicyWithoutLog(t *testing.T) {
 
 // Policies change while calls pass: each call sees one of them.
 func TestSetPolicyHammer(t *testing.T) {
+	unraced.Long(t)
 	var r records
 	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__t")})
 	var wg sync.WaitGroup

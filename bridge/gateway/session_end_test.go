@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // counting is a module whose tool keeps its state for a session: a reactor that answers
@@ -37,6 +38,7 @@ func counting(t *testing.T) gateway.Module {
 
 // What a module keeps for a session ends with the session of the client.
 func TestSessionEndsItsInstance(t *testing.T) {
+	unraced.Long(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("an instance is seen by the mapping of its memory, in /proc")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // newPost returns a server of mails, which are listed as resources by what others wrote.
@@ -67,6 +68,7 @@ func postOffice(t *testing.T, titles, vetted, pinned bool) (*gateway.Gateway, st
 // TestListsVouchForNothing: what a listing has brought up is used by a clean session, and
 // is not trusted for that.
 func TestListsVouchForNothing(t *testing.T) {
+	unraced.Long(t)
 	for name, tt := range map[string]struct {
 		titles, vetted, pinned bool
 		list                   func(*gateway.Client) error

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // onLines are the misdeeds of a client on stdio, and the code of their answer; 0 for
@@ -106,6 +107,7 @@ func (c *lineClient) close(t testing.TB) {
 }
 
 func TestTortureStdio(t *testing.T) {
+	unraced.Long(t)
 	tt := torture(t)
 	c := tt.lines(t)
 	for name, m := range onLines {
