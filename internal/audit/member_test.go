@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // text reads a file of a log from a byte of its text on.
@@ -33,6 +34,7 @@ func text(tb testing.TB, name string, at int64) []byte {
 // A packed file is read from any place on, by other programs too, and of it is read what is near
 // that place alone: all before it may be damaged.
 func TestPackedTextIsReadFromAnyPlace(t *testing.T) {
+	unraced.Long(t)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	o := options
 	o.Rotate, o.Compress = time.Hour, true

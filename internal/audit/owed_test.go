@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // carried is the record of a call that its server has had.
@@ -182,6 +183,7 @@ func TestOwedInTurn(t *testing.T) {
 // What is owed is bounded: documents are left out first, and of what there is no room for
 // the operator is told.
 func TestOwedIsBounded(t *testing.T) {
+	unraced.Long(t)
 	d := &disk{room: 1 << 20}
 	l, path, s := onDisk(t, d)
 	d.set(func() { d.room = 0 })
