@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/step"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // ended is the record of a call of a tool that a server has.
@@ -104,6 +105,7 @@ func TestCounts(t *testing.T) {
 // TestHostileNames has a client and a server make names up: the series stay bounded, and no
 // call is lost from the sums.
 func TestHostileNames(t *testing.T) {
+	unraced.Long(t)
 	const many = 1_000_000
 	c := telemetry.NewCalls(0)
 	for i := range many {

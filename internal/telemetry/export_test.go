@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // A receiver takes OTLP over HTTP.
@@ -220,6 +221,7 @@ func TestRefusedAreBounded(t *testing.T) {
 // TestDeadReceiver: a receiver that takes nothing costs spans, which are counted, and no
 // call waits for it.
 func TestDeadReceiver(t *testing.T) {
+	unraced.Long(t)
 	r := newReceiver(t)
 	r.answers = []int{http.StatusServiceUnavailable, http.StatusOK}
 	s := telemetry.NewSpans(true)
