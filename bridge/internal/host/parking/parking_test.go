@@ -74,3 +74,61 @@ func TestLot(t *testing.T) {
 		}
 	})
 }
+
+// The calls of a client, and those of a principal, make room for one another and for nobody
+// else's; where all places are taken the client makes room that has the most of them.
+func TestWhoMakesRoom(t *testing.T) {
+	type some struct {
+		who, client string
+		calls       int
+	}
+	var crowd []some
+	for n := range maxParked - 2 {
+		crowd = append(crowd, some{fmt.Sprint("one of many ", n), "", 1})
+	}
+	for name, tt := range map[string]struct {
+		before     []some // those of the first wait for the longest time
+		comes      some
+		says, room string
+	}{
+		"a client's":       {[]some{{"bob", "b", maxParkedOf}, {"alice", "a", maxParkedOf}}, some{"alice", "a", 1}, "this client has 16", "alice a 0"},
+		"a principal's":    {[]some{{"bob", "", maxParkedBy}, {"alice", "", maxParkedBy}}, some{"alice", "", 1}, "this principal has 64", "alice  0"},
+		"a greedy one's":   {append(crowd, some{"bob", "", 2}), some{"alice", "", 1}, "there are 256", "bob  0"},
+		"nobody's":         {[]some{{"bob", "", maxParkedBy}, {"alice", "a", maxParkedOf}}, some{"alice", "b", 1}, "", ""},
+		"nobody's, either": {[]some{{"bob", "", maxParkedBy}}, some{"alice", "", 1}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, expired := New[call](grace*time.Hour), make(chan string, 1)
+				one := func(s some, n int) call {
+					owner := gate.Owner{ID: s.who}
+					return call{fmt.Sprint(s.who, " ", s.client, " ", n), gate.Call{Who: &gate.Principal{Owner: owner}, Session: gate.SessionKey{Owner: owner, ID: s.client}}, expired}
+				}
+				for _, s := range tt.before {
+					for n := range s.calls {
+						if err := p.Keep(one(s, n)); err != nil {
+							t.Fatal(err)
+						}
+						p.Rest(one(s, n))
+						time.Sleep(time.Second)
+					}
+				}
+				if err := p.Keep(one(tt.comes, 100)); (err != nil) != (tt.says != "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("nobody had an hour to answer, and one more got %v", err)
+				}
+				time.Sleep(time.Hour)
+				if err := p.Keep(one(tt.comes, 100)); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+				room := ""
+				if len(expired) > 0 {
+					room = <-expired
+				}
+				if room != tt.room {
+					t.Errorf("room is made by %q, want %q", room, tt.room)
+				}
+			})
+		})
+	}
+}
