@@ -403,7 +403,11 @@ func TestParkedSeveral(t *testing.T) {
 				"elicitation/create": `{"action":"accept","content":{"name":"Ada"}}`, "roots/list": `{"roots":[{"uri":"file:///srv"}]}`,
 				"sampling/createMessage": `{"role":"assistant","model":"m","content":{"type":"text","text":"written"}}`,
 			}[r.Get("method").Text()]
-			got = x.callAs(t, "all", got.At("/result/requestState").Text(), `{`+rig.Quote(key)+`:`+answer+`}`)
+			state := got.At("/result/requestState").Text()
+			got = x.callAs(t, "all", state, `{`+rig.Quote(key)+`:`+answer+`}`)
+			if again := x.callAs(t, "all", state, "{}"); again.At("/error/code").String() != "-32602" {
+				t.Errorf("the state of round %d is good for one more: %s", round, again)
+			}
 			break
 		}
 	}

@@ -394,3 +394,61 @@ func TestTaskIsItsPrincipalsAlone(t *testing.T) {
 		t.Errorf("somebody else has ended the call: %q", x.Records.Done())
 	}
 }
+
+// A task whose time has come is told from one that never was, and is in no list.
+func TestTaskThatHasExpired(t *testing.T) {
+	runner, err := jobs.New(t.Context(), jobs.Options{Store: memoryStore(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := newTaskFixtureWith(t, host.Config{Jobs: runner})
+	wire := rig.DialHTTP(t, x, rig.Old)
+	ask := func(method, params string) gate.Doc {
+		return gate.MustDoc(wire(rig.Request(rig.Old, "1", method, params)))
+	}
+	id := ask("tools/call", `"name":"local__echo","arguments":{},"task":{"ttl":1}`).At("/result/task/taskId")
+	rig.Within(t, "it expires", func() bool {
+		j, err := runner.Status(t.Context(), gate.Local().Owner, id.Text())
+		return err == nil && j.Expired
+	})
+	for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+		if got := ask(method, `"taskId":`+id.String()); got.At("/error/message").Text() != "the task has expired" {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	if err := runner.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask("tasks/list", "").At("/result/tasks").String(); got != "[]" {
+		t.Errorf("listed are %s", got)
+	}
+}
+
+// The task of a tool that is there no more is known to who is offered everything, and to
+// nobody who is offered some groups: nobody knows whether it was in one.
+func TestTaskOfAToolThatIsGone(t *testing.T) {
+	runner, err := jobs.New(t.Context(), jobs.Options{Store: memoryStore(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := runner.Start(t.Context(), func(_ context.Context, c gate.Call) (gate.Result, error) {
+		c.Client.Granted()
+		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+	}, gate.Call{Action: gate.CallTool, Name: "local__gone", Who: gate.Local()}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := newTaskFixtureWith(t, host.Config{Jobs: runner, Group: func(string) bool { return true }})
+	get := func(at string) gate.Doc {
+		return rig.PostWith(t, x.URL+at, sessionless(1, "tasks/get", `"taskId":`+rig.Quote(j.ID), knowsTasks), func(map[string][]string) {})
+	}
+	if got := get(""); got.At("/result/taskId").Text() != j.ID {
+		t.Errorf("to who is offered everything: %s", got)
+	}
+	if got := get("/group/a"); got.At("/error/message").Text() != "there is no such task" {
+		t.Errorf("to who is offered a group: %s", got)
+	}
+	if host.Offered(t.Context(), nil, "local__echo", gate.Groups{{"a"}}) {
+		t.Error("a host that knows no tools offers one in a group")
+	}
+}
