@@ -153,32 +153,28 @@ func TestTaskAsksOnTheStreamOfItsResult(t *testing.T) {
 	}
 }
 
-// A client that refuses to answer has answered; one that can be asked less than the one
-// that made the call is not asked for it.
+// A client that refuses to answer has answered; one that can be asked other things than the
+// one that made the call is not asked for it.
 func TestTaskWhoseClientRefuses(t *testing.T) {
 	release := make(chan struct{})
 	close(release)
-	x, _ := newTaskFixtureWith(t, host.Config{}, tasked(release)...)
+	x, _ := newTaskFixtureWith(t, host.Config{ParkIdle: 10 * time.Second}, tasked(release)...)
 	ask := answeringOver["HTTP"](t, x)
 	quiet := func(gate.Doc) string { return "-" }
 	id := ask(t, rig.Request(rig.Old, "1", "tools/call", `"name":"local__asking","arguments":{},"task":{}`), quiet).At("/result/task/taskId").String()
-	other := rig.OpenSession(t, x.URL)
-	waits := make(chan gate.Doc, 1)
-	go func() {
-		resp, err := rig.Post(t.Context(), x.URL, rig.Old, other, rig.Request(rig.Old, "1", "tasks/result", `"taskId":`+id))
-		if err != nil {
-			waits <- gate.MustDoc(`{}`)
-			return
-		}
-		waits <- gate.MustDoc(rig.AnswerOf(t, resp))
-	}()
+	other := rig.OpenSessionWith(t, x.URL, strings.Replace(canAnswer, "elicitation", "sampling", 1))
+	// The stream begins while it waits, and with what it is asked if it is.
+	waits, err := rig.Post(t.Context(), x.URL, rig.Old, other, rig.Request(rig.Old, "1", "tasks/result", `"taskId":`+id))
+	if err != nil {
+		t.Fatal(err)
+	}
 	res := ask(t, rig.Request(rig.Old, "2", "tasks/result", `"taskId":`+id), func(m gate.Doc) string {
 		return `"error":{"code":-1,"message":"not before tea"}`
 	})
 	if got := res.At("/result/content/0/text").Text(); !strings.Contains(got, "not before tea") {
 		t.Errorf("the result is %s", res)
 	}
-	if got := (<-waits).At("/result/content/0/text").Text(); !strings.Contains(got, "not before tea") {
+	if got := rig.AnswerOf(t, waits); !strings.Contains(got, "not before tea") {
 		t.Errorf("another session of the same principal got %q", got)
 	}
 }
@@ -234,6 +230,24 @@ func TestListenToTasks(t *testing.T) {
 				t.Errorf("in the end told was %s", last)
 			}
 		})
+	}
+}
+
+// One stream tells of 100 tasks at most: those that are named first.
+func TestListenToManyTasks(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	x, _ := newTaskFixtureWith(t, host.Config{}, tasked(release)...)
+	id := gate.MustDoc(rig.DialHTTP(t, x, rig.Newest)(sessionless(1, "tools/call", `"name":"local__tasked","arguments":{}`, knowsTasks))).At("/result/taskId").String()
+	for before, want := range map[int]string{99: "[" + id + "]", 100: "[]"} {
+		names := ""
+		for i := range before {
+			names += fmt.Sprintf(`"none %d",`, i)
+		}
+		ack := gate.MustDoc(hear(t, listenHTTP(t, x, sessionless(7, "subscriptions/listen", `"notifications":{"taskIds":[`+names+id+`]}`, knowsTasks))))
+		if got := ack.At("/params/notifications/taskIds").String(); got != want {
+			t.Errorf("behind %d others: %s, want %s", before, got, want)
+		}
 	}
 }
 

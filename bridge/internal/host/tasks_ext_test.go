@@ -246,6 +246,56 @@ func TestCallThatBecomesNoTask(t *testing.T) {
 	})
 }
 
+// However long it goes on and whatever its server says, no task comes of what is no call of a
+// tool, of a tool that makes calls itself, for a client that does not know of tasks, or where
+// there are none.
+func TestWhatIsToBeNoTask(t *testing.T) {
+	runner, err := jobs.New(t.Context(), jobs.Options{Store: memoryStore(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { runner.Close(context.Background()) })
+	for name, tt := range map[string]struct {
+		method, tool, declares string
+		none, task             bool
+	}{
+		"a call":                         {"tools/call", "t", knowsTasks, false, true},
+		"a prompt":                       {"prompts/get", "t", knowsTasks, false, false},
+		"a tool that makes calls":        {"tools/call", "relay", knowsTasks, false, false},
+		"a client that knows of none":    {"tools/call", "t", knowsNone, false, false},
+		"a gateway where there are none": {"tools/call", "t", knowsTasks, true, false},
+	} {
+		mayBe := make(chan bool, 1)
+		h, err := host.New(host.Config{
+			Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+				c.Client.Granted()
+				mayBe <- c.Reach().MayBeTask
+				if tt.declares == knowsTasks {
+					c.Client.Tasked()
+				}
+				time.Sleep(50 * time.Millisecond)
+				return gate.Result{Doc: gate.MustDoc("{}")}, nil
+			},
+			Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+			Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
+			Lookup: func(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
+				return &gate.Tool{Relay: name == "relay"}, nil
+			},
+			Jobs: runner, Recall: func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
+			TaskAfter: time.Millisecond, Terms: host.Terms{NoTasks: tt.none},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := gate.MustDoc(rig.AnswerOf(t, rig.Serve(t, h, rig.Newest, sessionless(1, tt.method, `"name":"`+tt.tool+`"`, tt.declares))))
+		want := map[bool]string{true: "task", false: "complete"}[tt.task]
+		if got.At("/result/resultType").Text() != want || <-mayBe != tt.task {
+			t.Errorf("%s: %s, want that it is %s", name, got, want)
+		}
+	}
+}
+
 // A call that goes on for long becomes a task, also of a client that can be asked nothing.
 func TestLongCallBecomesTask(t *testing.T) {
 	withoutSessions(t, host.Config{TaskAfter: 10 * time.Millisecond}, func(t *testing.T, c *taskClient) {
@@ -438,6 +488,19 @@ func TestCallAsksAndThenBecomesTask(t *testing.T) {
 		c.about("tasks/update", id, taskAnswers("ask-2", "Bob"))
 		if got := c.until(id, "completed"); got.At("/result/content/0/text").Text() != "Ada Bob" {
 			t.Errorf("in the end it is %s", got)
+		}
+	})
+}
+
+// A client that does not say with the second round that it knows of tasks gets none, though it
+// has said so with the first.
+func TestTaskIsForWhoKnowsOfThem(t *testing.T) {
+	withoutSessions(t, host.Config{}, func(t *testing.T, c *taskClient) {
+		c.free()
+		first := c.call("before")
+		got := c.send("tools/call", `"name":"local__before","arguments":{},"requestState":`+first.Get("requestState").String()+taskAnswers("ask-1", "Ada"), knowsNone).Get("result")
+		if got.Get("resultType").Text() != "input_required" || got.At("/inputRequests/ask-2").IsZero() {
+			t.Errorf("it is answered with %s", got)
 		}
 	})
 }
