@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -317,6 +318,40 @@ func TestCannotAsk(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLargeCapabilities: of a client that says of itself more than 16 KiB nothing is kept by which
+// it could be asked.
+func TestLargeCapabilities(t *testing.T) {
+	h, err := host.New(host.Config{
+		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+			return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"kept":%d}`, len(c.Reach().Capabilities.Raw())))}, nil
+		},
+		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	const most = 16 << 10
+	for size, want := range map[int]int{most: most, most + 1: 0} {
+		can := `{"sampling":{"x":"` + strings.Repeat("x", size-len(`{"sampling":{"x":""}}`)) + `"}}`
+		session := rig.OpenSessionWith(t, srv.URL, strings.Replace(rig.Hello, `"capabilities":{}`, `"capabilities":`+can, 1))
+		old, err := rig.Post(t.Context(), srv.URL, rig.Old, session, rig.Request(rig.Old, "1", "tools/call", `"name":"t"`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest, err := rig.Post(t.Context(), srv.URL, rig.Newest, "", sessionless(1, "tools/call", `"name":"t"`, can))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for era, resp := range map[string]*http.Response{rig.Old: old, rig.Newest: newest} {
+			if got := gate.MustDoc(rig.AnswerOf(t, resp)).At("/result/kept").String(); got != fmt.Sprint(want) {
+				t.Errorf("%s: of %d bytes %s are kept, want %d", era, size, got, want)
+			}
+		}
+	}
 }
 
 // TestAskEnds: a question ends with its call, whatever ends that.

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // byHeader tells principals apart by a header, as an authenticating host does by a token:
@@ -270,6 +271,57 @@ func TestHandleTakeover(t *testing.T) {
 	}
 	if got := alice.newest("tasks/get", unquote(task), `"taskId":`+task, knowsTasks); !strings.Contains(got, `"working"`) {
 		t.Errorf("Alice's task: %q", got)
+	}
+}
+
+// TestScopesOfWhatIsHidden: who lacks scopes for a request over HTTP is told which by its status
+// and a challenge; of what is hidden from it, it is told what it would be of what is not there.
+func TestScopesOfWhatIsHidden(t *testing.T) {
+	h, err := host.New(host.Config{
+		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+			if c.Name == "absent" {
+				return gate.Result{}, &gate.Refusal{Step: step.Lookup, Name: c.Name}
+			}
+			return gate.Result{}, &gate.Refusal{Step: step.Authorize, Name: c.Name, Scopes: []string{"files:write"}, Hidden: c.Name == "hidden"}
+		},
+		Tools:     func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+		Features:  func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+		Offering:  func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
+		Principal: byHeader,
+		Challenge: func(_ *http.Request, scopes []string) string { return "Bearer scope=" + strings.Join(scopes, " ") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	alice := sender{t, server.URL, "alice"}
+	session := alice.openSession()
+	lines, end := rig.DialStdio(t, &rig.Fixture{Host: h})
+	defer end()
+	lines(rig.Hello)
+	for _, method := range []string{"tools/call", "prompts/get"} {
+		for era, ask := range map[string]func(name string) *http.Response{
+			rig.Old: func(name string) *http.Response {
+				return alice.open("POST", rig.Request(rig.Old, "1", method, `"name":"`+name+`"`), "Mcp-Session-Id", session, "Mcp-Protocol-Version", rig.Old)
+			},
+			rig.Newest: func(name string) *http.Response {
+				return alice.open("POST", sessionless(1, method, `"name":"`+name+`"`, "{}"), "Mcp-Protocol-Version", rig.Newest, "Mcp-Method", method, "Mcp-Name", name)
+			},
+		} {
+			denied, hidden, unknown := ask("denied"), ask("hidden"), ask("absent")
+			if got := denied.Header.Get("WWW-Authenticate"); denied.StatusCode != http.StatusForbidden || got != "Bearer scope=files:write" {
+				t.Errorf("%s, %s: %s %q", era, method, denied.Status, got)
+			}
+			rig.AnswerOf(t, denied)
+			got, want := rig.AnswerOf(t, hidden), strings.ReplaceAll(rig.AnswerOf(t, unknown), "absent", "hidden")
+			if hidden.StatusCode != unknown.StatusCode || hidden.Header.Get("WWW-Authenticate") != "" || got != want {
+				t.Errorf("%s, %s: %s %v %s, want %s %s", era, method, hidden.Status, hidden.Header, got, unknown.Status, want)
+			}
+		}
+		if got := lines(rig.Request(rig.Old, "2", method, `"name":"denied"`)); !strings.Contains(got, "refused_authorize") {
+			t.Errorf("in lines, %s: %s", method, got)
+		}
 	}
 }
 

@@ -115,6 +115,33 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
+// TestStreamsOfOneLine: so it is in lines, where they are requests.
+func TestStreamsOfOneLine(t *testing.T) {
+	x := rig.NewFixture(t)
+	const listens = `"notifications":{"toolsListChanged":true}`
+	var msgs []string
+	for i := range 33 {
+		msgs = append(msgs, sessionless(i, "subscriptions/listen", listens, "{}"))
+	}
+	told := serveLines(t, x, gate.Local(), msgs...)
+	open, refused := 0, 0
+	for open+refused < len(msgs) {
+		switch got := hear(t, told); {
+		case strings.Contains(got, "notifications/subscriptions/acknowledged"):
+			open++
+		case strings.Contains(got, "too many streams are open; end one first"):
+			refused++
+		}
+	}
+	if open != 32 || refused != 1 {
+		t.Errorf("%d are open and %d were refused", open, refused)
+	}
+	other := serveLines(t, x, gate.Local(), sessionless(1, "subscriptions/listen", listens, "{}"))
+	if got := hear(t, other); !strings.Contains(got, "acknowledged") {
+		t.Errorf("another line: %s", got)
+	}
+}
+
 // TestStreamsOfOneClient: whoever opens streams without end is told to stop, and keeps
 // nobody else from opening one.
 func TestStreamsOfOneClient(t *testing.T) {
