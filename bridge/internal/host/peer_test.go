@@ -529,6 +529,33 @@ func TestParkedClientLeaves(t *testing.T) {
 	}
 }
 
+// A gateway that shuts down ends the calls whose clients are away, and waits for one whose client
+// has come back.
+func TestParkedClientIsBackAtTheEnd(t *testing.T) {
+	x := newAsking(t, host.Config{})
+	state := x.calls(t, "blocks", "", "").At("/result/requestState").Text()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	go func() {
+		msg := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"local__blocks","arguments":{},"requestState":` + rig.Quote(state) + `,"inputResponses":` + answers + `,` + canElicit + `}}`
+		if resp, err := rig.Post(ctx, x.url, rig.Newest, "", msg); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	if err := <-x.over; err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := x.host.Drain(short); !errors.Is(err, context.DeadlineExceeded) || len(x.over) > 0 {
+		t.Errorf("drained with a client that waits for its call: %v", err)
+	}
+	leave()
+	if err := <-x.over; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v", err)
+	}
+}
+
 // Progress comes on the stream of the request that waits, under its token.
 func TestParkedProgress(t *testing.T) {
 	for _, way := range []string{"HTTP", "stdio"} {

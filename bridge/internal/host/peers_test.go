@@ -14,7 +14,8 @@ import (
 // that was not used for the longest time makes room, and its client begins anew.
 func TestSessionsOverHTTPAreBounded(t *testing.T) {
 	d := newDesk(t, host.Config{})
-	d.host.BoundSessions(2)
+	const room = 9
+	d.host.BoundSessions(room)
 	send := func(session, msg string) *http.Response {
 		t.Helper()
 		resp, err := rig.Post(t.Context(), d.url, rig.Old, session, msg)
@@ -36,12 +37,15 @@ func TestSessionsOverHTTPAreBounded(t *testing.T) {
 		return send(session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).StatusCode == http.StatusOK
 	}
 	first, second := begin(), begin()
-	if !lives(second) || !lives(first) { // first is the last used one now
-		t.Fatal("there is room for two")
+	for range room - 2 {
+		begin()
 	}
-	third := begin()
+	if !lives(first) { // it is the last used one now
+		t.Fatalf("there is no room for %d", room)
+	}
+	last := begin()
 	rig.Within(t, "the second has made room", func() bool { return !lives(second) })
-	if !lives(first) || !lives(third) {
+	if !lives(first) || !lives(last) {
 		t.Error("another session has ended than the one that was not used for the longest time")
 	}
 }

@@ -288,6 +288,106 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
+// TestBrokenStreamBesideAnother: a client comes back for the stream that it names, also with the
+// stream of notices open; that one, too, it can come back for, and it ends with the session.
+func TestBrokenStreamBesideAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		changed := func() {
+			w.Changed()
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		if early := send(t, w, "GET", w.session, "", "Last-Event-ID", "_0"); early.status != http.StatusBadRequest {
+			t.Errorf("back at the stream of notices, which was never opened: %d %q", early.status, early.read())
+		}
+		notices := send(t, w, "GET", w.session, "")
+		changed()
+		notices.breaks()
+		notices = send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, notices))
+		changed()
+		if n := strings.Count(notices.read(), "tools/list_changed"); n != 1 {
+			t.Errorf("back at the stream of notices it reads %d, want the one that came then: %q", n, notices.read())
+		}
+		x := send(t, w, "POST", w.session, slowCall)
+		time.Sleep(time.Second)
+		x.breaks()
+		back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
+		w.let <- struct{}{}
+		<-back.ended
+		if !strings.Contains(back.read(), `"late":true`) {
+			t.Errorf("back at its call it reads %d %q", back.status, back.read())
+		}
+		w.close(t)
+		<-notices.ended
+	})
+}
+
+// TestDeafClientWithoutASession: nobody can come back for a call without a session.
+func TestDeafClientWithoutASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		call := sessionless(7, "tools/call", `"name":"floods","arguments":{}`, "{}")
+		x := sendDeaf(t, w, true, "POST", "", call, "Mcp-Protocol-Version", rig.Newest, "Mcp-Method", "tools/call", "Mcp-Name", "floods")
+		time.Sleep(31 * time.Second)
+		if got := w.ended(); got != "cancelled" {
+			t.Errorf("the call of a client that reads nothing: %q", got)
+		}
+		<-x.ended
+		w.close(t)
+	})
+}
+
+// TestBrokenStreamOfAListing: a listing ends with its connection, for its client can ask again.
+func TestBrokenStreamOfAListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended atomic.Bool
+		h, err := host.New(host.Config{
+			Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil },
+			Tools: func(ctx context.Context, _ *gate.Principal) ([]*gate.Tool, error) {
+				<-ctx.Done()
+				ended.Store(true)
+				return nil, ctx.Err()
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &waiting{Host: h}
+		x := send(t, w, "POST", "", rig.Hello)
+		<-x.ended
+		w.session = x.header.Get("Mcp-Session-Id")
+		x = send(t, w, "POST", w.session, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		time.Sleep(time.Second)
+		if ended.Load() {
+			t.Error("it has ended with the client there")
+		}
+		x.breaks()
+		if !ended.Load() {
+			t.Error("it goes on without its client")
+		}
+		w.close(t)
+	})
+}
+
+// TestBrokenStreamAtTheEnd: while the gateway ends, nobody is waited for who has lost a stream.
+func TestBrokenStreamAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		x := send(t, w, "POST", w.session, slowCall)
+		time.Sleep(time.Second)
+		go w.Drain(context.Background())
+		if got := w.ended(); got != "" {
+			t.Errorf("%s with the client there", got)
+		}
+		x.breaks()
+		if got := w.ended(); got != "cancelled" {
+			t.Errorf("the call of a client that has gone: %q", got)
+		}
+		w.close(t)
+	})
+}
+
 // TestDeafClient: a client that reads nothing holds up nobody, is given up in time, and
 // may come back for the rest.
 func TestDeafClient(t *testing.T) {

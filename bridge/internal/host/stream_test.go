@@ -44,6 +44,45 @@ func TestAnswerBecomesStream(t *testing.T) {
 	}
 }
 
+// TestStreamOfAnOlderRevision: clients of revisions before 2025-11-25 know no event without data.
+func TestStreamOfAnOlderRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		x := send(t, w, "POST", w.session, slowCall, "Mcp-Protocol-Version", "2025-06-18")
+		time.Sleep(time.Second)
+		w.let <- struct{}{}
+		<-x.ended
+		if got := x.read(); strings.Contains(got, "event: prime") || !strings.Contains(got, `"late":true`) {
+			t.Errorf("the stream is %q", got)
+		}
+		w.close(t)
+	})
+}
+
+// TestNothingBehindTheAnswer: what a server says of a call once it is answered is told to nobody.
+func TestNothingBehindTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tell := make(chan func(), 1)
+		h, err := host.New(host.Config{
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+				tell <- func() { c.Client.Notify(ctx, "notifications/message", gate.MustDoc(`{"data":"too late"}`)) }
+				return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := send(t, h, "POST", "", sessionless(7, "tools/call", `"name":"t","arguments":{}`, "{}"), "Mcp-Protocol-Version", rig.Newest, "Mcp-Method", "tools/call", "Mcp-Name", "t")
+		<-x.ended
+		(<-tell)()
+		synctest.Wait()
+		if got := x.read(); !strings.Contains(got, `"id":7`) || strings.Contains(got, "too late") {
+			t.Errorf("the answer is %q", got)
+		}
+	})
+}
+
 // TestEventsAreOneLine: an event ends with its line, and so does a line; JSON of a server
 // may have several.
 func TestEventsAreOneLine(t *testing.T) {
