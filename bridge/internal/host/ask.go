@@ -22,13 +22,10 @@ func (h *Host) inputRequired(c *gate.Call, p *gate.Pending) gate.Doc {
 	})))
 }
 
-// answered returns the answer that a client brings with a call; nil if it brings
-// none. One without the answer that it was asked for is asked again.
+// answered returns the answer that a client brings with a call; nil if it brings a state
+// without the answer that it was asked for: it is asked again.
 func (h *Host) answered(c *gate.Call, params gate.Doc) *gate.Answered {
 	state, responses := params.Get("requestState"), params.Get("inputResponses")
-	if state.IsZero() && responses.IsZero() {
-		return nil
-	}
 	id, err := h.states.Open(c, state.Text())
 	if err != nil {
 		return &gate.Answered{ID: id, Err: err}
