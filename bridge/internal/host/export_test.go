@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/shares"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -53,6 +54,9 @@ func Open(secret []byte, c *gate.Call, state string) (approval string, err error
 
 // Elicited is [elicit.Answer].
 var Elicited = elicit.Answer
+
+// BoundStreams lets all sessions over HTTP have at most n streams open.
+func (h *Host) BoundStreams(n int) { h.clients.streams = shares.New[gate.SessionKey](n) }
 
 // BoundSessions lets the host have at most n sessions over HTTP.
 func (h *Host) BoundSessions(n int) { h.clients.sessions.most = n }

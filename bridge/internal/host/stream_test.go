@@ -181,6 +181,32 @@ func TestStreamsOfOneLine(t *testing.T) {
 	}
 }
 
+// TestStreamsOfSessionsAreBounded: where all places are taken, and nobody has more than its
+// share, a session opens no stream until another has ended.
+func TestStreamsOfSessionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		w.BoundStreams(1)
+		other := send(t, w, "POST", "", rig.Hello)
+		<-other.ended
+		session := other.header.Get("Mcp-Session-Id")
+		first := send(t, w, "GET", w.session, "")
+		for range 40 { // what is refused is no stream of the session's 32
+			if x := send(t, w, "GET", session, ""); x.status != http.StatusTooManyRequests {
+				t.Errorf("one too many: %d %q", x.status, x.read())
+			}
+		}
+		first.breaks()
+		second := send(t, w, "GET", session, "")
+		if second.status != http.StatusOK || second.read() == "" {
+			t.Errorf("in the place of another: %d %q", second.status, second.read())
+		}
+		<-send(t, w, "DELETE", session, "").ended
+		<-second.ended
+		w.close(t)
+	})
+}
+
 // TestStreamsOfOneClient: whoever opens streams without end is told to stop, and keeps
 // nobody else from opening one.
 func TestStreamsOfOneClient(t *testing.T) {

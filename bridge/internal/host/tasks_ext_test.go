@@ -399,8 +399,10 @@ func TestHowTasksEnd(t *testing.T) {
 		if !got.At("/result/isError").True() || got.At("/result/_meta").Get(meta.Refusal).Get("code").Text() != "transport" || !got.Get("error").IsZero() {
 			t.Errorf("a fault makes it %s", got)
 		}
-		if got := c.about("tasks/cancel", fault, "").Get("result"); without(got) != `{"resultType":"complete"}` {
-			t.Errorf("cancelling one that has ended is answered with %s", got)
+		for method, more := range map[string]string{"tasks/cancel": "", "tasks/update": `,"inputResponses":{}`} {
+			if got := c.about(method, fault, more).Get("result"); without(got) != `{"resultType":"complete"}` {
+				t.Errorf("%s of one that has ended is answered with %s", method, got)
+			}
 		}
 	})
 }
