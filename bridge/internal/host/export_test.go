@@ -55,6 +55,16 @@ func Open(secret []byte, c *gate.Call, state string) (approval string, err error
 // Elicited is [elicit.Answer].
 var Elicited = elicit.Answer
 
+// ExpireTasks has the calls expire that are tasks, as of calls that wait for their clients the
+// one does that makes room for another: it may have become a task meanwhile.
+func (h *Host) ExpireTasks() {
+	h.taskCalls.mu.Lock()
+	defer h.taskCalls.mu.Unlock()
+	for _, k := range h.taskCalls.by {
+		k.Expire()
+	}
+}
+
 // BoundStreams lets all sessions over HTTP have at most n streams open.
 func (h *Host) BoundStreams(n int) { h.clients.streams = shares.New[gate.SessionKey](n) }
 

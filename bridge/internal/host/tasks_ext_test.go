@@ -507,6 +507,17 @@ func TestTaskIsForWhoKnowsOfThem(t *testing.T) {
 	})
 }
 
+// A call that waited for its client, and is a task now, makes room for no other.
+func TestTaskDoesNotExpire(t *testing.T) {
+	withoutSessions(t, host.Config{}, func(t *testing.T, c *taskClient) {
+		first := c.call("before")
+		id := c.send("tools/call", `"name":"local__before","arguments":{},"requestState":`+first.Get("requestState").String()+taskAnswers("ask-1", "Ada"), knowsTasks).At("/result/taskId").String()
+		c.x.Host.ExpireTasks()
+		c.free()
+		c.until(id, "input_required")
+	})
+}
+
 // A server does not wait for ever for a client that does not come.
 func TestNobodyAnswersTask(t *testing.T) {
 	withoutSessions(t, host.Config{ParkIdle: 20 * time.Millisecond}, func(t *testing.T, c *taskClient) {
@@ -590,6 +601,10 @@ func TestExtensionIsDeclared(t *testing.T) {
 		if got := gate.MustDoc(wire(sessionless(2, "tasks/get", `"taskId":"none"`, knowsTasks))).At("/error/code").String(); got != "-32601" {
 			t.Errorf("%s: a host without jobs: %s", name, got)
 		}
+	}
+	ack := gate.MustDoc(hear(t, listenHTTP(t, without, sessionless(3, "subscriptions/listen", `"notifications":{"taskIds":["none"]}`, knowsTasks))))
+	if got := ack.At("/params/notifications").String(); got != "{}" {
+		t.Errorf("a host without jobs tells of %s", ack)
 	}
 }
 
