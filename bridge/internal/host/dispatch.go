@@ -154,7 +154,7 @@ func (h *Host) dispatch(ctx context.Context, p client, method string, params gat
 	case mcp.MethodUnsubscribe:
 		return h.unsubscribe(p, params)
 	case mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel:
-		if h.answersTasks(p, method) {
+		if answersTasks(p, method) {
 			return h.tasks(ctx, p, method, params)
 		}
 	default:

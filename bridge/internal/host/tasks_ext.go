@@ -31,16 +31,16 @@ func lacksTasks() *mcp.Error {
 }
 
 // onlyWithSessions reports whether a request about tasks is one that clients without a
-// session do not have, and answersTasks whether one of a client is answered.
+// session do not have, and answersTasks whether one is that a client has, where there are tasks.
 func onlyWithSessions(method string) bool {
 	return method == mcp.MethodTaskResult || method == mcp.MethodTaskList
 }
 
-func (h *Host) answersTasks(p client, method string) bool {
+func answersTasks(p client, method string) bool {
 	if p.stateless {
-		return h.OffersTasks() && !onlyWithSessions(method)
+		return !onlyWithSessions(method)
 	}
-	return h.OffersTasks() && method != mcp.MethodTaskUpdate
+	return method != mcp.MethodTaskUpdate
 }
 
 // namesTask reports whether the headers of a request have to name its task.
