@@ -586,6 +586,53 @@ func TestParkedProgress(t *testing.T) {
 	}
 }
 
+// What a server says while nobody waits for its call, or to who has no stream, is lost, and the call
+// goes on; one that panics is answered with an error.
+func TestParkedIsToldNothing(t *testing.T) {
+	parked, told := make(chan struct{}), make(chan struct{})
+	h, err := host.New(host.Config{
+		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+			if c.Name == "panics" {
+				panic("at once")
+			}
+			tell := func() { c.Client.Notify(ctx, "notifications/message", gate.MustDoc(`{"data":"x"}`)) }
+			if c.Action == gate.GetPrompt {
+				tell()
+			} else {
+				go func() {
+					<-parked
+					tell()
+					close(told)
+				}()
+			}
+			doc, err := c.Client.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
+			return gate.Result{Doc: gate.MustDoc(`{"name":` + doc.At("/content/name").String() + `}`)}, err
+		},
+		Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+		Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+		Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, params string) gate.Doc {
+		return gate.MustDoc(rig.AnswerOf(t, rig.Serve(t, h, rig.Newest, sessionless(1, method, params, knowsNone))))
+	}
+	for _, method := range []string{"tools/call", "prompts/get"} {
+		state := ask(method, `"name":"x"`).At("/result/requestState").String()
+		if method == "tools/call" {
+			close(parked)
+			<-told
+		}
+		if got := ask(method, `"name":"x","requestState":`+state+`,"inputResponses":`+answers); got.At("/result/name").Text() != "Ada" {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	if got := ask("tools/call", `"name":"panics"`).At("/error/code").String(); got != "-32603" {
+		t.Errorf("a call that panics: %s", got)
+	}
+}
+
 // Prompts and resources are used as tools are called.
 func TestServersAskWithinUses(t *testing.T) {
 	d := new(desk)
