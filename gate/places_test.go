@@ -283,13 +283,14 @@ func TestOrigins(t *testing.T) {
 
 // What is private is known by its value, within longer content too.
 func TestPrivateContent(t *testing.T) {
+	const said = "mind the step when you leave the old house by the garden"
 	s := newScene(t, map[string]gate.ToolLabels{"mail__read": {Effects: read, Private: true}, "web__read": {Effects: read}, "mail__send": {Effects: external, To: []string{"/to"}}})
-	s.call.Prompt = "my own number is 777123"
+	s.call.Prompt = "my own number is 777123; tell them: " + said
 	s.does("web__read", "{}", `{"x":"call 555444 or write to all@corp.example"}`)
-	s.does("mail__read", "{}", `{"body":"Dear Ann, the code to open the door of the new office is 463820. Please keep it to yourself. Write to lily@corp.example or all@corp.example. 777123 555444 2024-06-01"}`)
+	s.does("mail__read", "{}", `{"body":"Dear Ann, the code to open the door of the new office is 463820. Please keep it to yourself. Write to lily@corp.example or all@corp.example. 777123 555444 2024-06-01 `+said+`"}`)
 	s.does("web__read", "{}", "")
 	for text, want := range map[string]bool{
-		"463820": true, "as said:(463820)!": true, "ask LILY@corp.example": true,
+		said: false, said + " and the code to open the door of the new office": true, "463820": true, "as said:(463820)!": true, "ask LILY@corp.example": true,
 		"it says that the code to open the door of the new office is somewhere": true,
 		"The CODE, to open -- the door: of the new office is there":             true,
 		"the new office": false, "see you in the office": false, "2024-06-01": false, "777123": false, "555444": false, "all@corp.example": false, "": false,

@@ -175,7 +175,7 @@ func (n *notes) text(text string, nested int) {
 		n.line(strings.TrimSpace(line))
 	}
 	n.addresses(text)
-	if n.from&fromPrivate != 0 {
+	if n.from&(fromPrivate|FromPrompt) != 0 { // the user's own words are no secret, whoever else says them
 		fingerprints(text, func(print string) bool { n.add(print); return n.room >= 0 })
 	}
 }
