@@ -2,12 +2,12 @@ package install
 
 // What agents' own tools are. A file that is read may have been written by anybody, and what a
 // shell does nobody can tell from its command, so that both are the strict way round; loosen
-// what your policy can bear.
+// what your policy can bear. A search tells its words to whoever answers it.
 const (
 	claudeLabels = `claude-code__Bash: {result: untrusted, private: true, effect: [local, external, destructive, egress, credential], control: [/command]}
 claude-code__PowerShell: {result: untrusted, private: true, effect: [local, external, destructive, egress, credential], control: [/command]}
 claude-code__WebFetch: {result: untrusted, effect: [read, egress], control: [/url], content: [/prompt]}
-claude-code__WebSearch: {result: untrusted, effect: [read, egress], control: [], content: [/query]}
+claude-code__WebSearch: {result: untrusted, effect: [read, egress], to: [], content: [/query, /allowed_domains, /blocked_domains]}
 claude-code__Read: {result: untrusted, private: true, effect: [read], control: [/file_path]}
 claude-code__Grep: {result: untrusted, private: true, effect: [read], control: []}
 claude-code__Glob: {result: untrusted, private: true, effect: [read], control: []}
@@ -23,7 +23,7 @@ claude-code__CronCreate: {result: echo, effect: [local], control: [/prompt]}
 	codexLabels = `codex__Bash: {result: untrusted, private: true, effect: [local, external, destructive, egress, credential], control: [/command]}
 codex__apply_patch: {result: echo, effect: [local], control: [], content: [/command, /input]}
 codex__spawn_agent: {result: untrusted, effect: [local], control: [], content: [/message]}
-codex__web_search: {result: untrusted, effect: [read, egress], control: [], content: [/query]}
+codex__web_search: {result: untrusted, effect: [read, egress], to: [], content: [/query]}
 "codex__*": {result: untrusted, private: true, effect: [external, destructive]}
 `
 	geminiLabels = `gemini-cli__run_shell_command: {result: untrusted, private: true, effect: [local, external, destructive, egress, credential], control: [/command]}
@@ -33,7 +33,7 @@ gemini-cli__glob: {result: untrusted, private: true, effect: [read], control: []
 gemini-cli__replace: {result: echo, effect: [local], control: [/file_path], content: [/old_string, /new_string]}
 gemini-cli__write_file: {result: echo, effect: [local], control: [/file_path], content: [/content]}
 gemini-cli__web_fetch: {result: untrusted, effect: [read, egress], control: [/prompt]}
-gemini-cli__google_web_search: {result: untrusted, effect: [read, egress], control: [], content: [/query]}
+gemini-cli__google_web_search: {result: untrusted, effect: [read, egress], to: [], content: [/query]}
 "gemini-cli__*": {result: untrusted, private: true, effect: [external, destructive]}
 `
 	opencodeLabels = `opencode__bash: {result: untrusted, private: true, effect: [local, external, destructive, egress, credential], control: [/command]}
