@@ -397,6 +397,7 @@ func dojoVariants() []*dojoVariant {
 		{name: "flow-ask without the prompt, all approved, own identities", packs: []string{"grants", "flow-ask"}, own: dojoOwn, approve: true},
 		{name: "flow-ask with the prompt, all approved, own identities", packs: []string{"grants", "flow-ask"}, prompt: true, own: dojoOwn, approve: true},
 		{name: "flow with the prompt, all read first", packs: []string{"grants", "flow"}, prompt: true, first: true},
+		{name: "flow-ask with the prompt, all read first, all approved", packs: []string{"grants", "flow-ask"}, prompt: true, first: true, approve: true},
 		{name: "flow with the prompt, all read first and once", packs: []string{"grants", "flow"}, prompt: true, first: true, once: true},
 		{name: "flow-ask with the prompt, all read first and once, all approved", packs: []string{"grants", "flow-ask"}, prompt: true, first: true, once: true, approve: true},
 		{name: "flow with the prompt, long sessions", packs: []string{"grants", "flow"}, prompt: true, long: 8},
