@@ -70,3 +70,15 @@ func (h *Host) BoundStreams(n int) { h.clients.streams = shares.New[gate.Session
 
 // BoundSessions lets the host have at most n sessions over HTTP.
 func (h *Host) BoundSessions(n int) { h.clients.sessions.most = n }
+
+// Streams returns how many requests of all sessions have a stream that is kept.
+func (h *Host) Streams() (n int) {
+	h.clients.sessions.mu.Lock()
+	defer h.clients.sessions.mu.Unlock()
+	for _, s := range h.clients.sessions.by {
+		s.mu.Lock()
+		n += len(s.streams)
+		s.mu.Unlock()
+	}
+	return n
+}

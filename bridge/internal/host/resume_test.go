@@ -388,6 +388,26 @@ func TestBrokenStreamAtTheEnd(t *testing.T) {
 	})
 }
 
+// Of a request that is answered nothing is kept but its events, for a while.
+func TestStreamThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		for range 3 {
+			x := send(t, w, "POST", w.session, slowCall)
+			time.Sleep(time.Second)
+			if n := w.Streams(); n != 1 {
+				t.Errorf("%d streams are kept while one call is under way", n)
+			}
+			w.let <- struct{}{}
+			<-x.ended
+		}
+		if n := w.Streams(); n != 0 {
+			t.Errorf("%d streams are kept of calls that have ended", n)
+		}
+		w.close(t)
+	})
+}
+
 // TestDeafClient: a client that reads nothing holds up nobody, is given up in time, and
 // may come back for the rest.
 func TestDeafClient(t *testing.T) {
