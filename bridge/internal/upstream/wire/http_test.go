@@ -227,6 +227,7 @@ func TestRedirects(t *testing.T) {
 func TestSSEFallback(t *testing.T) {
 	rig.NoLeaks(t)
 	var bare atomic.Int32
+	var gone atomic.Bool
 	up := mcp.NewServer(&mcp.Implementation{Name: "old", Version: "1"}, nil)
 	up.AddTool(&mcp.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{}, nil
@@ -235,6 +236,9 @@ func TestSSEFallback(t *testing.T) {
 	e, srv := rig.Dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Key") != "k" {
 			bare.Add(1)
+		}
+		if gone.Load() {
+			panic(http.ErrAbortHandler)
 		}
 		old.ServeHTTP(w, r)
 	}), func(c *upstream.Config) { c.Headers = http.Header{"X-Key": {"k"}} })
@@ -246,6 +250,7 @@ func TestSSEFallback(t *testing.T) {
 	if bare.Load() != 0 {
 		t.Errorf("%d requests without the configured header", bare.Load())
 	}
+	gone.Store(true) // else it may be connected again before anybody looks
 	srv.CloseClientConnections()
 	rig.Within(t, "the stream is missed", func() bool { return e.Phase() == upstream.Faulted })
 	if s := e.Status(); s.Fault != upstream.Transport {
