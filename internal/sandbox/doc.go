@@ -61,7 +61,7 @@
 // A single call of WASI is not interrupted: over much memory it takes some tens of
 // milliseconds (for 64 MiB); so late may a call end, and so long may the garbage
 // collector wait. Nor are the faults of pages that a guest writes for the first time
-// counted: a slice of nothing else takes up to 22 ms on a busy machine.
+// counted: a slice of nothing else takes up to 22 ms in a virtual machine within another.
 // Compiling cannot be interrupted; the size of a module and the number of its
 // functions are bounded instead. Time as such is not hidden, only made coarse.
 //

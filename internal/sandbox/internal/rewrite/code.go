@@ -307,6 +307,11 @@ type edit struct {
 	values bool // the branch carries some
 }
 
+// accessesAtOnce is how many loads and stores a guest executes at most, in code without a
+// loop or a call, until it comes to its meter: each can be the first of a page of memory,
+// which the operating system has to make. Tests set it.
+var accessesAtOnce = 2048
+
 // function writes the body of a function.
 func (w *writer) function(c *cursor, index uint32) {
 	t := w.m.functions[index]
@@ -351,6 +356,10 @@ func (w *writer) edit(e *edit, code []byte) (from int) {
 			return e.at
 		}
 		return w.leave(e)
+	case e.in.op == opNop:
+		w.index(opGlobalGet, w.fuel)
+		w.index(opCall, w.m.imported)
+		w.index(opGlobalSet, w.fuel)
 	case e.in.bulk == bulkBytes:
 		w.index(opCall, w.piecewise(code[e.at:e.to], e.in.number))
 	case e.in.bulk == bulkEntries:
@@ -460,7 +469,7 @@ func (w *writer) declare(c *cursor, params uint32) {
 // changes and what its regions cost. Region 0 is that of the function.
 func (w *writer) read(c *cursor) {
 	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
-	w.direct = false
+	w.direct, w.accesses, w.looks = false, 0, append(w.looks[:0], false)
 	size, straight, inside := len(c.b), true, 0
 	for len(w.blocks) > 0 && c.err == nil {
 		if !straight {
@@ -480,7 +489,38 @@ func (w *writer) read(c *cursor) {
 		if !kinds[in.op].simple || in.op == opRefFunc {
 			inside = w.structure(in, inside, at, size-len(c.b))
 		}
+		w.look(in, inside, size-len(c.b))
 	}
+}
+
+// look has a guest come to its meter behind an instruction, if there may have been too many
+// loads and stores since it did: so they are counted that stand one behind the other in the
+// code, and behind what a branch leads to from before the last look they are too many.
+func (w *writer) look(in *instruction, inside, behind int) {
+	switch op := in.op; {
+	case op == opBlock, op == opIf, op == opLoop:
+		w.looks = append(w.looks, false)
+	case op == opElse, op == opEnd:
+		last := len(w.looks) - 1
+		if w.looks[last] {
+			w.accesses = accessesAtOnce
+		}
+		if op == opEnd {
+			w.looks = w.looks[:last]
+		}
+	case op == prefixSIMD, op >= 0x28 && op <= 0x3e:
+		w.accesses++
+	}
+	if w.accesses < accessesAtOnce || len(w.blocks) == 0 || w.estimator.dead {
+		return
+	}
+	w.accesses = 0
+	for i := range w.looks {
+		w.looks[i] = true
+	}
+	w.regions[inside].calls = true
+	w.estimator.settle()
+	w.edits = append(w.edits, edit{at: behind, to: behind, in: instruction{op: opNop}})
 }
 
 // usual reads instructions as long as they are such of which most code is made, and

@@ -16,6 +16,10 @@ type Cost struct {
 	Steps  int64 // of what grows faster than a module, or takes long; a nanosecond or two each
 }
 
+// mostLong is how many loads, stores and vector instructions a function may have, each of
+// which takes 9 to 15 us: one worker compiles it. Of a listed module none has half of that.
+const mostLong = 100_000
+
 // A budget bounds a cost: by so much, and so much for each byte of code, but
 // never more than most.
 type budget struct{ least, perByte, most Cost }
@@ -264,7 +268,13 @@ func (e *estimator) end(bytes int, index uint32) error {
 		e.most[0] = f.Memory
 		slices.Sort(e.most[:])
 	}
-	return perFunction.within(f, bytes, int(index), &e.expenses)
+	if err := perFunction.within(f, bytes, int(index), &e.expenses); err != nil {
+		return err
+	}
+	if n := e.count[accesses] + e.count[vectors]; n > mostLong {
+		return &CostError{fmt.Sprintf("function %d has %d loads, stores and vector instructions, more than %d", index, n, mostLong)}
+	}
+	return nil
 }
 
 // lookups adds what it takes to find out which variables have one value only at a merge: for

@@ -218,3 +218,15 @@ func TestBombsOfTime(t *testing.T) {
 		}
 	}
 }
+
+// TestLongFunctions checks that one function has no more than a worker compiles in two seconds.
+func TestLongFunctions(t *testing.T) {
+	for shape, m := range map[string]int{"loads": 420, "vectors, products": 820} {
+		if _, err := meter(bombs.Shapes(1000, m)[shape]().WASM()); err == nil || !strings.Contains(err.Error(), "loads, stores and vector instructions, more than 100000") {
+			t.Errorf("%s: err = %v", shape, err)
+		}
+		if _, err := meter(bombs.Shapes(1000, m*9/10)[shape]().WASM()); err != nil {
+			t.Errorf("%s, a tenth less: err = %v", shape, err)
+		}
+	}
+}

@@ -47,7 +47,9 @@ func TestGenerated(t *testing.T) {
 }
 
 func compareGenerated(t *testing.T, seed uint64, counts map[string]int) {
-	wasm := generate(seeded(seed))
+	r := seeded(seed)
+	wasm := generate(r)
+	defer rewrite.AccessesAtOnce(1 << r.IntN(12))()
 	bare := withoutCustom(wasm)
 	compiled, interpreted := wazero.NewRuntimeConfigCompiler(), wazero.NewRuntimeConfigInterpreter()
 	want, _ := run(t, compiled, bare, nil, 0)

@@ -51,6 +51,9 @@ type writer struct {
 	regions []region
 	direct  bool  // it leads straight into a loop
 	blocks  []int // the region of each open block
+
+	accesses int    // loads and stores since the guest came to its meter
+	looks    []bool // of each open block, whether it does so within it
 }
 
 // Meter returns the module with metering, as the package describes it.

@@ -1,7 +1,10 @@
 package rewrite_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
 	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
 	"github.com/wasmgate/wasmgate/internal/unraced"
@@ -316,5 +321,76 @@ func TestRewind(t *testing.T) {
 	rewind(decoded)
 	if out, err := decoded.Meter(); err != nil || strings.Contains(string(out), rewrite.RunFunction) {
 		t.Errorf("what is no command is run as one: %v", err)
+	}
+}
+
+// TestStraightCode checks that code without a loop or a call comes to its meter before it
+// has loaded or stored too often, whatever it branches over.
+func TestStraightCode(t *testing.T) {
+	const most, n = 64, 60
+	defer rewrite.AccessesAtOnce(most)()
+	at := 0
+	stores := func(n int) (b []byte) { // each of a byte of its own
+		for range n {
+			b = join(b, []byte{0x41, byte(at & 0x3f), 0x41, 1, 0x3a, 0}, binary.AppendUvarint(nil, uint64(at&^0x3f)))
+			at++
+		}
+		return b
+	}
+	times := func(of func() []byte) (b []byte) {
+		for range 20 {
+			b = join(b, of())
+		}
+		return b
+	}
+	branch, skipped := []byte{0x20, 0, 0x0d, 0}, []byte{0x0b}
+	for name, of := range map[string]func() []byte{
+		"in a row":      func() []byte { return stores(n) },
+		"over the look": func() []byte { return join([]byte{2, tNone}, stores(n), branch, stores(n), skipped) },
+		"over two blocks": func() []byte {
+			return join([]byte{2, tNone, 2, tNone}, stores(n), []byte{0x20, 0, 0x0d, 1}, stores(n), []byte{0x0b}, skipped)
+		},
+		"a half without a look": func() []byte { return join([]byte{0x20, 0, 4, tNone}, stores(n/2), []byte{5}, stores(2*n), skipped) },
+		"the other half":        func() []byte { return join([]byte{0x20, 0, 4, tNone}, stores(2*n), []byte{5}, stores(n/2), skipped) },
+		"before both halves": func() []byte {
+			return join(stores(n), []byte{0x20, 0, 4, tNone}, stores(2*n), []byte{5}, stores(n), skipped)
+		},
+		"behind what is dead": func() []byte { return join([]byte{2, tNone}, stores(n), []byte{0x0c, 0}, stores(n), skipped) },
+		"in a loop":           func() []byte { return join([]byte{3, tNone}, stores(3*n), skipped) },
+	} {
+		for _, branches := range []byte{0, 1} {
+			t.Run(fmt.Sprint(name, ", ", branches), func(t *testing.T) {
+				at = 0
+				out, err := meter(bombs.Shape{Locals: 1, Body: join([]byte{0x41, branches, 0x21, 0}, times(of))}.WASM())
+				if err != nil {
+					t.Fatal(err)
+				}
+				engine := wazero.NewRuntime(t.Context())
+				defer engine.Close(t.Context())
+				written, atOnce := 0, 0
+				look := func(m api.Module) {
+					memory, _ := m.Memory().Read(0, uint32(at))
+					now := bytes.Count(memory, []byte{1})
+					written, atOnce = now, max(atOnce, now-written)
+				}
+				fuel := func(_ context.Context, m api.Module, left int64) int64 {
+					look(m)
+					return max(left, 1<<40) // no charge has the guest come here again
+				}
+				if _, err := engine.NewHostModuleBuilder(rewrite.MeterModule).NewFunctionBuilder().WithFunc(fuel).Export(rewrite.MeterFunction).Instantiate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				m, err := engine.Instantiate(t.Context(), out)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if look(m); atOnce > most || written < 300 {
+					t.Errorf("%d bytes were written, %d at once", written, atOnce)
+				}
+			})
+		}
 	}
 }
