@@ -312,6 +312,10 @@ type edit struct {
 // which the operating system has to make. Tests set it.
 var accessesAtOnce = 2048
 
+// ways are how many loads and stores there may have been since a guest came to its meter,
+// where an open block begins, which is an if, and on the ways to its end so far.
+type ways struct{ begun, most int }
+
 // function writes the body of a function.
 func (w *writer) function(c *cursor, index uint32) {
 	t := w.m.functions[index]
@@ -469,7 +473,7 @@ func (w *writer) declare(c *cursor, params uint32) {
 // changes and what its regions cost. Region 0 is that of the function.
 func (w *writer) read(c *cursor) {
 	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
-	w.direct, w.accesses, w.looks = false, 0, append(w.looks[:0], false)
+	w.direct, w.accesses, w.ways = false, 0, append(w.ways[:0], ways{})
 	size, straight, inside := len(c.b), true, 0
 	for len(w.blocks) > 0 && c.err == nil {
 		if !straight {
@@ -493,34 +497,45 @@ func (w *writer) read(c *cursor) {
 	}
 }
 
-// look has a guest come to its meter behind an instruction, if there may have been too many
-// loads and stores since it did: so they are counted that stand one behind the other in the
-// code, and behind what a branch leads to from before the last look they are too many.
+// look has a guest come to its meter behind an instruction, if on a way to there it may
+// have loaded and stored too often since it did.
 func (w *writer) look(in *instruction, inside, behind int) {
+	last := len(w.ways) - 1
 	switch op := in.op; {
-	case op == opBlock, op == opIf, op == opLoop:
-		w.looks = append(w.looks, false)
-	case op == opElse, op == opEnd:
-		last := len(w.looks) - 1
-		if w.looks[last] {
-			w.accesses = accessesAtOnce
-		}
-		if op == opEnd {
-			w.looks = w.looks[:last]
+	case op == opBlock, op == opLoop:
+		w.ways = append(w.ways, ways{})
+	case op == opIf:
+		w.ways = append(w.ways, ways{begun: w.accesses, most: w.accesses})
+	case op == opElse:
+		w.way(0)
+		w.accesses = w.ways[last].begun
+	case op == opEnd:
+		w.accesses = max(w.accesses, w.ways[last].most)
+		w.ways = w.ways[:last]
+	case op == opBranch, op == opBranchIf:
+		w.way(in.index)
+	case op == opBranchTable:
+		for label := range min(in.index, uint32(last)) + 1 { // more than those that it has
+			w.way(label)
 		}
 	case op == prefixSIMD, op >= 0x28 && op <= 0x3e:
 		w.accesses++
 	}
-	if w.accesses < accessesAtOnce || len(w.blocks) == 0 || w.estimator.dead {
+	if w.accesses < accessesAtOnce || len(w.ways) == 0 || w.estimator.dead {
 		return
 	}
 	w.accesses = 0
-	for i := range w.looks {
-		w.looks[i] = true
-	}
 	w.regions[inside].calls = true
-	w.estimator.settle()
+	w.estimator.look()
 	w.edits = append(w.edits, edit{at: behind, to: behind, in: instruction{op: opNop}})
+}
+
+// way notes a way from here to the end of an open block. Where the engine finds that there
+// is no such block, it refuses the module.
+func (w *writer) way(label uint32) {
+	if i := len(w.ways) - 1 - int(label); i >= 0 {
+		w.ways[i].most = max(w.ways[i].most, w.accesses)
+	}
 }
 
 // usual reads instructions as long as they are such of which most code is made, and

@@ -404,11 +404,16 @@ func (e *estimator) merge(ways, walk int64) {
 	}
 }
 
-// settle is what the rewriting adds where it charges: a call in an if.
-func (e *estimator) settle() {
+// look is what the rewriting adds where a guest comes to its meter.
+func (e *estimator) look() {
 	e.pay(forInstructions, codeCall, 8*memoryPlain)
 	e.reload()
 	e.steps[forCalls] += int64(len(e.module.Imports)) // which the engine counts through
+}
+
+// settle is what the rewriting adds where it charges: a look in an if.
+func (e *estimator) settle() {
+	e.look()
 	above := e.depth
 	e.block()
 	e.block()

@@ -53,7 +53,7 @@ type writer struct {
 	blocks  []int // the region of each open block
 
 	accesses int    // loads and stores since the guest came to its meter
-	looks    []bool // of each open block, whether it does so within it
+	ways     []ways // of each open block
 }
 
 // Meter returns the module with metering, as the package describes it.

@@ -140,6 +140,7 @@ func withoutCustom(wasm []byte) []byte {
 // what is invalid does not become valid.
 func FuzzMeter(f *testing.F) {
 	unraced.Long(f)
+	f.Cleanup(rewrite.AccessesAtOnce(2)) // so that many come to the meter in straight code
 	f.Add(module(0x20, 0, 0x03, 0x40, 0x0c, 0, 0x0b))
 	f.Add(module(0x41, 0, 0x41, 0, 0x41, 9, 0xfc, 11, 0, 0x10, 0))
 	f.Add(module(0xfd, 0x0c, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0xfd, 0xff, 1, 0x1a))
@@ -354,6 +355,10 @@ func TestStraightCode(t *testing.T) {
 		"the other half":        func() []byte { return join([]byte{0x20, 0, 4, tNone}, stores(2*n), []byte{5}, stores(n/2), skipped) },
 		"before both halves": func() []byte {
 			return join(stores(n), []byte{0x20, 0, 4, tNone}, stores(2*n), []byte{5}, stores(n), skipped)
+		},
+		"no other half": func() []byte { return join(stores(n), []byte{0x20, 0, 4, tNone}, stores(2*n), skipped) },
+		"a jump table": func() []byte {
+			return join([]byte{2, tNone, 2, tNone}, stores(n), []byte{0x20, 0, 0x0e, 1, 0, 1, 0x0b}, stores(n), skipped)
 		},
 		"behind what is dead": func() []byte { return join([]byte{2, tNone}, stores(n), []byte{0x0c, 0}, stores(n), skipped) },
 		"in a loop":           func() []byte { return join([]byte{3, tNone}, stores(3*n), skipped) },
