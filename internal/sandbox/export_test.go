@@ -51,6 +51,9 @@ func (in *instance) check(s *snapshot) error {
 // Unfit returns why a module cannot be sealed, "" if it is.
 func (m *Module) Unfit() string { return m.unfit }
 
+// SliceOf is how large a slice is of a guest with so many bytes of memory.
+func SliceOf(memory uint32) int64 { return sliceOf(memory) }
+
 // StackSize is the size of the stack of a function, -1 if it is unknown.
 func StackSize(f api.Function) int64 { return stackSize(f) }
 

@@ -18,7 +18,7 @@ type instance struct {
 	module  *Module
 	memory  *image.Memory
 	mod     api.Module
-	fuel    api.MutableGlobal
+	fuel    meterGlobals
 	globals []api.MutableGlobal // of a sealed module
 	call    *call               // that uses it now
 
@@ -42,7 +42,7 @@ func (m *Module) instantiate(c *call, memory *image.Memory) (_ *instance, err er
 	if in.mod, err = m.runtime.engine.InstantiateModule(ctx, m.compiled, config); err != nil {
 		return nil, err
 	}
-	in.fuel = in.mod.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal)
+	in.fuel = globalsOf(in.mod)
 	for i := range m.sealedGlobals() {
 		in.globals = append(in.globals, in.mod.ExportedGlobal(rewrite.GlobalName(i)).(api.MutableGlobal))
 	}

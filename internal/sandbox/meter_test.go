@@ -81,6 +81,10 @@ func hostile() map[string]struct {
 		g.function("", i32, "", self(1))
 		return join(number(60), 0x10, 1)
 	}), "")
+	add("recursion that works while it returns", in(func(g *guest) []byte {
+		again := join(get(0), 0x04, 0x40, get(0), number(1), 0x6b, 0x10, 1, 0x0b)
+		return loop(number(20_000), g.function("", i32, "", again, bytes.Repeat([]byte{0x01}, 10_000)))
+	}), "")
 	add("endless recursion", in(func(g *guest) []byte { return g.function("", "", "", 0x10, 1) }), "bytes of stack")
 	add("endless recursion of two functions", in(func(g *guest) []byte {
 		g.function("", "", "", 0x10, 2)
@@ -238,7 +242,12 @@ func TestFuelIsTheSameEachTime(t *testing.T) {
 func TestSlicesOfMuchMemory(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{})
 	const fuel = 1 << 24
-	for pages, least := range map[uint32]int64{1: fuel >> 17, 1 << 9: fuel >> 15} {
+	for pages, slice := range map[uint32]int64{0: 1 << 15, 1: 1 << 19, 64: 1 << 19, 65: 1 << 18, 1 << 8: 1 << 17, 1 << 9: 1 << 16, 1<<9 + 1: 1 << 15, 1 << 10: 1 << 15, 1 << 15: 1 << 15} {
+		if got := sandbox.SliceOf(pages << 16); got != slice {
+			t.Errorf("with %d pages: slices of %d, want %d", pages, got, slice)
+		}
+	}
+	for pages, least := range map[uint32]int64{1: fuel >> 19, 1 << 9: fuel >> 16, 1 << 10: fuel >> 15} {
 		g := reactor(forever, unreachable)
 		g.pages = pages
 		looks := &counted{Context: t.Context()}

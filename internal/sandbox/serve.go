@@ -76,8 +76,8 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 		c.measure(in)
 		_ = in.close(context.WithoutCancel(ctx)).Close() // only unmaps
 	}()
-	in.fuel.Set(0)
-	c.meter.left = in.fuel
+	in.fuel.left.Set(0)
+	c.meter.globals = in.fuel
 	return c.outcome(c.runServer(in))
 }
 

@@ -246,8 +246,8 @@ func (c current) Value(key any) any {
 // become makes the guest that of a call, which has used nothing yet.
 func (s *standby) become(c *call) {
 	c.standby, c.instance, c.running = s, s.in, s.running
-	c.meter.left = s.in.fuel
-	s.in.fuel.Set(0)
+	c.meter.globals = s.in.fuel
+	s.in.fuel.left.Set(0)
 	s.in.call, s.call = c, c
 }
 

@@ -1,7 +1,9 @@
 package rewrite
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -250,7 +252,7 @@ func (w *writer) vector(c *cursor) uint32 {
 }
 
 // code writes the section of code: every function metered, one more for each
-// imported function, RunFunction, and what moves memory in pieces.
+// imported function, RunFunction, what asks the meter, and what moves memory in pieces.
 func (w *writer) code(c *cursor) {
 	const room = binary.MaxVarintLen32 // for how many they are, known in the end
 	n := c.count()
@@ -279,6 +281,9 @@ func (w *writer) code(c *cursor) {
 		w.run()
 		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
 	}
+	w.body = w.body[:0]
+	w.ask()
+	out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
 	for _, p := range w.pieces {
 		w.body = w.body[:0]
 		w.inPieces(p)
@@ -307,14 +312,17 @@ type edit struct {
 	values bool // the branch carries some
 }
 
-// accessesAtOnce is how many loads and stores a guest executes at most, in code without a
-// loop or a call, until it comes to its meter: each can be the first of a page of memory,
-// which the operating system has to make. Tests set it.
-var accessesAtOnce = 2048
+// accessesAtOnce is how many loads and stores a guest executes at most of one region until it
+// comes to its meter: each can be the first of a page of memory, which the operating system
+// has to make. Tests set it.
+var accessesAtOnce = 4096
 
-// ways are how many loads and stores there may have been since a guest came to its meter,
-// where an open block begins, which is an if, and on the ways to its end so far.
-type ways struct{ begun, most int }
+// ways are how many loads and stores of its region there may have been since a guest came
+// to its meter, where an open block begins and on the ways to its end so far.
+type ways struct {
+	loop        bool
+	begun, most int
+}
 
 // function writes the body of a function.
 func (w *writer) function(c *cursor, index uint32) {
@@ -323,6 +331,9 @@ func (w *writer) function(c *cursor, index uint32) {
 	code := c.b
 	w.estimator.begin(w.m.shape(t), w.locals)
 	w.read(c)
+	if w.calling {
+		w.estimator.settle() // in its end
+	}
 	if err := w.estimator.end(len(code), index); err != nil {
 		c.stop(err)
 	}
@@ -340,6 +351,9 @@ func (w *writer) function(c *cursor, index uint32) {
 		w.index(opGlobalGet, w.fuel)
 		w.spend(entry, true)
 	}
+	if w.calling {
+		w.body = append(append(w.body, opBlock), w.around[t]...)
+	}
 	from := 0
 	for i := range w.edits {
 		e := &w.edits[i]
@@ -347,6 +361,27 @@ func (w *writer) function(c *cursor, index uint32) {
 		from = w.edit(e, code)
 	}
 	w.body = append(w.body, code[from:]...)
+	if w.calling {
+		w.exit()
+	}
+}
+
+// exit writes the end of a function that calls others, behind the block around its body: what
+// it has paid for, at its entry and where its loops begin, may be executed later than the
+// meter was asked, as often as it called itself.
+func (w *writer) exit() {
+	cost := int64(w.locals)
+	for _, r := range w.regions {
+		cost += r.cost
+	}
+	w.index(opGlobalGet, w.fuel+1)
+	w.number(opI64Const, cost)
+	w.body = append(w.body, opI64Sub)
+	w.index(opGlobalSet, w.fuel+1)
+	w.index(opGlobalGet, w.fuel+1)
+	w.body = append(w.body, opI64Const, 0, opI64Less, opIf, typeNone)
+	w.index(opCall, w.asks())
+	w.body = append(w.body, opEnd, opEnd)
 }
 
 // edit writes what stands at a place in the code, and returns from where on the code
@@ -356,14 +391,9 @@ func (w *writer) edit(e *edit, code []byte) (from int) {
 	case e.in.op == opLoop:
 		w.loop(w.regions[e.region], code[e.at:e.to])
 	case e.in.op == opEnd, e.in.op == opBranch, e.in.op == opBranchIf, e.in.op == opBranchTable, e.in.op == opReturn:
-		if w.regions[e.region].calls || !w.regions[e.leaves].calls {
-			return e.at
-		}
 		return w.leave(e)
 	case e.in.op == opNop:
-		w.index(opGlobalGet, w.fuel)
-		w.index(opCall, w.m.imported)
-		w.index(opGlobalSet, w.fuel)
+		w.index(opCall, w.asks())
 	case e.in.bulk == bulkBytes:
 		w.index(opCall, w.piecewise(code[e.at:e.to], e.in.number))
 	case e.in.bulk == bulkEntries:
@@ -376,19 +406,28 @@ func (w *writer) edit(e *edit, code []byte) (from int) {
 }
 
 // leave writes a way out of loops that call nothing: the global gets what the local
-// holds. A branch that may be taken does so only if it is, unless it carries values.
+// holds. A branch that may be taken does so only if it is, unless it carries values. A
+// return becomes a branch to where a function ends that calls others.
 func (w *writer) leave(e *edit) (from int) {
-	if e.in.op != opBranchIf || e.values {
+	local := !w.regions[e.region].calls && w.regions[e.leaves].calls
+	maybe := local && e.in.op == opBranchIf && !e.values
+	if maybe {
+		w.body = append(w.body, opIf, typeNone)
+	}
+	if local {
 		w.index(opLocalGet, w.locals)
 		w.index(opGlobalSet, w.fuel)
-		return e.at
 	}
-	w.body = append(w.body, opIf, typeNone)
-	w.index(opLocalGet, w.locals)
-	w.index(opGlobalSet, w.fuel)
-	w.index(opBranch, e.in.index+1)
-	w.body = append(w.body, opEnd)
-	return e.to
+	switch {
+	case maybe:
+		w.index(opBranch, e.in.index+1)
+		w.body = append(w.body, opEnd)
+		return e.to
+	case e.in.op == opReturn && w.calling:
+		w.index(opBranch, e.in.index)
+		return e.to
+	}
+	return e.at
 }
 
 // loop writes the beginning of a loop. While a loop calls nothing, only its
@@ -473,7 +512,8 @@ func (w *writer) declare(c *cursor, params uint32) {
 // changes and what its regions cost. Region 0 is that of the function.
 func (w *writer) read(c *cursor) {
 	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
-	w.direct, w.accesses, w.ways = false, 0, append(w.ways[:0], ways{})
+	w.direct, w.calling, w.accesses, w.ways = false, false, 0, append(w.ways[:0], ways{})
+	w.may = bytes.IndexByte(c.b, opCall) >= 0 || bytes.IndexByte(c.b, opCallIndirect) >= 0
 	size, straight, inside := len(c.b), true, 0
 	for len(w.blocks) > 0 && c.err == nil {
 		if !straight {
@@ -481,10 +521,14 @@ func (w *writer) read(c *cursor) {
 		}
 		at := size - len(c.b)
 		in := w.instruction(c)
+		if op := in.op; op >= opBranch && op <= opBranchTable && int64(in.index) >= int64(len(w.blocks)) && c.err == nil {
+			c.stop(errBranch) // around the body of a function there may be one block more
+		}
 		if c.err != nil { // what could not be read claims anything
 			break
 		}
 		w.regions[inside].cost += w.estimator.weight(in)
+		dead := w.estimator.dead
 		w.estimator.instruction(in)
 		if straight && in.op == opLoop {
 			w.direct = true
@@ -493,31 +537,43 @@ func (w *writer) read(c *cursor) {
 		if !kinds[in.op].simple || in.op == opRefFunc {
 			inside = w.structure(in, inside, at, size-len(c.b))
 		}
-		w.look(in, inside, size-len(c.b))
+		w.look(in, dead, inside, size-len(c.b))
 	}
 }
 
 // look has a guest come to its meter behind an instruction, if on a way to there it may
-// have loaded and stored too often since it did.
-func (w *writer) look(in *instruction, inside, behind int) {
+// have loaded and stored too often since it did. What a loop does is paid for as often as
+// it begins, and not counted around it.
+func (w *writer) look(in *instruction, dead bool, inside, behind int) {
 	last := len(w.ways) - 1
 	switch op := in.op; {
-	case op == opBlock, op == opLoop:
-		w.ways = append(w.ways, ways{})
-	case op == opIf:
-		w.ways = append(w.ways, ways{begun: w.accesses, most: w.accesses})
-	case op == opElse:
-		w.way(0)
-		w.accesses = w.ways[last].begun
-	case op == opEnd:
-		w.accesses = max(w.accesses, w.ways[last].most)
-		w.ways = w.ways[:last]
-	case op == opBranch, op == opBranchIf:
-		w.way(in.index)
-	case op == opBranchTable:
-		for label := range min(in.index, uint32(last)) + 1 { // more than those that it has
-			w.way(label)
+	case op == opBlock, op == opLoop, op == opIf:
+		w.ways = append(w.ways, ways{op == opLoop, w.accesses, 0})
+		switch op {
+		case opLoop:
+			w.accesses = 0
+		case opIf:
+			w.way(0, 0) // over it, if it has no other half
 		}
+	case op == opElse:
+		if !dead {
+			w.way(0, 0)
+		}
+		w.accesses = w.ways[last].begun
+	case op == opEnd && w.ways[last].loop:
+		w.accesses = w.ways[last].begun
+		w.ways = w.ways[:last]
+	case op == opEnd:
+		if !dead {
+			w.way(0, 0)
+		}
+		w.accesses = w.ways[last].most
+		w.ways = w.ways[:last]
+	case dead:
+	case op == opBranch, op == opBranchIf:
+		w.way(in.index, in.index)
+	case op == opBranchTable:
+		w.way(0, in.index) // also to what it does not name
 	case op == prefixSIMD, op >= 0x28 && op <= 0x3e:
 		w.accesses++
 	}
@@ -530,11 +586,17 @@ func (w *writer) look(in *instruction, inside, behind int) {
 	w.edits = append(w.edits, edit{at: behind, to: behind, in: instruction{op: opNop}})
 }
 
-// way notes a way from here to the end of an open block. Where the engine finds that there
-// is no such block, it refuses the module.
-func (w *writer) way(label uint32) {
-	if i := len(w.ways) - 1 - int(label); i >= 0 {
-		w.ways[i].most = max(w.ways[i].most, w.accesses)
+var errBranch = errors.New("the module has an invalid function: a branch leads to a block that there is not")
+
+// way notes ways from here to the ends of blocks that are open, by their labels.
+func (w *writer) way(first, last uint32) {
+	n := w.accesses
+	for label := range last + 1 {
+		if f := &w.ways[len(w.ways)-1-int(label)]; f.loop {
+			n = f.begun
+		} else if label >= first {
+			f.most = max(f.most, n)
+		}
 	}
 }
 
@@ -585,6 +647,7 @@ func (w *writer) structure(in *instruction, inside, at, to int) int {
 		}
 	case opCall, opCallIndirect, opMemoryGrow, opTailCall, opTailIndirect: // the host may charge for memory
 		w.regions[inside].calls = true
+		w.calling = w.calling || in.op == opCall || in.op == opCallIndirect
 	}
 	if in.bulk != bulkNone { // is charged by the global
 		w.regions[inside].calls = true
@@ -592,13 +655,13 @@ func (w *writer) structure(in *instruction, inside, at, to int) int {
 	switch op := in.op; {
 	case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, in.bulk != bulkNone:
 		w.edits = append(w.edits, edit{at: at, to: to, in: *in, region: begins})
-	case inside > 0 && !w.regions[inside].calls:
+	case op == opReturn && w.may, inside > 0 && !w.regions[inside].calls:
 		w.leaving(in, inside, at, to)
 	}
 	return next
 }
 
-// leaving notes an instruction, if with it a loop may be left.
+// leaving notes an instruction, if with it a loop may be left, or a function that calls others.
 func (w *writer) leaving(in *instruction, inside, at, to int) {
 	e := edit{at: at, to: to, in: *in, region: inside}
 	switch in.op {
@@ -608,17 +671,17 @@ func (w *writer) leaving(in *instruction, inside, at, to int) {
 		}
 		e.at, e.leaves = to, w.regions[inside].parent
 	case opBranch, opBranchIf, opBranchTable:
-		if uint64(in.index) < uint64(len(w.blocks)) { // else the engine refuses it
-			e.leaves = w.blocks[len(w.blocks)-1-int(in.index)]
-		}
-		if e.leaves == inside {
+		if e.leaves = w.blocks[len(w.blocks)-1-int(in.index)]; e.leaves == inside {
 			return
 		}
 		e.values = w.estimator.carried(in.index) > 0
 	case opReturn:
+		e.in.index = uint32(len(w.blocks) - 1)
 	default:
 		return
 	}
-	w.estimator.exit()
+	if inside > 0 {
+		w.estimator.exit()
+	}
 	w.edits = append(w.edits, e)
 }

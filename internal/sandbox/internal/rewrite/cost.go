@@ -323,9 +323,13 @@ func (e *estimator) cost(bytes, pieces int, runs bool) (Cost, error) {
 	if runs {
 		e.all.pay(forCalls, codeFunction+codeGate, memoryFunction)
 	}
+	e.all.pay(forCalls, codeFunction+codeGate, memoryFunction) // what asks the meter
 	e.all.pay(forInstructions, int64(pieces)*codePiece, 0)
-	for i := range e.module.params {
+	for i, results := range e.module.results {
 		values := e.module.shape(uint32(i)).values()
+		if results > 1 { // a block leaves them
+			values += int64(results)
+		}
 		e.all.pay(forTypes, codeType+values*codeTyped, values*memoryTyped)
 		e.all.steps[forTypes] += values * stepsTyped
 	}

@@ -17,6 +17,10 @@ const (
 	MeterFunction = "fuel"
 	// MeterGlobal names a mutable i64: the fuel that is left. It begins at 0.
 	MeterGlobal = "wasmgate:fuel"
+	// BehindGlobal names a mutable i64 from which functions that call others subtract, when
+	// they return, what they have paid for at their entry: it may have been executed since
+	// the host was last asked. The host is asked when that is negative, and sets it anew.
+	BehindGlobal = "wasmgate:behind"
 	// HostCall is what a call of an imported function costs, in instructions.
 	HostCall = 256
 	// StartFunction names what a sealed module had as its start function, which
@@ -31,7 +35,7 @@ func GlobalName(i int) string { return "wasmgate:global:" + strconv.Itoa(i) }
 type writer struct {
 	m         *Module
 	sections  [sections][]byte
-	fuel      uint32   // the index of MeterGlobal
+	fuel      uint32   // the index of MeterGlobal, behind which is BehindGlobal
 	mutable   []uint32 // the indices of the module's own mutable globals
 	memory    []byte   // what data segments put there
 	sealed    bool
@@ -39,9 +43,10 @@ type writer struct {
 	entries   uint32 // of element segments, so far
 	estimator estimator
 
-	command uint32  // that RunFunction runs
-	runs    bool    // there is one
-	pieces  []piece // what moves memory in pieces
+	command uint32   // that RunFunction runs
+	runs    bool     // there is one
+	around  [][]byte // of each type, how a block begins that leaves what functions of it do
+	pieces  []piece  // what moves memory in pieces
 
 	// Of the function that is written; kept to be used again.
 	locals  uint32 // how many it has itself, with its parameters
@@ -50,6 +55,8 @@ type writer struct {
 	edits   []edit
 	regions []region
 	direct  bool  // it leads straight into a loop
+	may     bool  // it may call others
+	calling bool  // it does
 	blocks  []int // the region of each open block
 
 	accesses int    // loads and stores since the guest came to its meter
@@ -191,8 +198,31 @@ func more(c *cursor, n uint32, items ...byte) []byte {
 	return out
 }
 
+// types adds those of the meter, of what moves memory in pieces and of what asks the meter,
+// and those of blocks that leave several values.
 func (w *writer) types(c *cursor) {
-	w.sections[sectionType] = more(c, 2, typeOf, 1, typeI64, 1, typeI64, typeOf, 3, typeI32, typeI32, typeI32, 0)
+	items, n := []byte{typeOf, 1, typeI64, 1, typeI64, typeOf, 3, typeI32, typeI32, typeI32, 0, typeOf, 0, 0}, uint32(3)
+	known := map[string][]byte{}
+	t := &cursor{b: c.b}
+	t.each(func() {
+		t.byte()
+		t.bytes()
+		results := t.bytes()
+		block := results
+		switch {
+		case len(results) == 0:
+			block = []byte{typeNone}
+		case len(results) > 1:
+			if block = known[string(results)]; block == nil {
+				block = signed(nil, int64(len(w.m.params))+int64(n))
+				known[string(results)] = block
+				items = append(binary.AppendUvarint(append(items, typeOf, 0), uint64(len(results))), results...)
+				n++
+			}
+		}
+		w.around = append(w.around, block)
+	})
+	w.sections[sectionType] = more(c, n, items...)
 }
 
 func (w *writer) imports(c *cursor) {
@@ -239,16 +269,20 @@ func (w *writer) stubbed(c *cursor, meter []byte) []byte {
 }
 
 // own is how many functions are added before those that move memory in pieces, of which
-// nobody knows yet how many there are: gates, and RunFunction.
+// nobody knows yet how many there are: gates, RunFunction, and the one that asks the meter.
 func (w *writer) own() uint32 {
+	n := w.m.imported + 1
 	if w.runs {
-		return w.m.imported + 1
+		n++
 	}
-	return w.m.imported
+	return n
 }
 
-// functions declares a gate for each imported function, RunFunction, and what moves memory in
-// pieces.
+// asks is the index of the function that asks the meter.
+func (w *writer) asks() uint32 { return uint32(len(w.m.functions)) + w.own() }
+
+// functions declares a gate for each imported function, RunFunction, what asks the meter, and
+// what moves memory in pieces.
 func (w *writer) functions(c *cursor) {
 	var items []byte
 	for _, t := range w.m.functions[:w.m.imported] {
@@ -257,6 +291,7 @@ func (w *writer) functions(c *cursor) {
 	if w.runs {
 		items = binary.AppendUvarint(items, uint64(w.m.functions[w.command]))
 	}
+	items = binary.AppendUvarint(items, uint64(len(w.m.params))+2)
 	for range w.pieces {
 		items = binary.AppendUvarint(items, uint64(len(w.m.params))+1)
 	}
@@ -274,7 +309,7 @@ func (w *writer) shift(i uint32) uint32 {
 
 func (w *writer) globals(c *cursor) {
 	n := c.count()
-	out := binary.AppendUvarint(nil, uint64(n)+1)
+	out := binary.AppendUvarint(nil, uint64(n)+2)
 	for range n {
 		head := c.b
 		c.value()
@@ -293,7 +328,7 @@ func (w *writer) globals(c *cursor) {
 		w.m.globals++
 	}
 	w.fuel = w.m.globals
-	w.sections[sectionGlobal] = append(out, typeI64, 1, opI64Const, 0, opEnd)
+	w.sections[sectionGlobal] = append(out, typeI64, 1, opI64Const, 0, opEnd, typeI64, 1, opI64Const, 0, opEnd)
 }
 
 // constant writes a constant expression, 5.4.9, behind out. It takes what any
@@ -341,6 +376,7 @@ func (w *writer) exports(c *cursor) {
 		out = binary.AppendUvarint(append(out, kind), uint64(i))
 	}
 	out = exported(out, MeterGlobal, kindGlobal, w.fuel)
+	out = exported(out, BehindGlobal, kindGlobal, w.fuel+1)
 	if w.runs {
 		out = exported(out, RunFunction, kindFunction, uint32(len(w.m.functions))+1+w.m.imported)
 	}
@@ -357,7 +393,7 @@ func (w *writer) exports(c *cursor) {
 
 // added is how many exports are added to the module's own.
 func (w *writer) added() uint64 {
-	n := uint64(1)
+	n := uint64(2)
 	if w.runs {
 		n++
 	}
@@ -547,6 +583,15 @@ func (w *writer) settle(store bool) {
 	w.body = append(w.body, opEnd)
 }
 
+// ask writes the function that asks the meter.
+func (w *writer) ask() {
+	w.body = append(w.body, 0) // no locals
+	w.index(opGlobalGet, w.fuel)
+	w.index(opCall, w.m.imported)
+	w.index(opGlobalSet, w.fuel)
+	w.body = append(w.body, opEnd)
+}
+
 // gate writes the function through which an imported one is called.
 func (w *writer) gate(i uint32) {
 	if w.m.again(i) {
@@ -582,11 +627,15 @@ func (w *writer) index(op byte, i uint32) {
 
 // number writes an instruction with a signed number that is not negative.
 func (w *writer) number(op byte, n int64) {
-	w.body = append(w.body, op)
+	w.body = signed(append(w.body, op), n)
+}
+
+// signed writes a signed number that is not negative.
+func signed(b []byte, n int64) []byte {
 	for ; n > 0x3f; n >>= 7 {
-		w.body = append(w.body, byte(n&0x7f|0x80))
+		b = append(b, byte(n&0x7f|0x80))
 	}
-	w.body = append(w.body, byte(n))
+	return append(b, byte(n))
 }
 
 func appendName(b []byte, s string) []byte {

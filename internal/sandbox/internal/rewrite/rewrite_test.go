@@ -82,6 +82,12 @@ func TestMeterRefuses(t *testing.T) {
 // no time: modules are read in the gateway's own process.
 func TestLabelsThatAreNotThere(t *testing.T) {
 	begun := time.Now()
+	for _, code := range [][]byte{{0x0c, 1}, {0x10, 1, 0x41, 0, 0x0d, 1}, {0x0c, 0, 0x10, 1, 0x41, 0, 0x0e, 1, 1, 0}} { // the second would reach the block around the body
+		_, err := meter(bombs.Shape{More: []bombs.Function{{Type: 0}}, Body: code}.WASM())
+		if err == nil || !strings.Contains(err.Error(), "a branch leads to a block that there is not") {
+			t.Errorf("%x: %v", code, err)
+		}
+	}
 	if out, err := meter(module(0x41, 0, 0x0e, 0xff, 0xff, 0xff, 0xff, 0x0e, 0)); err == nil || time.Since(begun) > 5*time.Second {
 		t.Errorf("%x, %v after %v", out, err, time.Since(begun))
 	}
@@ -361,7 +367,14 @@ func TestStraightCode(t *testing.T) {
 			return join([]byte{2, tNone, 2, tNone}, stores(n), []byte{0x20, 0, 0x0e, 1, 0, 1, 0x0b}, stores(n), skipped)
 		},
 		"behind what is dead": func() []byte { return join([]byte{2, tNone}, stores(n), []byte{0x0c, 0}, stores(n), skipped) },
-		"in a loop":           func() []byte { return join([]byte{3, tNone}, stores(3*n), skipped) },
+		"around a loop":       func() []byte { return join(stores(n), []byte{3, tNone, 0x0b}, stores(n)) },
+		"out of a loop": func() []byte {
+			return join(stores(n), []byte{2, tNone, 3, tNone, 0x20, 0, 0x0d, 1, 0x0b, 0x0b}, stores(n))
+		},
+		"out of two by a table": func() []byte {
+			return join(stores(n), []byte{2, tNone, 3, tNone, 3, tNone, 0x20, 0, 0x0e, 1, 2, 2, 0x0b, 0x0b}, stores(2*n), []byte{0x0b}, stores(n))
+		},
+		"in a loop": func() []byte { return join([]byte{3, tNone}, stores(3*n), skipped) },
 	} {
 		for _, branches := range []byte{0, 1} {
 			t.Run(fmt.Sprint(name, ", ", branches), func(t *testing.T) {
@@ -392,10 +405,74 @@ func TestStraightCode(t *testing.T) {
 				if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if look(m); atOnce > most || written < 300 {
+				bound := most
+				if name == "in a loop" { // each time it begins it pays
+					bound = 2 * most
+				}
+				if look(m); atOnce > bound || written < 300 {
 					t.Errorf("%d bytes were written, %d at once", written, atOnce)
 				}
 			})
 		}
+	}
+}
+
+// TestUnwinding checks that a function which has called itself comes to the meter while it
+// returns, whichever way: what it does then it has paid for long ago.
+func TestUnwinding(t *testing.T) {
+	const depth, slice = 1000, 10_000
+	work := bytes.Repeat([]byte{0x01}, 500) // nops
+	// Function 1 takes n and leaves it; it calls itself with n-1, if that is not 0, and works.
+	call := []byte{0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 4, tNone, 0x20, 0, 0x10, 1, 0x1a, 0x0b}
+	leaves, one := []byte{0x20, 0}, []byte{0x41, 1}
+	for name, body := range map[string][]byte{
+		"its end":                     join(call, work, leaves),
+		"a return":                    join(call, work, leaves, []byte{0x0f}),
+		"a return out of a block":     join(call, work, []byte{2, tNone}, leaves, []byte{0x0f, 0x0b, 0}),
+		"a branch":                    join(call, work, leaves, []byte{0x0c, 0}),
+		"a branch if":                 join(call, work, leaves, one, []byte{0x0d, 0, 0}),
+		"a jump table":                join(call, work, leaves, one, []byte{0x0e, 1, 0, 0}),
+		"a return out of a loop":      join(call, work, []byte{3, tNone}, leaves, []byte{0x0f, 0x0b, 0}),
+		"a branch out of a loop":      join(call, work, []byte{3, tNone}, leaves, []byte{0x0c, 1, 0x0b, 0}),
+		"a branch if out of a loop":   join(call, work, []byte{3, tNone}, leaves, one, []byte{0x0d, 1, 0x1a, 0x0b, 0}),
+		"a jump table out of a loop":  join(call, work, []byte{3, tNone}, leaves, one, []byte{0x0e, 1, 1, 1, 0x0b, 0}),
+		"a loop that calls":           join([]byte{3, tNone}, call, work, leaves, one, []byte{0x0d, 1, 0x1a, 0x0b, 0}),
+		"a call through a table":      join([]byte{0x41, 0, 0x11, 0, 0}, work, leaves),
+		"what works before it called": join(work, call, leaves),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := join([]byte{0x41}, binary.AppendUvarint(nil, depth))
+			begin := join(n, []byte{0x10, 1, 0x1a})
+			if name == "a call through a table" { // to this function, which counts in memory
+				begin = join([]byte{0x41, 0, 0xd2, 0, 0x26, 0, 0x41, 0, 0x41, 0, 0x28, 2, 0, 0x41, 1, 0x6a, 0x36, 2, 0, 0x41, 0, 0x28, 2, 0}, n, []byte{0x49, 4, tNone, 0x41, 0, 0x10, 1, 0x1a, 0x0b})
+			}
+			wasm := bombs.Shape{Locals: 1, Types: [][2]int{{1, 1}}, More: []bombs.Function{{Type: 2, Body: body}}, Body: begin}.WASM()
+			out, err := meter(wasm)
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine := wazero.NewRuntime(t.Context())
+			defer engine.Close(t.Context())
+			asked := 0
+			fuel := func(_ context.Context, m api.Module, left int64) int64 {
+				asked++
+				m.ExportedGlobal(rewrite.BehindGlobal).(api.MutableGlobal).Set(slice)
+				if left < 0 {
+					left += 1 << 40 // no charge has the guest come here again
+				}
+				return left
+			}
+			if _, err := engine.NewHostModuleBuilder(rewrite.MeterModule).NewFunctionBuilder().WithFunc(fuel).Export(rewrite.MeterFunction).Instantiate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			m, err := engine.InstantiateWithConfig(t.Context(), out, wazero.NewModuleConfig().WithStartFunctions("f"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			spent := 1<<40 - int64(m.ExportedGlobal(rewrite.MeterGlobal).Get())
+			if least := depth * 500 / slice; asked < least || spent < depth*500 || spent > depth*600 {
+				t.Errorf("asked %d times, want %d; %d instructions", asked, least, spent)
+			}
+		})
 	}
 }

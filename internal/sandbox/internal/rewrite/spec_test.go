@@ -120,7 +120,8 @@ func newWorld(t testing.TB, f form) *world {
 // was granted.
 func provide(t testing.TB, engine wazero.Runtime, slice int64) (granted *int64) {
 	i64, granted := []api.ValueType{api.ValueTypeI64}, new(int64)
-	fuel := func(_ context.Context, _ api.Module, stack []uint64) {
+	fuel := func(_ context.Context, m api.Module, stack []uint64) {
+		m.ExportedGlobal(rewrite.BehindGlobal).(api.MutableGlobal).Set(uint64(slice))
 		left := int64(stack[0])
 		stack[0] = uint64(max(left, 0) + slice)
 		*granted += int64(stack[0]) - left
