@@ -46,7 +46,7 @@ type Result struct {
 	// guests answer, with IsError as it stands there.
 	Whole bool
 
-	Fuel       uint64        // instructions; the same for the same call, unless the guest looks at clocks or random numbers; up to 131072 too few if it trapped
+	Fuel       uint64        // instructions; the same for the same call, unless the guest looks at clocks or random numbers; up to a slice too few if it trapped
 	MemoryPeak int64         // bytes of linear memory
 	HostCalls  int           // what the guest asked its host for
 	Took       time.Duration // of it, waiting included

@@ -47,8 +47,9 @@
 // back is checked before it is believed: pointers, lengths, UTF-8, JSON.
 //
 // Every module counts what it executes and comes back to the host for more, at
-// the latest after 131072 instructions, or 32768 if its memory is larger than
-// 16 MiB, before each call of the host and after each long move of bytes. There the budget, the deadline, the context and the
+// the latest after 524288 instructions, fewer if it has more than 4 MiB of memory,
+// while it returns from what it has paid for long ago, before each call of the host
+// and after each long move of bytes. There the budget, the deadline, the context and the
 // stack are looked at, so that they end any code, with loops or without; and
 // there the garbage collector can stop a guest.
 //

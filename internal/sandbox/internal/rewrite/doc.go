@@ -21,8 +21,12 @@
 //   - subtracts for bulk instructions by their length: one for every 8 bytes of
 //     memory, one for every entry of a table;
 //   - calls MeterFunction when the global has become negative, with its value,
-//     and stores what comes back; and in code without a loop or a call every 2,048
+//     and stores what comes back; and within what is paid for at once every 4,096
 //     loads and stores, for each may have the operating system make a page;
+//   - has one more mutable global, [BehindGlobal], from which a function that calls
+//     others subtracts what it has paid for, once it has executed that: in a
+//     recursion this was long ago. MeterFunction is called when it is negative,
+//     and sets it;
 //   - calls imported functions through functions of its own, which subtract
 //     [HostCall] and call MeterFunction every time; what reads input is called again
 //     as long as it returns [Again], and a command is exported by a function that
