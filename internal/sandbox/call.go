@@ -317,7 +317,7 @@ func (c *call) once() (res Result, err error) {
 // on carries out the call on an instance, which, if it is fresh, is at the
 // module's snapshot point.
 func (c *call) on(in *instance, fresh bool) (res Result, err error) {
-	in.fuel.left.Set(0)
+	in.fuel.begin()
 	c.meter.globals = in.fuel
 	if fresh && c.module.point == SnapshotInst {
 		err = c.initialize(in)

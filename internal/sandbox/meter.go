@@ -58,6 +58,12 @@ func globalsOf(guest api.Module) meterGlobals {
 	return meterGlobals{guest.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal), guest.ExportedGlobal(rewrite.BehindGlobal).(api.MutableGlobal)}
 }
 
+// begin is how both are when a call begins.
+func (g meterGlobals) begin() {
+	g.left.Set(0)
+	g.behind.Set(uint64(farSlice))
+}
+
 var errFuel = errors.New("the fuel is used up")
 
 // provideMeter makes the function that metered modules import.

@@ -76,7 +76,7 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 		c.measure(in)
 		_ = in.close(context.WithoutCancel(ctx)).Close() // only unmaps
 	}()
-	in.fuel.left.Set(0)
+	in.fuel.begin()
 	c.meter.globals = in.fuel
 	return c.outcome(c.runServer(in))
 }

@@ -247,7 +247,7 @@ func (c current) Value(key any) any {
 func (s *standby) become(c *call) {
 	c.standby, c.instance, c.running = s, s.in, s.running
 	c.meter.globals = s.in.fuel
-	s.in.fuel.left.Set(0)
+	s.in.fuel.begin()
 	s.in.call, s.call = c, c
 }
 
