@@ -47,7 +47,7 @@
 // back is checked before it is believed: pointers, lengths, UTF-8, JSON.
 //
 // Every module counts what it executes and comes back to the host for more, at
-// the latest after 262144 instructions, fewer if it has more than 8 MiB of memory,
+// the latest after 524288 instructions, fewer if it has more than 4 MiB of memory,
 // while it returns from what it has paid for long ago, before each call of the host
 // and after each long move of bytes. There the budget, the deadline, the context and the
 // stack are looked at, so that they end any code, with loops or without; and

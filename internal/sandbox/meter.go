@@ -20,20 +20,20 @@ import (
 // larger than what takes some milliseconds of the slowest instructions, whatever
 // was executed before; where they are slow, slices become smaller.
 const (
-	maxSlice  = int64(1 << 18)
+	maxSlice  = int64(1 << 19)
 	farSlice  = int64(1 << 15)
 	minSlice  = 1 << 12
 	longSlice = 2 * time.Millisecond // a slice that took more is followed by a smaller one
 )
 
 // sliceOf is how large a slice is at most of a guest with so many bytes of memory, of which 4
-// GiB are 0. A load takes 10 to 20 ns from 8 MiB, and 100 to 300 ns from what no cache holds;
+// GiB are 0. A load takes 10 to 20 ns from 4 MiB, and 100 to 300 ns from what no cache holds;
 // and each page can be new, which takes 0.4 to 2 us. Without memory the slowest are products
 // of subnormal numbers, for which some processors take 50 ns: every second instruction can be
 // one. Between two looks a guest executes a slice that it pays for, and while it returns from
 // calls as much again that it has paid for.
 func sliceOf(memory uint32) int64 {
-	doublings := max(bits.Len32(memory-1)-23, 0) // of 8 MiB
+	doublings := max(bits.Len32(memory-1)-22, 0) // of 4 MiB
 	return max(maxSlice>>doublings, farSlice)
 }
 

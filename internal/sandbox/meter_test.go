@@ -242,12 +242,12 @@ func TestFuelIsTheSameEachTime(t *testing.T) {
 func TestSlicesOfMuchMemory(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{})
 	const fuel = 1 << 24
-	for pages, slice := range map[uint32]int64{0: 1 << 15, 1: 1 << 18, 1 << 7: 1 << 18, 1<<7 + 1: 1 << 17, 1 << 8: 1 << 17, 1 << 9: 1 << 16, 1<<9 + 1: 1 << 15, 1 << 10: 1 << 15, 1 << 15: 1 << 15} {
+	for pages, slice := range map[uint32]int64{0: 1 << 15, 1: 1 << 19, 1 << 6: 1 << 19, 1<<6 + 1: 1 << 18, 1 << 7: 1 << 18, 1 << 8: 1 << 17, 1 << 9: 1 << 16, 1<<9 + 1: 1 << 15, 1 << 10: 1 << 15, 1 << 15: 1 << 15} {
 		if got := sandbox.SliceOf(pages << 16); got != slice {
 			t.Errorf("with %d pages: slices of %d, want %d", pages, got, slice)
 		}
 	}
-	for pages, least := range map[uint32]int64{1: fuel >> 18, 1 << 9: fuel >> 16, 1 << 10: fuel >> 15} {
+	for pages, least := range map[uint32]int64{1: fuel >> 19, 1 << 9: fuel >> 16, 1 << 10: fuel >> 15} {
 		g := reactor(forever, unreachable)
 		g.pages = pages
 		looks := &counted{Context: t.Context()}
