@@ -81,6 +81,8 @@ func TestHostCalls(t *testing.T) {
 	policy.Files = fstest.MapFS{"a.rego": {Data: []byte(fmt.Sprintf(`
 		package wasmgate
 		deny contains "no private files" if { input.action == "sandbox/file"; contains(input.request.path, "/private/") }
+		deny contains "no admin" if { input.action == "sandbox/http"; startswith(input.request.path, "/v1/admin") }
+		deny contains "no keys" if { input.action == "sandbox/http"; input.request.names[1] == "keys" }
 		deny contains "no such key" if { input.action == "sandbox/kv"; input.request.key == "forbidden" }
 		obligations contains {"sandbox": {"http": [], "dirs": [%q], "secrets": [], "kv": false}} if input.arguments.narrow == true
 		obligations contains {"sandbox": {"fuel": 1000}} if input.arguments.starve == true
@@ -109,6 +111,8 @@ func TestHostCalls(t *testing.T) {
 		{"a path that is not granted", get("/v2/x", "}") + "}", "denied"},
 		{"a method that is not granted", get("/v1/x", `,"method":"DELETE"}`) + "}", "denied"},
 		{"a redirect to what is not granted", get("/v1/away", "}") + "}", "denied"},
+		{"a path that the policy denies, in another spelling", get("/v1/%61dmin/x", "}") + "}", "denied: the policy"},
+		{"names that the policy denies, behind an escaped slash", get("/v1/keys%2fx", "}") + "}", "denied: the policy"},
 		{"an address inside", `{"do":"http","request":{"url":"http://169.254.169.254/"}}`, "denied"},
 		{"a secret that there is not", get("/v1/x", `,"headers":{"Authorization":["{{secret:OTHER}}"]}}`) + "}", "denied"},
 		{"a request in a narrowed call", get("/v1/x", "}") + `,"narrow":true}`, "denied"},
@@ -181,7 +185,7 @@ func hostCallsAreRecorded(t *testing.T, g *gateway.Gateway, path, secret string)
 		}
 	}
 	want := map[string]int{
-		"sandbox/http allow": 4, "sandbox/http deny": 6, "sandbox/secret allow": 1, "sandbox/kv allow": 2, "sandbox/kv deny": 2,
+		"sandbox/http allow": 4, "sandbox/http deny": 8, "sandbox/secret allow": 1, "sandbox/kv allow": 2, "sandbox/kv deny": 2,
 		"sandbox/file allow": 3, "sandbox/file deny": 2,
 	}
 	if diff := cmp.Diff(want, count); diff != "" {

@@ -92,8 +92,11 @@ func (r Rule) compile() (rule, error) {
 	}
 	if r.Path != "" {
 		t, err := NewTarget("GET", o.String()+r.Path)
-		if err != nil || t.Path != r.Path || strings.Contains(r.Path, "//") {
+		switch {
+		case err != nil || strings.ContainsAny(r.Path, "?#") || r.Path[0] != '/':
 			return rule{}, fmt.Errorf("rule %s: path: write a path that begins with / and has no dot segments, empty segments, query or fragment", r)
+		case t.Path != r.Path:
+			return rule{}, fmt.Errorf("rule %s: path: write %s", r, t.Path)
 		}
 		c.path = segments(t.Path)
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -29,7 +30,7 @@ type Target struct {
 	Scheme string // http or https
 	Host   string // lower case ASCII without a dot at its end, or an IP address in its canonical form, without brackets
 	Port   int    // 1 to 65535
-	Path   string // escaped as it is sent; begins with / and has no dot segments
+	Path   string // escaped as it is sent, in the one spelling of [cleanPath]
 
 	query string // neither rules nor policies see it: it is data, like the body
 }
@@ -37,9 +38,9 @@ type Target struct {
 // NewTarget reads method ("" means GET) and an absolute URL. It refuses what
 // servers or resolvers might read in another way than we do: userinfo, IPv4
 // addresses in other notations than four decimal numbers, zones, hosts that are
-// not ASCII, and paths with dot segments hidden by escapes, backslashes or
-// semicolons. Plain dot segments are removed (RFC 3986, 5.2.4), and the fragment
-// is left out.
+// not ASCII, and paths with empty segments, or with dot segments hidden by
+// escapes, backslashes or semicolons. Plain dot segments are removed (RFC 3986,
+// 5.2.4), and the fragment is left out.
 func NewTarget(method, rawURL string) (Target, error) {
 	if method == "" {
 		method = "GET"
@@ -220,42 +221,82 @@ func isNumber(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-// cleanPath removes plain dot segments from an escaped path and refuses hidden
-// ones. The result begins with a slash.
+// cleanPath returns the one spelling of an escaped path: without plain dot
+// segments, with escapes in upper case, and none of them of an unreserved
+// character (RFC 3986, 6.2.2). It refuses a path that servers read in another way
+// than it is judged. The result begins with a slash.
 func cleanPath(escaped string) (string, error) {
 	in := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
 	var out []string
 	for i, s := range in {
+		last := i == len(in)-1
 		switch s {
 		case "..":
 			out = out[:max(0, len(out)-1)]
 		case ".":
+		case "":
+			if !last {
+				return "", errors.New("its path has an empty segment: write one slash")
+			}
+			out = append(out, "")
+			continue
 		default:
 			if err := checkSegment(s); err != nil {
 				return "", err
 			}
-			out = append(out, s)
+			out = append(out, respell(s))
 			continue
 		}
-		if i == len(in)-1 {
+		if last {
 			out = append(out, "")
 		}
 	}
 	return "/" + strings.Join(out, "/"), nil
 }
 
-// checkSegment refuses a segment in which some server may see a dot segment or a
-// control character: after decoding it again, taking a backslash for a slash, or
-// cutting off the parameters behind a semicolon.
+// escapedLetter is the escape of an ASCII letter or digit.
+var escapedLetter = regexp.MustCompile(`%(3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])`)
+
+const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
+// respell returns a segment, whose escapes are whole, in its one spelling.
+func respell(segment string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(segment, "%")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		plain, _ := url.PathUnescape("%" + rest[:2])
+		if strings.Contains(unreserved, plain) {
+			b.WriteString(plain)
+		} else {
+			b.WriteString("%" + strings.ToUpper(rest[:2]))
+		}
+		segment = rest[2:]
+	}
+}
+
+// checkSegment refuses a segment in which some server may see a dot segment, an
+// empty one or a control character: after decoding it again, taking a backslash
+// for a slash, or cutting off the parameters behind a semicolon. It also refuses a
+// letter or digit that is escaped on top of an escape, which no encoder does.
 func checkSegment(s string) error {
-	for range maxDecodes {
-		for _, part := range strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' }) {
+	for i := range maxDecodes {
+		if strings.ContainsAny(s[:1], `/\;`) {
+			return errors.New("its path hides an empty segment")
+		}
+		for part := range strings.FieldsFuncSeq(s, isSlash) {
 			if name, _, _ := strings.Cut(part, ";"); name == "." || name == ".." {
 				return errors.New("its path hides a dot segment")
 			}
 		}
 		if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return errors.New("its path hides a control character")
+		}
+		if i > 0 && escapedLetter.MatchString(s) {
+			return errors.New("its path hides a letter or digit")
 		}
 		plain, err := url.PathUnescape(s)
 		if err != nil || plain == s {
@@ -264,6 +305,28 @@ func checkSegment(s string) error {
 		s = plain
 	}
 	return fmt.Errorf("its path is escaped %d times over", maxDecodes)
+}
+
+func isSlash(r rune) bool { return r == '/' || r == '\\' }
+
+// Names returns the names in the path as the most lenient servers read it: decoded
+// as often as they are escaped, split at escaped slashes and backslashes too, without
+// the parameters behind a semicolon.
+func (t Target) Names() []string {
+	names := []string{}
+	for _, s := range segments(t.Path) {
+		for range maxDecodes {
+			if plain, err := url.PathUnescape(s); err == nil {
+				s = plain
+			}
+		}
+		for part := range strings.FieldsFuncSeq(s, isSlash) {
+			if name, _, _ := strings.Cut(part, ";"); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // segments returns the decoded segments of an escaped, clean path. A slash at

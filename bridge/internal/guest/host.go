@@ -167,7 +167,7 @@ func (h *host) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPRes
 
 // httpRequest is what policies see of a request.
 func httpRequest(t dial.Target) any {
-	return map[string]any{"method": t.Method, "scheme": t.Scheme, "host": t.Host, "port": t.Port, "path": t.Path}
+	return map[string]any{"method": t.Method, "scheme": t.Scheme, "host": t.Host, "port": t.Port, "path": t.Path, "names": t.Names()}
 }
 
 // scope is what the requests of the call may do.

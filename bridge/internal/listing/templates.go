@@ -89,10 +89,16 @@ func expanded(operator string, names []string) string {
 }
 
 // Matches reports whether the template could have made a URI. One that climbs is
-// none: who grants what begins with file:///srv/ does not mean file:///srv/../etc.
+// none: a grant of what begins with file:///srv/ does not mean file:///srv/../etc.
+// Neither is one with needless escapes, which no template makes and which a rule
+// about file:///srv/private would not recognize in file:///srv/%70rivate.
 func (t *Template) Matches(uri string) bool {
-	return strings.HasPrefix(uri, t.Prefix) && t.match.MatchString(uri) && !climbs(uri)
+	return strings.HasPrefix(uri, t.Prefix) && t.match.MatchString(uri) && !climbs(uri) && !needless.MatchString(uri)
 }
+
+// needless matches an escape of an unreserved character (RFC 3986, section 2.3),
+// also on top of other escapes.
+var needless = regexp.MustCompile(`(?i)%(?:25)*(?:2[de]|3[0-9]|[46][1-9a-f]|5[0-9af]|7[0-9ae])`)
 
 // maxEscapes bounds how often a URI may be escaped over and over.
 const maxEscapes = 4

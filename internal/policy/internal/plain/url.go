@@ -31,11 +31,14 @@ func (u URL) Origin() string {
 // ports are the schemes whose URLs are read here, and their own ports.
 var ports = map[string]int{"http": 80, "https": 443, "ws": 80, "wss": 443}
 
+// unreserved matches the digits of an escape that needs none (RFC 3986, 2.3).
+const unreserved = `2[de]|3[0-9]|[46][1-9a-f]|5[0-9af]|7[0-9ae]`
+
 var (
 	urlPattern   = regexp.MustCompile(`^([A-Za-z]+)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(/[^?#]*)?(?:\?([^#]*))?(?:#.*)?$`)
 	labelPattern = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 	numeric      = regexp.MustCompile(`^([0-9]+|0x[0-9a-f]*)$`) // what a browser takes for the end of an IPv4 address
-	badEscape    = regexp.MustCompile(`(?i)%(?:$|[^0-9a-f]|[0-9a-f](?:$|[^0-9a-f])|[01][0-9a-f]|7f|2f|5c|25[0-9a-f]{2})`)
+	badEscape    = regexp.MustCompile(`(?i)%(?:$|[^0-9a-f]|[0-9a-f](?:$|[^0-9a-f])|[01][0-9a-f]|7f|2f|5c|25[0-9a-f]{2}|` + unreserved + `)`)
 )
 
 // ParseURL reads an absolute URL, and returns false unless it is one that no parser
