@@ -136,6 +136,9 @@ func Start(ctx context.Context, cmd Command) (*Child, error) {
 		return nil, fmt.Errorf("exec %q: %w", cmd.Path, err)
 	}
 	x, err := cmd.resolve()
+	if _, ok := errors.AsType[notFoundError](err); ok {
+		return nil, err // it names the program
+	}
 	if err != nil {
 		return nil, fmt.Errorf("exec %q: %w", cmd.Path, err)
 	}

@@ -1,10 +1,12 @@
 package confine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -105,6 +107,13 @@ func noNUL(what string, list []string) error {
 	return nil
 }
 
+// A notFoundError reports that no folder of a child's PATH has the program.
+type notFoundError string
+
+func (e notFoundError) Error() string { return string(e) }
+
+var errNotExecutable = fmt.Errorf("is not executable: %w", fs.ErrPermission)
+
 // lookPath returns the absolute path of the program that name means to a child
 // with the working directory dir and the environment env. (exec.LookPath asks
 // the environment of this process.)
@@ -124,37 +133,50 @@ func lookPath(name, dir string, env []string) (string, error) {
 	}
 	path := getenv(env, "PATH")
 	if path == "" {
-		return "", errors.New("not found: the environment of the child has no PATH")
+		return "", notFoundError(name + " cannot be found, because its environment has no PATH: set PATH in its env, or use its absolute path")
 	}
-	var denied error
+	var unusable error
+	var unreadable []string
 	for _, d := range filepath.SplitList(path) {
 		if !filepath.IsAbs(d) {
 			continue // a file in the working directory must not stand in for a program
 		}
 		file, err := program(filepath.Join(d, name), suffixes)
-		if err == nil {
+		switch {
+		case err == nil:
 			return file, nil
-		}
-		if denied == nil && errors.Is(err, fs.ErrPermission) {
-			denied = err
+		case errors.Is(err, errNotExecutable):
+			unusable = cmp.Or(unusable, err)
+		case errors.Is(err, fs.ErrPermission):
+			unreadable = append(unreadable, d)
 		}
 	}
-	if denied != nil {
-		return "", denied
+	if unusable != nil {
+		return "", unusable
 	}
-	return "", fmt.Errorf("not found in PATH=%s", path)
+	where := "the PATH that wasmgate was started with"
+	if path != os.Getenv("PATH") {
+		where = "the PATH that its env sets"
+	}
+	switch n := len(unreadable); n {
+	case 0:
+	case 1:
+		where += fmt.Sprintf(" (%s cannot be read)", unreadable[0])
+	default:
+		where += fmt.Sprintf(" (%d of its folders cannot be read, the first is %s)", n, unreadable[0])
+	}
+	return "", notFoundError(fmt.Sprintf("%s is not installed, or not in %s: install it, or use its absolute path", name, where))
 }
 
-// program returns path with the first of suffixes that makes it the name of an
-// executable file.
+// program returns path with the first of suffixes that makes it the name of a
+// file that this process may execute.
 func program(path string, suffixes []string) (string, error) {
 	for _, s := range suffixes {
-		info, err := os.Stat(path + s)
-		if err != nil || info.IsDir() {
+		if onWindows && filepath.Ext(path+s) == "" {
 			continue
 		}
-		if onWindows && filepath.Ext(path+s) != "" || !onWindows && info.Mode()&0o111 != 0 {
-			return path + s, nil
+		if file, err := exec.LookPath(path + s); err == nil {
+			return file, nil
 		}
 	}
 	if info, err := os.Stat(path); err != nil {
@@ -162,5 +184,5 @@ func program(path string, suffixes []string) (string, error) {
 	} else if info.IsDir() {
 		return "", fmt.Errorf("%s is a directory", path)
 	}
-	return "", fmt.Errorf("%s is not executable: %w", path, fs.ErrPermission)
+	return "", fmt.Errorf("%s %w", path, errNotExecutable)
 }

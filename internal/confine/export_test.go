@@ -5,3 +5,5 @@ func (c Command) Without(guard string) Command {
 	c.without = guard
 	return c
 }
+
+var LookPath = lookPath

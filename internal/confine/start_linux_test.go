@@ -42,10 +42,10 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		is   error
 	}{
 		"no command":              {confine.Command{}, `exec "": no command given`, nil},
-		"a name nobody knows":     {confine.Command{Path: "npx", Env: path}, `exec "npx": not found in PATH=relative:` + dir, nil},
-		"a name without PATH":     {confine.Command{Path: "npx"}, `exec "npx": not found: the environment of the child has no PATH`, nil},
-		"the last PATH counts":    {confine.Command{Path: "npx", Env: []string{"PATH=" + dir, "PATH=/no"}}, `exec "npx": not found in PATH=/no`, nil},
-		"a name in the directory": {confine.Command{Path: "garbage", Dir: dir, Env: []string{"PATH=.:"}}, `not found in PATH=.:`, nil},
+		"a name nobody knows":     {confine.Command{Path: "npx", Env: path}, `npx is not installed, or not in the PATH that its env sets: install it`, nil},
+		"a name without PATH":     {confine.Command{Path: "npx"}, `npx cannot be found, because its environment has no PATH`, nil},
+		"the last PATH counts":    {confine.Command{Path: "npx", Env: []string{"PATH=" + dir, "PATH=/no"}}, `npx is not installed`, nil},
+		"a name in the directory": {confine.Command{Path: "garbage", Dir: dir, Env: []string{"PATH=.:"}}, `garbage is not installed`, nil},
 		"a missing file":          {confine.Command{Path: "/no/such/file"}, `/no/such/file`, fs.ErrNotExist},
 		"a missing relative file": {confine.Command{Path: "./tool", Dir: dir}, dir + "/tool", fs.ErrNotExist},
 		"a directory":             {confine.Command{Path: dir}, dir + " is a directory", nil},

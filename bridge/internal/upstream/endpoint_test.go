@@ -152,8 +152,8 @@ func TestConnectFaults(t *testing.T) {
 		says  string
 	}{
 		"the command is missing":            {upstream.Config{Command: "/nonexistent/server"}, upstream.SpawnFailed, is(os.ErrNotExist), "server"},
-		"the command is not in the path":    {upstream.Config{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, upstream.SpawnFailed, nil, "not found"},
-		"not in the path of this process":   {upstream.Config{Command: "no-such-server-at-all"}, upstream.SpawnFailed, nil, "not found in PATH=" + os.Getenv("PATH")},
+		"the command is not in the path":    {upstream.Config{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, upstream.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that its env sets"},
+		"not in the path of this process":   {upstream.Config{Command: "no-such-server-at-all"}, upstream.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that wasmgate was started with"},
 		"an environment without a path":     {upstream.Config{Command: "cat", Env: []string{}}, upstream.SpawnFailed, nil, "no PATH"},
 		"the confinement is impossible":     {upstream.Config{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, upstream.SpawnFailed, is(os.ErrNotExist), "confine.read"},
 		"the child ends in the handshake":   {rig.Child("exits"), upstream.SpawnFailed, isExit, "no such database"},
