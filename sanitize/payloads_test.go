@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/judges"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
@@ -19,7 +20,7 @@ func TestPayloadsAreInert(t *testing.T) {
 		pieces int // how many a text is divided in, to be cut between two of them
 	}
 	looks := []look{{"parsers", judges.Parsers(t), 7}}
-	if judges.HasBrowser() && !testing.Short() {
+	if !testing.Short() && toolchain.Works(t, "chromium") {
 		looks = append(looks, look{"browser", judges.Browser(t), 4})
 	}
 	if testing.Short() {

@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -209,15 +210,9 @@ await client.close();
 // listedByTypeScript returns what the SDK for TypeScript lists.
 func listedByTypeScript(t *testing.T, url string) (names []string) {
 	t.Helper()
-	dir := filepath.Join("..", "..", ".ci", "node")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@modelcontextprotocol", "sdk")); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("the TypeScript SDK is not installed: npm ci in .ci/node")
-		}
-		t.Skip("the TypeScript SDK is not installed: npm ci in .ci/node")
-	}
+	toolchain.Need(t, "node", toolchain.NodePackages)
 	c := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", listScript, url)
-	c.Dir = dir
+	c.Dir = filepath.Join(toolchain.Root(), ".ci", "node")
 	stderr := new(strings.Builder)
 	c.Stderr = stderr
 	out, err := c.Output()

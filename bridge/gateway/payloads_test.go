@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/judges"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -27,7 +28,7 @@ import (
 func TestPayloadsWhereverTheyStand(t *testing.T) {
 	unraced.Long(t)
 	looks := map[string]judges.Judge{"parsers": judges.Parsers(t)}
-	if judges.HasBrowser() && !testing.Short() {
+	if !testing.Short() && toolchain.Works(t, "chromium") {
 		looks["browser"] = judges.Browser(t)
 	}
 	payloads := judges.Payloads(t)

@@ -10,12 +10,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // testBadArguments sends what a client should not send. The server sees none of
@@ -94,9 +95,7 @@ done`
 // shell is the configuration of shServer under a mark.
 func (pl *place) shell(mark string) string {
 	pl.t.Helper()
-	if _, err := exec.LookPath("setsid"); err != nil {
-		pl.t.Skip("there is no setsid to leave a process group with")
-	}
+	toolchain.Need(pl.t, "sh", "setsid") // which leaves a process group
 	pl.write("server.sh", shServer)
 	return fmt.Sprintf("  sh: {command: sh, args: [%q, %s]}\n", pl.file("server.sh"), mark)
 }

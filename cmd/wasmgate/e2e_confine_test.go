@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // pythonServer answers what a gateway asks of a server, and offers to read a
@@ -57,15 +58,10 @@ func testConfinedServers(t *testing.T, p *program) {
 		text += fmt.Sprintf("  node: {command: node, args: [%q, %q]%s}\n", server, pl.dir, rules("{read: [%q], write: [%q]}", packages, docs))
 		text += fmt.Sprintf("  npx: {command: npx, args: [--offline, --no-install, mcp-server-filesystem, %q], cwd: %q, env: {npm_config_cache: %q, npm_config_update_notifier: \"false\"}%s}\n",
 			pl.dir, dir, pl.file("npm"), rules("{execute: [%q], write: [%q, %q]}", dir, docs, pl.file("npm")))
-		if python, err := exec.LookPath("/usr/bin/python3"); err == nil { // one in a home has its libraries there
+		if python := "/usr/bin/python3"; toolchain.Works(t, python) { // one in a home has its libraries there
 			text += fmt.Sprintf("  python: {command: %q, args: [%q]%s}\n", python, pl.file("server.py"), rules("{read: [%q, %q]}", pl.file("server.py"), docs))
 		} else {
-			t.Log("left out: there is no /usr/bin/python3")
-		}
-		if uvx, err := exec.LookPath("uvx"); err != nil {
-			t.Log("left out: there is no uvx")
-		} else {
-			t.Log("left out: a server for ", uvx, " has to be downloaded")
+			t.Log("left out: /usr/bin/python3 does not work")
 		}
 		pl.write("wasmgate.yaml", text)
 	}

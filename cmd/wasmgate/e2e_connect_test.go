@@ -10,13 +10,14 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // agreeAt opens a page of the gateway as a person's browser does, signs in, and agrees. It
@@ -104,7 +105,7 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 		err  error
 	}
 	key := strings.TrimSpace(pl.must("key", "create", "e2e", "--as", "carol"))
-	_, noChromium := exec.LookPath("chromium")
+	chromium := toolchain.Works(t, "chromium")
 	call := func(t *testing.T, who, revision, at, use string) (answer string, visited visit) {
 		t.Helper()
 		pages := make(chan visit, 4)
@@ -116,7 +117,7 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 					t.Errorf("%s is asked %+v", who, r.Params)
 				}
 				go func() { // the person takes their time, and the client has answered before
-					if who == "alice" && at == who && noChromium == nil {
+					if who == "alice" && at == who && chromium {
 						page, err := inChromium(pl, dir, at, r.Params.URL)
 						pages <- visit{page, err}
 						return

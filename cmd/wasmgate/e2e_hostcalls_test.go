@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // askerPolicy judges single host calls, and narrows calls that ask for it. OUT
@@ -254,9 +255,7 @@ func testTraps(t *testing.T, p *program) {
 // testRepoScan looks for repositories under a folder that the embedded module is
 // granted.
 func testRepoScan(t *testing.T, p *program) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed: there are no repositories to find")
-	}
+	toolchain.Need(t, "git")
 	pl := p.sandboxed(t, `tools: {repos: {module: "embedded:files", grant: {dirs: [{path: src}]}}}`)
 	pl.write("src/.keep", "")
 	one, two := pl.file("src/deep/one"), pl.file("src/two")

@@ -42,9 +42,6 @@ type idp struct {
 // startIDP starts one whose access tokens hold for a time; env has more variables.
 func startIDP(t *testing.T, pl *place, dir string, life time.Duration, env ...string) *idp {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "oidc-provider")); err != nil {
-		t.Skip("oidc-provider is left out: install it with npm ci --ignore-scripts in .ci/node")
-	}
 	port := freePort(t)
 	c := pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "idp.mjs"), strconv.Itoa(port), strconv.Itoa(int(life.Seconds())))
 	c.Env = append(c.Env, env...)

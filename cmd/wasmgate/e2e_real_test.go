@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,22 +19,15 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // node returns the folder of the real servers and clients, or skips.
 func node(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("node is not installed: the real servers and clients of .ci/node are left out")
-	}
-	dir, err := filepath.Abs("../../.ci/node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "mcporter")); err != nil {
-		t.Skip("the real servers and clients are left out: install them with npm ci --ignore-scripts in .ci/node")
-	}
-	return dir
+	toolchain.Need(t, "node", toolchain.NodePackages)
+	return filepath.Join(toolchain.Root(), ".ci", "node")
 }
 
 const everythingServer = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"

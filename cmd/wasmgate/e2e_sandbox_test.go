@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // sandboxed makes a place with modules, which are built there. Their code is kept
@@ -119,18 +121,11 @@ func testLanguages(t *testing.T, p *program) {
 	pl.checkCalls()
 }
 
-// wasiMissing is what a build says of a toolchain that cannot build for WASI.
-var wasiMissing = regexp.MustCompile(`'stdio\.h' file not found|no standard library for WASI`)
-
 // starter makes the starter project of a language, and builds it with the
-// command of its README. It skips if the toolchain is not there.
+// command of its README. It skips if the toolchain does not work.
 func (pl *place) starter(t *testing.T, language string) {
 	t.Helper()
-	for _, tool := range map[string][]string{"c": {"make", "clang", "wasm-ld"}, "rust": {"rustc", "cargo"}}[language] {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed: the tool in %s is left out", tool, language)
-		}
-	}
+	path := toolchain.Need(t, map[string][]string{"c": {"make", "clang"}, "rust": {"rustc", "cargo"}, "go": {"sh"}}[language]...)
 	dir := pl.file("word-" + language)
 	pl.must("sandbox", "new", language, dir)
 	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
@@ -141,19 +136,11 @@ func (pl *place) starter(t *testing.T, language string) {
 	if command == nil {
 		t.Fatalf("the README does not say how to build it:\n%s", readme)
 	}
-	var out []byte
-	// A distribution's Rust can build for WASI where one of rustup hides it.
-	for _, path := range []string{os.Getenv("PATH"), "/usr/bin:" + os.Getenv("PATH")} {
-		c := exec.CommandContext(t.Context(), "sh", "-c", string(command[1]))
-		c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "PATH="+path)
-		if out, err = c.CombinedOutput(); err == nil {
-			return
-		}
+	c := exec.CommandContext(t.Context(), "sh", "-c", string(command[1]))
+	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "PATH="+path)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command[1], err, out)
 	}
-	if language != "go" && wasiMissing.Match(out) {
-		t.Skipf("the toolchain of %s cannot build for WASI, its tool is left out: %s", language, out)
-	}
-	t.Fatalf("%s: %v\n%s", command[1], err, out)
 }
 
 // An origin is a web server of these tests. It answers with what it was sent,

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -135,11 +136,8 @@ approvals: {channels: [cli], hold: 1s}
 		}
 	})
 	t.Run("promtool", func(t *testing.T) {
-		promtool, err := exec.LookPath("promtool")
-		if err != nil {
-			t.Skip("promtool is not here: apt-get install prometheus")
-		}
-		if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", alerts).CombinedOutput(); err != nil {
+		toolchain.Need(t, "promtool")
+		if out, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", alerts).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
@@ -147,10 +145,7 @@ approvals: {channels: [cli], hold: 1s}
 
 // TestUnit has systemd look at the unit.
 func TestUnit(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("systemd-analyze is not here")
-	}
+	toolchain.Need(t, "systemd-analyze")
 	unit := readText(t, "../../deploy/systemd/wasmgate.service")
 	self, err := os.Executable()
 	if err != nil {
@@ -158,11 +153,11 @@ func TestUnit(t *testing.T) {
 	}
 	name := filepath.Join(t.TempDir(), "wasmgate.service")
 	write(t, name, strings.Replace(unit, "/usr/local/bin/wasmgate", self, 1))
-	if out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", name).CombinedOutput(); err != nil || strings.Contains(string(out), "wasmgate.service:") {
+	if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", name).CombinedOutput(); err != nil || strings.Contains(string(out), "wasmgate.service:") {
 		t.Errorf("%v: %s", err, out)
 	}
 	// How much of the machine it is left, from 0 to 10: 4.0 now.
-	if out, err := exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--threshold=41", "--no-pager", name).CombinedOutput(); err != nil && !strings.Contains(string(out), "option") { // which systemd before 250 does not know
+	if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--threshold=41", "--no-pager", name).CombinedOutput(); err != nil && !strings.Contains(string(out), "option") { // which systemd before 250 does not know
 		t.Errorf("the unit is less safe than it was: %v: %s", err, out)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -90,11 +91,8 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("/metrics beside MCP answers %d", status)
 	}
 	t.Run("promtool", func(t *testing.T) {
-		promtool, err := exec.LookPath("promtool")
-		if err != nil {
-			t.Skip("promtool is not here: apt-get install prometheus")
-		}
-		cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+		toolchain.Need(t, "promtool")
+		cmd := exec.CommandContext(t.Context(), "promtool", "check", "metrics")
 		cmd.Stdin = strings.NewReader(body)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
@@ -116,13 +114,10 @@ func TestMetrics(t *testing.T) {
 // prometheus is a Prometheus that scrapes one target.
 type prometheus struct{ url string }
 
-// newPrometheus starts one. The test skips if there is none on this machine.
+// newPrometheus starts one. The test skips if it does not work on this machine.
 func newPrometheus(t *testing.T, metrics string, rules ...string) prometheus {
 	t.Helper()
-	program, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Skip("prometheus is not here: apt-get install prometheus")
-	}
+	toolchain.Need(t, "prometheus")
 	target, err := url.Parse(metrics)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +131,7 @@ func newPrometheus(t *testing.T, metrics string, rules ...string) prometheus {
 		"global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: %s\nscrape_configs: [{job_name: wasmgate, static_configs: [{targets: [%q]}]}]\n", files, target.Host))
 	address := freeAddress(t)
 	var out bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	cmd := exec.CommandContext(t.Context(), "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if err := cmd.Start(); err != nil {

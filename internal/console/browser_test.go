@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -26,17 +27,12 @@ var hostile = []string{
 // policy of contents has nothing to refuse, and axe finds nothing.
 func TestBrowser(t *testing.T) {
 	unraced.Long(t)
+	toolchain.Need(t, "chromium", "node", toolchain.NodePackages)
 	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed")
-	}
-	script, err := filepath.Abs("../../.ci/node/console.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "playwright-core")); err != nil {
-		t.Skip("the packages of .ci/node are not installed")
-	}
+	script := filepath.Join(toolchain.Root(), ".ci", "node", "console.mjs")
 	d := open(t, "policy: {paths: [p.rego], timeout: 5s}\naudit: {record: full}\napprovals: {channels: [cli], hold: 1s}\n", "p.rego", `package wasmgate
 
 labels contains "untrusted" if startswith(input.arguments.text, "read")

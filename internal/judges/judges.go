@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // A Judge says of each text what in it is active, "" if nothing is.
@@ -22,34 +24,20 @@ func Parsers(t *testing.T) Judge { return in(t, "active.mjs") }
 
 // Browser is a headless Chromium from which no request gets out.
 func Browser(t *testing.T) Judge {
-	if !HasBrowser() {
-		t.Skip("chromium is not installed")
-	}
+	toolchain.Need(t, "chromium")
 	return in(t, "browser.mjs")
-}
-
-// HasBrowser reports whether there is a browser.
-func HasBrowser() bool {
-	_, err := exec.LookPath("chromium")
-	return err == nil
 }
 
 func in(t *testing.T, name string) Judge {
 	t.Helper()
-	script := filepath.Join(root(t), ".ci", "node", name)
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "commonmark")); err != nil {
-		t.Skip("the packages are not installed: npm ci --prefix .ci/node")
-	}
+	toolchain.Need(t, "node", toolchain.NodePackages)
+	script := filepath.Join(toolchain.Root(), ".ci", "node", name)
 	return func(texts []string) []string {
 		in, err := json.Marshal(texts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), node, script)
+		cmd := exec.CommandContext(t.Context(), "node", script)
 		cmd.Stdin = bytes.NewReader(in)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
@@ -71,7 +59,7 @@ type Payload struct{ Form, Text string }
 // Go's notation, in which LONG is a label of 1,200 bytes.
 func Payloads(t *testing.T) (all []Payload) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root(t), "sanitize", "testdata", "payloads.txt"))
+	b, err := os.ReadFile(filepath.Join(toolchain.Root(), "sanitize", "testdata", "payloads.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,21 +72,4 @@ func Payloads(t *testing.T) (all []Payload) {
 		all = append(all, Payload{form, strings.ReplaceAll(text, "LONG", strings.Repeat("long ", 240))})
 	}
 	return all
-}
-
-// root is the folder of the module in which a test runs.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "conformance")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("the test does not run in the module's folder")
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/zalando/go-keyring"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // A keyring keeps one key for each name, and what it cannot do is told.
@@ -44,11 +46,7 @@ func TestKeyringForReal(t *testing.T) {
 		keepsKeys(t)
 		return
 	}
-	for _, name := range []string{"dbus-run-session", "dbus-send", "gnome-keyring-daemon"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(err)
-		}
-	}
+	toolchain.Need(t, "dbus-run-session", "dbus-send", "gnome-keyring-daemon")
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "dbus-run-session", "--", "sh", "-c",
 		`printf secret | gnome-keyring-daemon --unlock --foreground --components=secrets & daemon=$!

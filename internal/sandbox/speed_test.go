@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // payload is some 400 bytes of JSON.
@@ -49,8 +50,9 @@ func clangGuest(b *testing.B, name string) []byte {
 	if name == "reactor" {
 		args = append(args, "-nostdlib", "-Wl,--no-entry")
 	}
+	toolchain.Need(b, "clang")
 	if text, err := exec.CommandContext(b.Context(), "clang", args...).CombinedOutput(); err != nil {
-		b.Skipf("needs clang and wasi-libc: %v\n%s", err, text)
+		b.Fatalf("%v\n%s", err, text)
 	}
 	wasm, err := os.ReadFile(out)
 	if err != nil {

@@ -3,13 +3,13 @@ package schema_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -46,13 +46,7 @@ func TestPatternsAreThoseOfECMA262(t *testing.T) {
 
 // JavaScript says what ECMA 262 means, for patterns and texts made of what differs.
 func TestPatternsMatchAsInJavaScript(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node to compare with")
-		}
-		t.Skip("there is no node to compare with")
-	}
+	toolchain.Need(t, "node")
 	r := seed.Rand(t)
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	type one struct{ Pattern, Text string }
@@ -69,7 +63,7 @@ func TestPatternsMatchAsInJavaScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), node, "-e", `const all = JSON.parse(require("fs").readFileSync(0, "utf8"));
+	c := exec.CommandContext(t.Context(), "node", "-e", `const all = JSON.parse(require("fs").readFileSync(0, "utf8"));
 console.log(JSON.stringify(all.map(({Pattern, Text}) => { try { return new RegExp(Pattern, "u").test(Text) ? 1 : 0 } catch { return -1 } })))`)
 	c.Stdin = strings.NewReader(string(in))
 	out, err := c.Output()

@@ -15,6 +15,7 @@ import (
 
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -94,11 +95,8 @@ func TestImage(t *testing.T) {
 		t.Errorf("components %v", sbom.Components)
 	}
 	t.Run("skopeo", func(t *testing.T) {
-		skopeo, err := exec.LookPath("skopeo")
-		if err != nil {
-			t.Skip("skopeo is not here: apt-get install skopeo")
-		}
-		out, err := exec.CommandContext(t.Context(), skopeo, "inspect", "--override-arch", "arm64", "--override-os", "linux", "oci:"+dir+":v1.2.3").CombinedOutput()
+		toolchain.Need(t, "skopeo")
+		out, err := exec.CommandContext(t.Context(), "skopeo", "inspect", "--override-arch", "arm64", "--override-os", "linux", "oci:"+dir+":v1.2.3").CombinedOutput()
 		var seen struct {
 			Architecture string
 			Labels       map[string]string
@@ -111,7 +109,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 		copied := filepath.Join(t.TempDir(), "copied")
-		if out, err := exec.CommandContext(t.Context(), skopeo, "--insecure-policy", "copy", "--all", "oci:"+dir+":v1.2.3", "oci:"+copied+":v").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "skopeo", "--insecure-policy", "copy", "--all", "oci:"+dir+":v1.2.3", "oci:"+copied+":v").CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out) // it reads every blob against its digest
 		}
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -30,7 +31,7 @@ const commandTime = 5 * time.Minute
 
 // toolchains says for each language how to find out that it can be built here.
 var toolchains = map[string]func(t *testing.T, p project){
-	"go":             func(t *testing.T, _ project) { need(t, "go") },
+	"go":             func(t *testing.T, _ project) { toolchain.Need(t, "sh", "go") },
 	"rust":           needRust,
 	"c":              needC,
 	"zig":            needZig,
@@ -245,45 +246,14 @@ func (p project) compile(t *testing.T, r *sandbox.Runtime, grants sandbox.Grants
 	return m
 }
 
-// need skips the test if a command is missing.
-func need(t *testing.T, commands ...string) {
-	for _, c := range append(commands, "sh") {
-		if _, err := exec.LookPath(c); err != nil {
-			t.Skipf("the command %s is missing", c)
-		}
-	}
-}
+func needC(t *testing.T, _ project) { toolchain.Need(t, "sh", "make", "clang", "cc") }
 
-func needC(t *testing.T, p project) {
-	need(t, "make", "clang", "wasm-ld", "cc")
-	if out, err := p.try(t, `echo '#include <stdio.h>' | clang --target=wasm32-wasi -x c -c -o /dev/null -`); err != nil {
-		t.Skipf("clang finds no wasi-libc: %s", out)
-	}
-}
-
-// distribution is where the rustc of a Linux distribution is. It may be hidden
-// by another one, of rustup, that cannot build for WASI.
-const distribution = "/usr/bin"
-
-func needRust(t *testing.T, p project) {
-	need(t, "rustc", "cargo", "cc")
-	path := os.Getenv("PATH")
-	for _, try := range []string{path, distribution + string(os.PathListSeparator) + path} {
-		t.Setenv("PATH", try)
-		sysroot, err := p.try(t, "rustc --print sysroot")
-		if err != nil {
-			continue
-		}
-		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(sysroot), "lib/rustlib/wasm32-wasi*/lib/libstd-*.rlib"))
-		if err == nil && len(found) > 0 {
-			return
-		}
-	}
-	t.Skip("rustc has no standard library for WASI (wasm32-wasip1 or wasm32-wasi)")
+func needRust(t *testing.T, _ project) {
+	t.Setenv("PATH", toolchain.Need(t, "sh", "rustc", "cargo", "cc"))
 }
 
 func needZig(t *testing.T, p project) {
-	need(t, "zig")
+	toolchain.Need(t, "sh", "zig")
 	version := strings.TrimSpace(p.run(t, "zig version"))
 	var parts []int
 	for s := range strings.SplitSeq(version, ".") {
@@ -296,7 +266,7 @@ func needZig(t *testing.T, p project) {
 }
 
 func needPython(t *testing.T, p project) {
-	need(t, "python3", "npm")
+	toolchain.Need(t, "sh", "python3", "npm")
 	if testing.Short() {
 		t.Skip("compiles an interpreter, which takes ten seconds")
 	}
@@ -317,13 +287,9 @@ func needLarge(need func(*testing.T, project)) func(*testing.T, project) {
 
 func needNode(fetched string) func(*testing.T, project) {
 	return func(t *testing.T, p project) {
-		need(t, "node", "npm")
+		toolchain.Need(t, "sh", "node", "npm")
 		if testing.Short() {
 			t.Skip("fetches packages, and compiles an interpreter")
-		}
-		version := p.run(t, "node --version")
-		if major, _ := strconv.Atoi(strings.Split(strings.TrimPrefix(version, "v"), ".")[0]); major < 20 {
-			t.Skipf("node is %s, the starter is for 20 and later", version)
 		}
 		if out, err := p.try(t, "npm view --fetch-retries=0 "+fetched+" name"); err != nil {
 			t.Skipf("npm does not reach its registry: %s", out)
@@ -335,7 +301,7 @@ func needNode(fetched string) func(*testing.T, project) {
 // the name that rustc gives it. The toolchain of this test is a fake: a real one
 // has only one of the names.
 func TestRustBuildPicksTheTarget(t *testing.T) {
-	need(t)
+	toolchain.Need(t, "sh")
 	for name, tt := range map[string]struct {
 		installed []string
 		output    string
@@ -552,7 +518,7 @@ func (hosted) File(context.Context, string, string) error { return sandbox.ErrDe
 // What the Go starter has for asking the host works, and only who asks needs a grant.
 func TestGoAsksItsHost(t *testing.T) {
 	unraced.Long(t)
-	need(t, "go")
+	toolchain.Need(t, "sh", "go")
 	p := project{dir: filepath.Join(t.TempDir(), "asker")}
 	if _, err := starter.Write("go", p.dir); err != nil {
 		t.Fatal(err)

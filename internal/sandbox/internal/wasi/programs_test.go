@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/wasi"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -54,21 +55,12 @@ func goProgram(t *testing.T, dir string) []byte {
 func cProgram(t *testing.T, source string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program.wasm")
-	if _, err := exec.LookPath("clang"); err != nil {
-		t.Skip("clang is missing: install clang, lld, wasi-libc and libclang-rt-dev-wasm32")
-	}
+	toolchain.Need(t, "clang")
 	cmd := exec.Command("clang", "--target=wasm32-wasi", "-O1", "-Wall", "-Werror", "-o", path, source)
-	out, err := cmd.CombinedOutput()
-	switch {
-	case err == nil:
-		return readFile(t, path)
-	case strings.Contains(string(out), "wasi/api.h' file not found"), strings.Contains(string(out), "stdio.h' file not found"),
-		strings.Contains(string(out), "errno.h' file not found"), strings.Contains(string(out), "unable to execute"),
-		strings.Contains(string(out), "cannot open"):
-		t.Skipf("clang is here, but not all of lld, wasi-libc and libclang-rt-dev-wasm32:\n%s", out)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("clang: %v\n%s", err, out)
 	}
-	t.Fatalf("clang: %v\n%s", err, out)
-	return nil
+	return readFile(t, path)
 }
 
 func readFile(t *testing.T, path string) []byte {
@@ -163,7 +155,7 @@ func wazeroDir(t *testing.T) string {
 
 var toolchains = []string{"cargo-wasi", "tinygo", "zig", "zig-cc"}
 
-func toolchain(t *testing.T, name string) []byte {
+func wazeroModule(t *testing.T, name string) []byte {
 	t.Helper()
 	return readFile(t, filepath.Join(wazeroDir(t), "testdata", name, "wasi.wasm"))
 }
@@ -192,7 +184,7 @@ func TestWazeroLs(t *testing.T) {
 	}
 	entries := []string{"./-\n", "./a-\n", "./ab-\n"}
 	for _, name := range toolchains {
-		wasm := toolchain(t, name)
+		wasm := wazeroModule(t, name)
 		ls := func(d wasi.Dir, args ...string) string {
 			_, out := run(t, wasm, &wasi.Process{Args: append([]string{"wasi", "ls"}, args...), Dirs: []wasi.Dir{d}, Ask: allow})
 			return out
@@ -230,7 +222,7 @@ func TestWazeroStat(t *testing.T) {
 	_, dir := emptyDir(t, "/", false)
 	for _, name := range toolchains {
 		t.Run(name, func(t *testing.T) {
-			_, out := run(t, toolchain(t, name), &wasi.Process{Args: []string{"wasi", "stat"}, Dirs: []wasi.Dir{dir}, Ask: allow})
+			_, out := run(t, wazeroModule(t, name), &wasi.Process{Args: []string{"wasi", "stat"}, Dirs: []wasi.Dir{dir}, Ask: allow})
 			want := "stdin isatty: false\nstdout isatty: false\nstderr isatty: false\n/ isatty: false\n"
 			if out != want {
 				t.Errorf("%q, want %q", out, want)
@@ -243,7 +235,7 @@ func TestWazeroStat(t *testing.T) {
 func TestWazeroPreopen(t *testing.T) {
 	_, a := emptyDir(t, "/", false)
 	_, b := emptyDir(t, "/tmp", false)
-	_, out := run(t, toolchain(t, "zig"), &wasi.Process{Args: []string{"wasi", "preopen"}, Dirs: []wasi.Dir{a, b}, Ask: allow})
+	_, out := run(t, wazeroModule(t, "zig"), &wasi.Process{Args: []string{"wasi", "preopen"}, Dirs: []wasi.Dir{a, b}, Ask: allow})
 	if want := "0: stdin\n1: stdout\n2: stderr\n3: /\n4: /tmp\n"; out != want {
 		t.Errorf("%q, want %q", out, want)
 	}
@@ -265,7 +257,7 @@ func TestWazeroPoll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			_, out := run(t, toolchain(t, "zig-cc"), &wasi.Process{Args: tt.args, Stdin: tt.stdin})
+			_, out := run(t, wazeroModule(t, "zig-cc"), &wasi.Process{Args: tt.args, Stdin: tt.stdin})
 			if took := time.Since(start); out != tt.want || took < tt.least {
 				t.Errorf("%q after %v, want %q after at least %v", out, took, tt.want, tt.least)
 			}
@@ -283,7 +275,7 @@ func TestWazeroSleepAndOpen(t *testing.T) {
 	for _, args := range [][]string{{"sleepmillis", "100"}, {"open-rdonly"}, {"open-wronly"}, {"nonblock", "/text"}} {
 		t.Run(args[0], func(t *testing.T) {
 			start := time.Now()
-			_, out := run(t, toolchain(t, "zig-cc"), &wasi.Process{Args: append([]string{"wasi"}, args...), Dirs: []wasi.Dir{dir}, Ask: allow})
+			_, out := run(t, wazeroModule(t, "zig-cc"), &wasi.Process{Args: append([]string{"wasi"}, args...), Dirs: []wasi.Dir{dir}, Ask: allow})
 			if !strings.HasPrefix(out, "OK\n") && !strings.Contains(out, "\nwazero") {
 				t.Errorf("output %q", out)
 			}
@@ -298,7 +290,7 @@ func TestWazeroSleepAndOpen(t *testing.T) {
 // nothing is a socket, and ends.
 func TestWazeroSock(t *testing.T) {
 	_, dir := emptyDir(t, "/", false)
-	_, out := run(t, toolchain(t, "zig-cc"), &wasi.Process{Args: []string{"wasi", "sock"}, Dirs: []wasi.Dir{dir}, Ask: allow})
+	_, out := run(t, wazeroModule(t, "zig-cc"), &wasi.Process{Args: []string{"wasi", "sock"}, Dirs: []wasi.Dir{dir}, Ask: allow})
 	if !strings.Contains(out, "ERR: accept: Not a socket") {
 		t.Errorf("output %q", out)
 	}
