@@ -31,7 +31,7 @@ func hidesWords(s string) (hides bool, read int) {
 // ownWords counts the words of a comment that are not those which tools and licences
 // put into every file.
 func ownWords(body string) (own int) {
-	for word := range strings.FieldsFuncSeq(body, func(r rune) bool { return r < 0x80 && !isWord(r) && r != '-' && r != ':' && r != '\'' }) {
+	for word := range strings.FieldsFuncSeq(body, func(r rune) bool { return isWhite(r) || r < 0x80 && !isWord(r) && r != '-' && r != ':' && r != '\'' }) {
 		word = strings.Trim(word, "-:'_")
 		if len(word) > 1 && !isNumber(word) && !commentWords[strings.ToLower(word)] {
 			own += 1 + len(word)/maxWord

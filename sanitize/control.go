@@ -1,7 +1,6 @@
 package sanitize
 
 import (
-	"strings"
 	"unicode/utf8"
 )
 
@@ -44,18 +43,6 @@ func (f *findings) controls(s string) string {
 
 func isControl(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r >= 0x7f && r <= 0x9f
-}
-
-func lineEnd(s string, i int) int {
-	if n := strings.IndexByte(s[i:], '\n'); n >= 0 {
-		return i + n
-	}
-	return len(s)
-}
-
-// lineAt returns the line in which s[i] stands, without its end.
-func lineAt(s string, i int) string {
-	return s[strings.LastIndexByte(s[:i], '\n')+1 : lineEnd(s, i)]
 }
 
 // sequences finds terminal sequences (ECMA-48, section 5; xterm's OSC). It keeps

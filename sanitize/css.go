@@ -22,7 +22,7 @@ func readCSS(value string) (c css) {
 	v := plainCSS(value)
 	for _, f := range loaders {
 		if strings.Contains(v, f) {
-			c.targets = strings.FieldsFunc(withoutControls(v), func(r rune) bool { return strings.ContainsRune("\"'(), ", r) })
+			c.targets = strings.FieldsFunc(withoutControls(v), func(r rune) bool { return isWhite(r) || strings.ContainsRune("\"'(),", r) })
 			break
 		}
 	}

@@ -30,8 +30,10 @@
 // from, never by how it looks.
 //
 // A tag is judged as it is written, and as it is read once a renderer has taken the
-// marks of quotations away from its lines. What has no end yet, and what several
-// readers may read in several ways, is taken for what does most harm.
+// marks of quotations away from its lines, and once each white space and line end that
+// is not ASCII is a plain one. A tag is one if HTML or Markdown says so. What has no
+// end yet, and what several readers may read in several ways, is taken for what does
+// most harm.
 //
 // # Pieces
 //

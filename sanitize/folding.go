@@ -30,7 +30,9 @@ func (f *findings) folded(s string) string {
 			}
 		case isFullwidth(r):
 			if i >= line {
-				line, asian = lineEnd(s, i), hasAsian(s, i)
+				var start int
+				start, line = lineAt(s, i)
+				asian = hasAsian(s[start:line])
 			}
 			if !asian {
 				f.remove(ruleFullwidth)
@@ -63,10 +65,10 @@ func isFullwidth(r rune) bool {
 	return r >= 0xff21 && r <= 0xff3a || r >= 0xff41 && r <= 0xff5a
 }
 
-// hasAsian reports whether the line at i has characters of a script that is
-// written with full-width forms.
-func hasAsian(s string, i int) bool {
-	return strings.IndexFunc(lineAt(s, i), func(r rune) bool {
+// hasAsian reports whether a line has characters of a script that is written with
+// full-width forms.
+func hasAsian(line string) bool {
+	return strings.IndexFunc(line, func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo) || r >= 0x3000 && r <= 0x303f
 	}) >= 0
 }

@@ -20,7 +20,14 @@ onclick=alert(1)~ onfocus=alert(1) autofocus~ onerror=alert(1)~x onerror=1~<svg>
 srcset=~ src=~ href=~ action=~ formaction=~ poster=~ ping=~xlink:href=~data:image/png;base64,AA~data:text/html,x~data:image/svg+xml,x~vbscript:x~vscode:x?y~file:///x
 <meta http-equiv=refresh content="0;url=//evil.example">~<base href=//evil.example>~<form action=//evil.example>~<button formaction=//evil.example>~<link rel=stylesheet href=//evil.example>~<iframe src=x>~<iframe srcdoc=x>~<object data=x>~<embed src=x>~<input type=image src=//evil.example>~<video poster=//evil.example>~<set attributeName=href to=javascript:x>~<use href=//evil.example#x>~<image href=//evil.example>
 <https://~<javascript:~<javascript:x>~<https://evil.example/?d=1>~x@y.example>~#~*~**~_~~~~~ ~|~| --- |~|-|-|~:--~- ~* ~1. ~2) ~> ~>> ~    ~	~  
-text~word~é~ ~ ~ ~.~!~: ~;~x=1~{~}~$~\href{~\url{~}{x}~[^1]~[^1]: ~[^1]: [r]: //evil.example/p~[^a\]b]: [r]: ~- [ ] [r]: //evil.example/p~[ ] ~<https://evil.example/?d=1|x>~/\evil.example/p~+++~---~===~<!DOCTYPE html>~<html>~<body ~<head>~"title"~'t'~(t)~<>`), "~")
+text~word~é~ ~ ~ ~.~!~: ~;~x=1~{~}~$~\href{~\url{~}{x}~[^1]~[^1]: ~[^1]: [r]: //evil.example/p~[^a\]b]: [r]: ~- [ ] [r]: //evil.example/p~[ ] ~<https://evil.example/?d=1|x>~/\evil.example/p~+++~---~===~<!DOCTYPE html>~<html>~<body ~<head>~"title"~'t'~(t)~<>
+<code>~<kbd>~</code>~ *>~ ~>~ \>~/*>~ =*>~<img src=x *>~<a *>~&nbsp;~&#8232;~&NewLine;~&emsp;~NBSP~NBSP~LS~LS~PS~IDEO~<code class=a>`), "~")
+
+func init() {
+	for i, atom := range atoms {
+		atoms[i] = strings.NewReplacer("NBSP", "\u00a0", "LS", "\u2028", "PS", "\u2029", "IDEO", "\u3000").Replace(atom)
+	}
+}
 
 // A source of texts: half of them are made of atoms, half are mutations of texts of
 // the suites that are on this machine.

@@ -25,15 +25,19 @@ func (f *findings) inert(s string, l Links, seen sight) string {
 // inertEdits returns what makes a text inert, by place, each place once.
 func inertEdits(s string, l Links, seen sight) []edit {
 	links := seen&seesLink != 0 || seen&seesAngle != 0 && strings.Contains(s, "mermaid")
-	edits := views(s, func(v view) (found []edit) {
+	var edits []edit
+	for _, v := range views(s, seen&seesForeign != 0) {
+		first := len(edits)
 		if links {
-			found = newLinkPass(v.s, l).run()
+			edits = append(edits, newLinkPass(v.s, l).run()...)
 		}
 		if seen&seesAngle != 0 {
-			found = append(found, newTagPass(v.s, l).run()...)
+			edits = append(edits, newTagPass(v.s, l).run()...)
 		}
-		return found
-	})
+		for i := range edits[first:] {
+			edits[first+i].at = v.at(edits[first+i].at)
+		}
+	}
 	return ordered(edits)
 }
 
@@ -50,99 +54,4 @@ func apply(s string, edits []edit) string {
 		o.insert(e.at, e.text)
 	}
 	return o.String()
-}
-
-// A view is a text as some reader sees it: Markdown takes the marks of quotations
-// away from the lines of what is quoted, also in the middle of a tag.
-type view struct {
-	s string
-	// from and to are where each line that lost its marks begins, in s and in the
-	// text.
-	from, to []int
-}
-
-// at returns where s[i] stands in the text.
-func (v view) at(i int) int {
-	n, found := slices.BinarySearch(v.from, i)
-	if !found {
-		n--
-	}
-	if n < 0 {
-		return i
-	}
-	return v.to[n] + i - v.from[n]
-}
-
-// views has each view of a text looked at, and returns what was found in all of
-// them, by its place in the text.
-func views(s string, look func(view) []edit) []edit {
-	edits := look(view{s: s})
-	v := unquoted(s)
-	if v.s == s {
-		return edits
-	}
-	for _, e := range look(v) {
-		e.at = v.at(e.at)
-		edits = append(edits, e)
-	}
-	return edits
-}
-
-// unquoted returns the text without marks of quotations at the beginning of its
-// lines.
-func unquoted(s string) view {
-	if !strings.HasPrefix(s, ">") && !quotes(s) {
-		return view{s: s}
-	}
-	var b strings.Builder
-	var v view
-	last := 0
-	for start := 0; start < len(s); {
-		if end := quoteMarks(s, start); end > start {
-			b.WriteString(s[last:start])
-			v.from, v.to = append(v.from, b.Len()), append(v.to, end)
-			last = end
-		}
-		next := strings.IndexByte(s[start:], '\n')
-		if next < 0 {
-			break
-		}
-		start += next + 1
-	}
-	b.WriteString(s[last:])
-	v.s = b.String()
-	return v
-}
-
-// quotes reports whether a line but the first begins with the mark of a
-// quotation.
-func quotes(s string) bool {
-	for i := 0; ; {
-		next := strings.IndexByte(s[i:], '\n')
-		if next < 0 {
-			return false
-		}
-		for i += next + 1; i < len(s) && (s[i] == ' ' || s[i] == '\t'); {
-			i++
-		}
-		if i < len(s) && s[i] == '>' {
-			return true
-		}
-	}
-}
-
-// quoteMarks returns where the marks of quotations end that the line at start
-// begins with; start if it has none.
-func quoteMarks(s string, start int) int {
-	end := start
-	for i := start; i < len(s); i++ {
-		switch s[i] {
-		case '>':
-			end = i + 1
-		case ' ', '\t':
-		default:
-			return end
-		}
-	}
-	return end
 }

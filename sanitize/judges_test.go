@@ -41,9 +41,7 @@ func TestOtherParsersFindNothingActive(t *testing.T) {
 	if before < len(texts)/4 {
 		t.Fatalf("only %d of %d texts are active to begin with: the judges do not look", before, len(texts))
 	}
-	for _, p := range judged {
-		judgeAll(t, judge, p, texts)
-	}
+	judgeAll(t, judge, texts, judged...)
 	t.Logf("%d texts, %d of them active before", len(texts), before)
 }
 
@@ -69,10 +67,9 @@ func TestGeneratedTextsAreInert(t *testing.T) {
 		if done == 0 {
 			before = countActive(judge(texts))
 		}
-		judgeAll(t, judge, sanitize.Text, texts)
+		judgeAll(t, judge, texts, sanitize.Text)
 		few := texts[:len(texts)/10+1]
-		judgeAll(t, judge, sanitize.HTML, few)
-		judgeAll(t, judge, sanitize.Strict, few)
+		judgeAll(t, judge, few, sanitize.HTML, sanitize.Strict)
 		judgePieces(t, judge, sanitize.Text, few, func(text string) []int { return []int{s.IntN(len(text) + 1)} })
 		if t.Failed() {
 			t.Fatalf("after %d texts of seed %d", done+len(texts), seed)
@@ -84,15 +81,19 @@ func TestGeneratedTextsAreInert(t *testing.T) {
 	t.Logf("%d texts of seed %d, %d of the first %d active before, none after", n, seed, before, min(n, batch))
 }
 
-func judgeAll(t *testing.T, judge judges.Judge, p sanitize.Profile, texts []string) {
+// judgeAll has what profiles make of texts judged.
+func judgeAll(t *testing.T, judge judges.Judge, texts []string, profiles ...sanitize.Profile) {
 	t.Helper()
-	clean := make([]string, len(texts))
-	for i, text := range texts {
-		clean[i], _ = new(t, p).Sanitize(text)
+	var clean []string
+	for _, p := range profiles {
+		for _, text := range texts {
+			one, _ := new(t, p).Sanitize(text)
+			clean = append(clean, one)
+		}
 	}
 	for i, found := range judge(clean) {
-		if found != "" {
-			t.Errorf("%s: text %d: %s is left\n in: %q\nout: %q", p, i, found, texts[i], clean[i])
+		if n := len(texts); found != "" {
+			t.Errorf("%s: text %d: %s is left\n in: %+q\nout: %+q", profiles[i/n], i%n, found, texts[i%n], clean[i])
 		}
 	}
 }
@@ -173,7 +174,7 @@ func TestBrowserFindsNothingActive(t *testing.T) {
 		for i := range texts {
 			texts[i] = s.text()
 		}
-		judgeAll(t, judge, sanitize.Text, texts)
+		judgeAll(t, judge, texts, sanitize.Text)
 		if t.Failed() {
 			t.Fatalf("after %d texts of seed %d", done+len(texts), seed)
 		}

@@ -53,7 +53,11 @@ func (l Links) keeps(target string, fetched bool) bool {
 	if strings.HasPrefix(strings.ToLower(inHTML), "data:") && spacedType(target) {
 		return false
 	}
-	spaced := spaced(target)
+	within := strings.TrimFunc(html.UnescapeString(target), isDropped)
+	if l.allow != nil && strings.IndexFunc(within, func(r rune) bool { return r > 0x7f && isForeign(r) }) >= 0 {
+		return false // some readers end it there
+	}
+	spaced := strings.Contains(within, " ")
 	return l.keepsRead(inHTML, fetched, spaced) && (inMarkdown == inHTML || l.keepsRead(inMarkdown, fetched, spaced))
 }
 
@@ -140,13 +144,8 @@ func ordinary(target string) bool {
 // spacedType reports whether there are spaces in the media type of a data URL, which browsers
 // take for no image then.
 func spacedType(target string) bool {
-	kind, _, _ := strings.Cut(target, ",")
-	return spaced(kind + ",")
-}
-
-// spaced reports whether a target has a space between other characters, which a browser keeps.
-func spaced(target string) bool {
-	return strings.Contains(strings.TrimFunc(html.UnescapeString(target), func(r rune) bool { return r <= ' ' }), " ")
+	kind, _, _ := strings.Cut(html.UnescapeString(target), ",")
+	return strings.IndexFunc(strings.TrimFunc(kind, isDropped), isWhite) >= 0
 }
 
 // picture reports whether the rest of a data URL is an image that holds no
@@ -169,12 +168,13 @@ func readTargets(s string) (inHTML, inMarkdown string) {
 }
 
 func asURL(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r <= ' ' || isControl(r) || unshaped(r) {
+	s = strings.Map(func(r rune) rune {
+		if isDropped(r) {
 			return -1
 		}
 		return r
 	}, s)
+	return strings.TrimLeft(s, "<") // the angle of a target of Markdown, behind white space that only its reader drops
 }
 
 // unescapedMarkdown drops the backslash before punctuation (CommonMark 0.31,

@@ -182,12 +182,12 @@ func (p *linkPass) inImage(i int) bool {
 // hidesTitle reports whether s, which follows a label, defines a target that leads
 // nowhere with a title that nobody sees.
 func hidesTitle(s string) bool {
-	s = strings.TrimLeft(s[:min(len(s), maxTarget)], " \t\r\n")
+	s = trimWhite(s[:min(len(s), maxTarget)])
 	title, ok := strings.CutPrefix(s, "#")
 	if !ok {
 		title, ok = strings.CutPrefix(s, "<>")
 	}
-	title = strings.TrimLeft(title, " \t\r\n")
+	title = trimWhite(title)
 	return ok && title != "" && strings.IndexByte("(\"'", title[0]) >= 0 && ownWords(title[:lineEnd(title, 0)]) > 0
 }
 
@@ -197,7 +197,7 @@ func (p *linkPass) startsLine(i int) bool {
 	task := false
 	for i--; i >= 0 && p.s[i] != '\n'; i-- {
 		switch {
-		case strings.IndexByte(" \t>*+-.):~0123456789", p.s[i]) >= 0:
+		case strings.IndexByte(" \t\r\f>*+-.):~0123456789", p.s[i]) >= 0:
 		case !task && i > 1 && p.s[i-2] == '[' && strings.IndexByte(" xX", p.s[i-1]) >= 0 && p.s[i] == ']':
 			task = true
 			i -= 2
@@ -230,11 +230,9 @@ func label(s string) string {
 // for one that leads nowhere: it ends with its scheme, which nothing acts on, or names no host.
 func destination(s string) string {
 	s = s[:min(len(s), maxTarget)]
-	start := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune(" \t\r\n>", r) })
-	if start < 0 {
-		return ""
+	for s = trimWhite(s); strings.HasPrefix(s, ">"); {
+		s = trimWhite(s[1:])
 	}
-	s = s[start:]
 	if rest, angled := strings.CutPrefix(s, "<"); angled {
 		target, _, _ := strings.Cut(rest, ">")
 		return target
@@ -442,7 +440,7 @@ func (p *linkPass) off(s string, fetched bool) bool {
 
 // keepsAll reports whether every target in a part of a diagram stays.
 func (p *linkPass) keepsAll(line string, fetched bool) bool {
-	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"',{}@=", r) }) {
+	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return isDropped(r) || strings.ContainsRune("\"',{}@=", r) }) {
 		scheme, rest, named := strings.Cut(word, ":")
 		if key := rest == "" && !slices.Contains(takenSchemes, strings.ToLower(scheme)); named && !key && remote(word, false) && !p.allowed.keeps(word, fetched) {
 			return false

@@ -34,8 +34,20 @@ var knownNames = namesOf(words(`img div span table form input button iframe scri
 	details section article header footer main nav aside pre code textarea select option label template marquee picture source font center
 	br hr td tr th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote`))
 
+// htmlNames are the elements of HTML, those without a meaning of their own included.
+var htmlNames = namesOf(words(`a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote body br button
+	canvas caption center cite code col colgroup command content data datalist dd del details dfn dialog dir div dl dt element em embed fencedframe
+	fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe image img input ins isindex kbd
+	keygen label layer legend li link listing main map mark marquee math menu menuitem meta meter multicol nav nextid nobr noembed noframes noscript
+	object ol optgroup option output p param picture plaintext portal pre progress q rb rp rt rtc ruby s samp script search section select
+	selectedcontent shadow slot small source spacer span strike strong style sub summary sup svg table tbody td template textarea tfoot th thead
+	time title tr track tt u ul var video wbr xmp`))
+
 // loading are the attributes by which elements load a page or a program.
 var loading = namesOf(words("src srcdoc data code codebase classid archive object type"))
+
+// redirecting are the attributes by which elements leave the page or change others.
+var redirecting = namesOf(words("http-equiv content attributename"))
 
 // What an attribute's value is.
 type meaning uint8
@@ -118,7 +130,7 @@ func (t tag) value(name string) string {
 	if a == nil {
 		return ""
 	}
-	return strings.ToLower(strings.TrimSpace(a.decoded()))
+	return strings.ToLower(strings.TrimFunc(a.decoded(), isWhite))
 }
 
 // The values with which a link or a meta element does nothing to a page.
@@ -193,7 +205,7 @@ func (p *tagPass) ruleOfAttr(a attr, loads bool) string {
 		return p.target(value, loads)
 	case list:
 		for one := range strings.SplitSeq(value, ",") {
-			if r := p.target(strings.TrimSpace(one), true); r != "" {
+			if r := p.target(one, true); r != "" {
 				return r
 			}
 		}
@@ -239,6 +251,9 @@ type tagPass struct {
 	budget  int // how many bytes of tags may still be read
 	ends    map[string]int
 	low     string
+	// acting and paragraph are what actsLater found when it looked last.
+	acting    [2]int
+	paragraph int
 }
 
 const (
@@ -251,7 +266,7 @@ const (
 )
 
 func newTagPass(s string, l Links) *tagPass {
-	return &tagPass{s: s, allowed: l, budget: maxReads*len(s) + maxTag}
+	return &tagPass{s: s, allowed: l, budget: maxReads*len(s) + maxTag, acting: [2]int{-1, -1}, paragraph: -1}
 }
 
 func (p *tagPass) run() []edit {
@@ -325,6 +340,9 @@ func (p *tagPass) tag(i int) string {
 	if !t.whole && (t.size == maxTag || knownNames.get(t.name)) {
 		return ruleElement
 	}
+	if t.whole && !inMarkdown(s[:t.size]) && p.actsLater(i+t.size, htmlNames.get(t.name)) {
+		return ruleElement // Markdown takes it for text, and a browser for a tag that goes on
+	}
 	if t.is("meta") && t.attr("http-equiv") != nil && strings.IndexByte(s[:t.size], '\n') >= 0 { // Markdown may end it with the line, and change what it says
 		return ruleElement
 	}
@@ -334,11 +352,48 @@ func (p *tagPass) tag(i int) string {
 	return ""
 }
 
+// actsLater reports whether there is something in the paragraph, from s[i] on, that acts if a
+// browser takes it for attributes of an element, of HTML or of no language.
+func (p *tagPass) actsLater(i int, ofHTML bool) bool {
+	acting := &p.acting[0]
+	if ofHTML {
+		acting = &p.acting[1]
+	}
+	if i > *acting {
+		*acting = p.nextActing(i, ofHTML)
+	}
+	if i > p.paragraph {
+		p.paragraph = paragraphEnd(p.s, i)
+	}
+	return *acting < p.paragraph
+}
+
+// nextActing returns where the first word from s[i] on begins that acts as an attribute. The
+// angles and quotes between are references once a renderer has written them, and end nothing.
+func (p *tagPass) nextActing(i int, ofHTML bool) int {
+	const ends = " \t\r\n\f/>\"'<="
+	for s := p.s; i < len(s); i++ {
+		size := len(until(s[i:], ends))
+		if size == 0 {
+			continue
+		}
+		a := attr{name: s[i : i+size]}
+		if rest := strings.TrimLeft(s[i+size:], " \t\r\n\f"); strings.HasPrefix(rest, "=") {
+			a.value = until(strings.TrimLeft(rest[1:], " \t\r\n\f\"'"), " \t\r\n\f>")
+		}
+		if p.ruleOfAttr(a, true) != "" || ofHTML && a.value != "" && (loading.get(a.name) || redirecting.get(a.name)) {
+			return i
+		}
+		i += size
+	}
+	return len(p.s)
+}
+
 // keepsAddress reports whether what s begins with may stay where Markdown takes it
 // for an address between angles (CommonMark 0.31, 6.5), which shows where it leads.
 func (p *tagPass) keepsAddress(s string) bool {
 	address, closed := s[1:], false
-	if end := strings.IndexFunc(address, func(r rune) bool { return r <= ' ' || r == '<' || r == '>' }); end >= 0 {
+	if end := strings.IndexFunc(address, func(r rune) bool { return isDropped(r) || r == '<' || r == '>' }); end >= 0 {
 		address, closed = address[:end], address[end] == '>'
 	}
 	// Slack shows what follows a bar, and not where it leads.

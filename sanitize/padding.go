@@ -13,17 +13,17 @@ const (
 
 // padding shortens white space that pushes what follows out of view, and ends
 // lines that a carriage return would have a terminal write over.
-func (f *findings) padding(s string) string {
-	if !mayPad(s) {
+func (f *findings) padding(s string, foreign bool) string {
+	if !foreign && !mayPad(s) {
 		return s
 	}
 	o := output{from: s}
 	for i := 0; i < len(s); {
-		if !isBlank(s[i]) {
+		end, lines, widest := blanks(s, i)
+		if end == i {
 			i++
 			continue
 		}
-		end, lines, widest := blanks(s, i)
 		switch {
 		case end == len(s): // nothing follows
 		case lines > maxLines:
@@ -47,7 +47,7 @@ const stride = maxLines / 2
 // mayPad is the quick answer for nearly all texts, and in doubt says yes.
 func mayPad(s string) bool {
 	for i := stride; i < len(s); i += stride {
-		if isBlank(s[i]) && isBlank(s[i-stride]) && isBlank(s[i-1]) {
+		if isSpace(s[i]) && isSpace(s[i-stride]) && isSpace(s[i-1]) {
 			return true
 		}
 	}
@@ -62,8 +62,6 @@ func mayPad(s string) bool {
 	}
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
-
 func loneReturn(s string, i int) bool {
 	return s[i] == '\r' && i+1 < len(s) && s[i+1] != '\n' && s[i+1] != '\r'
 }
@@ -72,16 +70,17 @@ func loneReturn(s string, i int) bool {
 // how wide its widest stretch within a line is.
 func blanks(s string, i int) (end, lines, widest int) {
 	wide := 0
-	for ; i < len(s) && isBlank(s[i]); i++ {
-		switch s[i] {
-		case '\n', '\f':
-			lines, wide = lines+1, 0
-		case '\r':
+	for r, n := whiteAt(s[i:]); n > 0; r, n = whiteAt(s[i:]) {
+		switch {
+		case r == '\r':
 			wide = 0
+		case endsLine(r):
+			lines, wide = lines+1, 0
 		default:
 			wide++
 			widest = max(widest, wide)
 		}
+		i += n
 	}
 	return i, lines, widest
 }

@@ -57,7 +57,7 @@ func TestPayloadsAreInert(t *testing.T) {
 		}
 		for _, p := range judged {
 			t.Run(l.by+"/"+string(p), func(t *testing.T) {
-				judgeAll(t, l.judge, p, texts)
+				judgeAll(t, l.judge, texts, p)
 				if p == sanitize.Text || !unraced.AtWork() {
 					judgePieces(t, l.judge, p, texts, cuts)
 				}

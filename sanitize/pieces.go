@@ -122,7 +122,7 @@ func (s *Sanitizer) edits(text string) []edit {
 	var edits []edit
 	seen := survey(text)
 	if seen&s.markup() != 0 {
-		edits = inertEdits(text, s.links, seen&s.markup())
+		edits = inertEdits(text, s.links, seen&(s.markup()|seesForeign))
 	}
 	if seen&seesToken != 0 {
 		edits = ordered(append(edits, tokenEdits(text)...))

@@ -157,7 +157,7 @@ func (s *Sanitizer) pass(f *findings, text string) string {
 		if seen&seesFolded != 0 {
 			text = f.folded(text)
 		}
-		text = f.padding(text)
+		text = f.padding(text, seen&seesForeign != 0)
 	}
 	if seen&seesToken != 0 {
 		text = f.tokens(text, s.profile != Code)
@@ -168,7 +168,7 @@ func (s *Sanitizer) pass(f *findings, text string) string {
 	case seen&s.markup() == 0:
 		return text
 	}
-	return f.inert(text, s.links, seen&s.markup())
+	return f.inert(text, s.links, seen&(s.markup()|seesForeign))
 }
 
 // markup returns what the profile makes inert. Strict escapes tags once all else is
@@ -185,7 +185,7 @@ func (s *Sanitizer) markup() sight {
 
 // rewrite keeps the harmless part of HTML.
 func (s *Sanitizer) rewrite(f *findings, text string) string {
-	text = f.inert(text, s.links, s.markup())
+	text = f.inert(text, s.links, s.markup()|seesForeign)
 	if !strings.ContainsAny(text, markupBytes) {
 		return text
 	}
@@ -193,7 +193,7 @@ func (s *Sanitizer) rewrite(f *findings, text string) string {
 	if out != text {
 		f.remove(rulePolicy)
 	}
-	return f.inert(out, s.links, s.markup())
+	return f.inert(out, s.links, s.markup()|seesForeign)
 }
 
 // markupBytes are what a sanitizer of HTML rewrites.

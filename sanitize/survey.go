@@ -12,6 +12,7 @@ const (
 	seesToken          // what may begin a control token
 	seesAngle          // what may begin a tag
 	seesLink           // what may make a link
+	seesForeign        // white space that is not ASCII, or a reference to white space
 )
 
 // watched marks, by 1, the bytes that can begin something to be found.
@@ -50,6 +51,11 @@ func survey(s string) (seen sight) {
 			case r > 0xad && r < 0x300, r > 0x3164 && r < 0xfd00: // nearly all letters
 			case isControl(r):
 				seen |= seesControl
+			case isForeign(r):
+				seen |= seesForeign
+				if unshaped(r) {
+					seen |= seesUnshaped
+				}
 			case unshaped(r):
 				seen |= seesUnshaped
 			case mayFold(r):
@@ -92,6 +98,9 @@ func seesAt(s string, i int) sight {
 	case '&':
 		if r, _ := char(s[i:]); r != '&' {
 			return seesToken
+		}
+		if _, n := whiteReference(s[i:]); n > 0 {
+			return seesForeign
 		}
 	case '_':
 		if next == '_' && tokenAt(s, i) > 0 {

@@ -94,9 +94,50 @@ func parseAttr(s string, start int) (a attr, end int, quoted bool) {
 	return a, j, false
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
-
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// inMarkdown reports whether CommonMark (0.31, 6.6) takes s, a whole tag to HTML, for a
+// tag as well. What it does not is text to a renderer, which may write the angle at its
+// end as a reference and the one at its beginning as it is.
+func inMarkdown(s string) bool {
+	i, closing := 1, s[1] == '/'
+	if closing {
+		i++
+	}
+	for i < len(s) && (isLetter(s[i]) || s[i] >= '0' && s[i] <= '9' || s[i] == '-') {
+		i++
+	}
+	for {
+		at := i
+		for i < len(s) && isSpace(s[i]) {
+			i++
+		}
+		switch {
+		case i == len(s):
+			return false
+		case s[i] == '>':
+			return true
+		case s[i] == '/':
+			return !closing && i+1 < len(s) && s[i+1] == '>'
+		case closing || i == at || !isLetter(s[i]) && s[i] != '_' && s[i] != ':':
+			return false
+		}
+		for i < len(s) && (isWord(rune(s[i])) || strings.IndexByte(".:-", s[i]) >= 0) {
+			i++
+		}
+		a, end, _ := parseAttr(s, i-1)
+		if end == i { // no value
+			continue
+		}
+		if a.name != s[i-1:i] || end > len(s) {
+			return false
+		}
+		if q := s[end-1]; q != '"' && q != '\'' && (a.value == "" || strings.ContainsAny(a.value, "\"'=<`")) {
+			return false
+		}
+		i = end
+	}
+}
 
 // maxName is longer than any name that means something.
 const maxName = 24
@@ -190,7 +231,7 @@ func runs(value string) bool {
 func squeezed(value string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r <= ' ' || r == '\'' || r == '"' || r == '\\' || isControl(r) || unshaped(r):
+		case r == '\'' || r == '"' || r == '\\' || isDropped(r):
 			return -1
 		case r >= 'A' && r <= 'Z':
 			return r + 'a' - 'A'

@@ -55,7 +55,9 @@ func (f *findings) hidden(s string) string {
 			continue
 		}
 		if isMark(r) && i >= line {
-			line, rtl = lineEnd(s, i), hasRTL(s, i)
+			var start int
+			start, line = lineAt(s, i)
+			rtl = hasRTL(s[start:line])
 		}
 		next, _ := utf8.DecodeRuneInString(s[i+n:])
 		if belongs(r, prev, next, i == 0, rtl) {
@@ -105,10 +107,9 @@ func flag(s string, prev rune) int {
 // isMark reports whether r is a mark of direction.
 func isMark(r rune) bool { return r == 0x200e || r == 0x200f || r == 0x061c }
 
-// hasRTL reports whether the line at i has a letter that is written from right
-// to left.
-func hasRTL(s string, i int) bool {
-	return strings.IndexFunc(lineAt(s, i), func(r rune) bool { return unicode.In(r, rightToLeft...) }) >= 0
+// hasRTL reports whether a line has a letter that is written from right to left.
+func hasRTL(line string) bool {
+	return strings.IndexFunc(line, func(r rune) bool { return unicode.In(r, rightToLeft...) }) >= 0
 }
 
 var (

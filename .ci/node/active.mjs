@@ -1,13 +1,18 @@
 // Reads a JSON list of texts from stdin and writes what is active in each, as a JSON list of strings: "" for nothing.
-// A text is read as HTML by parse5, as a document and as a part of one, and as Markdown by marked, markdown-it and
-// commonmark.js, what they write again by parse5. None of them shares code with the sanitizer.
+// A text is read as HTML by parse5, as a document and as a part of one, and as Markdown by marked, markdown-it, commonmark.js,
+// micromark, remarkable, snarkdown and cmark-gfm, whose output parse5 reads again. None of them shares code with the sanitizer.
 //
 // What counts: what runs, loads, goes elsewhere by itself, sends, or carries more than a path when it is clicked. A comment
 // counts if it hides the words of `hidden`.
+import { spawnSync } from 'node:child_process';
 import { HtmlRenderer, Parser } from 'commonmark';
 import MarkdownIt from 'markdown-it';
 import { marked } from 'marked';
+import { micromark } from 'micromark';
+import { gfm, gfmHtml } from 'micromark-extension-gfm';
 import { parse, parseFragment } from 'parse5';
+import { Remarkable } from 'remarkable';
+import snarkdown from 'snarkdown';
 
 export const hidden = 'secret orders for the model';
 
@@ -125,6 +130,7 @@ const reader = new Parser();
 const writer = new HtmlRenderer();
 const plain = new MarkdownIt({ html: true });
 const linking = new MarkdownIt({ html: true, linkify: true, breaks: true });
+const remarkable = new Remarkable('full', { html: true });
 const readers = {
   'as a document': (s) => [parse, s],
   'as a part': (s) => [parseFragment, s],
@@ -132,14 +138,23 @@ const readers = {
   'by markdown-it': (s) => [parseFragment, plain.render(s)],
   'by markdown-it, linking': (s) => [parseFragment, linking.render(s)],
   'by commonmark.js': (s) => [parseFragment, writer.render(reader.parse(s))],
+  'by micromark': (s) => [parseFragment, micromark(s, { allowDangerousHtml: true, allowDangerousProtocol: true, extensions: [gfm()], htmlExtensions: [gfmHtml()] })],
+  'by remarkable': (s) => [parseFragment, remarkable.render(s)],
+  'by snarkdown': (s) => [parseFragment, snarkdown(s)],
 };
+
+// cmark-gfm, where it is installed, is a process for each text: it reads a hundred of them.
+const cmark = ['--unsafe', ...['table', 'strikethrough', 'autolink', 'tasklist'].flatMap((name) => ['-e', name])];
+const hasCmark = spawnSync('cmark-gfm', ['--version']).status === 0;
+const byCmark = (s) => [parseFragment, spawnSync('cmark-gfm', cmark, { input: s, encoding: 'utf8' }).stdout];
 
 const gaveUp = [];
 
 // judge returns what is active in a text, and for whom. What two renderers write alike is looked at once.
-export function judge(s) {
+export function judge(s, i, all) {
   const seen = new Set();
-  for (const [by, read] of Object.entries(readers)) {
+  const some = hasCmark && i % Math.ceil(all.length / 100) === 0 ? { 'by cmark-gfm': byCmark } : {};
+  for (const [by, read] of Object.entries({ ...readers, ...some })) {
     let shown;
     try {
       const [parsed, html] = read(s);
