@@ -9,29 +9,20 @@ import (
 )
 
 func (c *cli) newDoctor() *cobra.Command {
-	var upgrade bool
-	cmd := &cobra.Command{
-		Use:   "doctor [--upgrade]",
-		Short: "Look a set-up over, and say what to do about what is wrong",
-		Long: `Looks whether the configuration and the state folder are safe from others, the policy compiles, the
-addresses are free, the disk has room and the clock is right, whether each server and module starts
-and who is told of something answers. A gateway that runs is asked; without one, the servers are
-started once. Exits with 3 if something does not work.
-
-With --upgrade it prints the lines of the configuration and of the policies that mean something else
-now than they did to an earlier version, and what to write for the old meaning; nothing is started
-then. UPGRADING.md has all that has changed.`,
-		Example: "  wasmgate doctor\n  wasmgate doctor --upgrade --config wasmgate.yaml",
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the installation and say how to fix what is wrong",
+		Long: `Checks that the configuration and the state folder are safe from other users, the policy compiles,
+the addresses are free, the disk has room and the clock is right, each server and module starts, and
+each target of notices, traces and records answers. It asks a gateway that runs; if none runs, it
+starts the servers once. Exits with 3 if something does not work.`,
+		Example: "  wasmgate doctor\n  wasmgate doctor --config wasmgate.yaml",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.doctor(cmd, upgrade)
-		},
+		RunE:    c.doctor,
 	}
-	cmd.Flags().BoolVar(&upgrade, "upgrade", false, "what an upgrade changes for your files")
-	return cmd
 }
 
-func (c *cli) doctor(cmd *cobra.Command, upgrade bool) error {
+func (c *cli) doctor(cmd *cobra.Command, _ []string) error {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -39,13 +30,6 @@ func (c *cli) doctor(cmd *cobra.Command, upgrade bool) error {
 	log, err := c.logger(cfg, true)
 	if err != nil {
 		return err
-	}
-	if upgrade {
-		lines, err := doctor.Upgrade(cmd.Context(), cfg, log)
-		if err != nil {
-			return &exitError{exitFalse, err}
-		}
-		return c.said(append([]doctor.UpgradeLine{}, lines...), doctor.UpgradeText(lines))
 	}
 	checks := doctor.Look(cmd.Context(), cfg, log)
 	text, faults := doctor.Text(checks)

@@ -79,7 +79,6 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	g, life := errgroup.WithContext(life)
 	a.gateway.Start(life)
-	a.sayOwn()
 	server := a.newServer(life)
 	a.openDesk(life, g, f, console)
 	a.serve(life, g, server, on, socket)

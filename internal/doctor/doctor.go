@@ -55,10 +55,7 @@ const (
 // are started for it, once.
 func Look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
 	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
-	compiled := rules(ctx, cfg, log)
-	all = append(all, compiled)
-	_, err := os.Stat(cfg.State)
-	first := errors.Is(err, fs.ErrNotExist) // no version has run with it, so that none meant anything else
+	all = append(all, rules(ctx, cfg, log))
 	running, err := app.Dial(ctx, cfg)
 	if err == nil {
 		defer running.Close()
@@ -68,11 +65,7 @@ func Look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
 		all = append(all, ports(cfg)...)
 		all = append(all, started(ctx, cfg, log)...)
 	}
-	all = append(all, targets(ctx, cfg)...)
-	if compiled.State != Fault && !first {
-		all = append(all, upgrade(ctx, cfg, log))
-	}
-	return all
+	return append(all, targets(ctx, cfg)...)
 }
 
 // permissions looks whether others may do to a file what they should not.
@@ -283,18 +276,6 @@ func reach(ctx context.Context, of, to string) Check {
 	return Check{of, OK, u.Host + " answers", ""}
 }
 
-func upgrade(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
-	const of = "upgrade"
-	lines, err := Upgrade(ctx, cfg, log)
-	switch {
-	case err != nil:
-		return Check{of, Warning, err.Error(), ""}
-	case len(lines) > 0:
-		return Check{of, OK, fmt.Sprintf("%d places of your files meant something else to an earlier version: wasmgate doctor --upgrade names them", len(lines)), ""}
-	}
-	return Check{of, OK, "nothing in your files means something else than before", ""}
-}
-
 // Text is what people read of checks, and how many faults are among them.
 func Text(checks []Check) (text string, faults int) {
 	var lines []string
@@ -308,23 +289,4 @@ func Text(checks []Check) (text string, faults int) {
 		}
 	}
 	return strings.Join(lines, "\n"), faults
-}
-
-// UpgradeText is what people read of places that mean something else.
-func UpgradeText(all []UpgradeLine) string {
-	if len(all) == 0 {
-		return "nothing in your files means something else"
-	}
-	var lines []string
-	for _, l := range all {
-		at := l.File
-		if l.Line > 0 {
-			at += fmt.Sprintf(":%d", l.Line)
-		}
-		lines = append(lines, escaped.Text(at+": "+l.Changed))
-		if l.Write != "" {
-			lines = append(lines, "    as before: "+escaped.Text(l.Write))
-		}
-	}
-	return strings.Join(lines, "\n")
 }

@@ -46,16 +46,6 @@ func (s *source) idleAsks(c *ast.Compiler, o Options) []Problem {
 	return problems
 }
 
-// Asks returns the places of the user's rules of ask.
-func Asks(e *Engine) []Problem {
-	var places []Problem
-	for _, r := range usersRules(e.compiler, "ask") {
-		places = append(places, Problem{File: r.Location.File, Line: r.Location.Row, Warning: true, Message: "a rule of ask"})
-	}
-	sortProblems(places)
-	return places
-}
-
 // usersRules returns the rules of a set but for those of packs.
 func usersRules(c *ast.Compiler, set string) []*ast.Rule {
 	return slices.DeleteFunc(slices.Clone(c.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))), func(r *ast.Rule) bool {
