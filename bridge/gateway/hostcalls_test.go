@@ -63,7 +63,7 @@ func TestHostCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"docs/a.txt": "a text", "docs/private/b.txt": "another", "out/.keep": ""} {
+	for name, text := range map[string]string{"docs/a.txt": "a text", "docs/private/b.txt": "another", "out/.keep": "", "out/a/private/c.txt": ""} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -128,6 +128,9 @@ func TestHostCalls(t *testing.T) {
 		{"a write", fmt.Sprintf(`{"do":"write","path":%q,"text":"written"}`, filepath.Join(out, "new")), "{}"},
 		{"a read in a narrowed call", fmt.Sprintf(`{"do":"read","path":%q,"narrow":true}`, "/docs/a.txt"), "ermission denied"},
 		{"a read of what is left", fmt.Sprintf(`{"do":"read","path":%q,"narrow":true}`, filepath.Join(out, "new")), "written"},
+		{"metadata in a narrowed call", fmt.Sprintf(`{"do":"stat","path":%q,"narrow":true}`, "/docs/a.txt"), "ermission denied"},
+		{"metadata of what is left", fmt.Sprintf(`{"do":"stat","path":%q,"narrow":true}`, filepath.Join(out, "new")), "{}"},
+		{"a folder above a private one, renamed", fmt.Sprintf(`{"do":"rename","path":%q,"text":%q}`, filepath.Join(out, "a"), filepath.Join(out, "b")), "ermission denied"},
 		{"its configuration", `{"do":"env"}`, `["GREETING=hello"]`},
 		{"a log", `{"do":"log","text":"to\nthe log"}`, "{}"},
 		{"too little fuel", `{"do":"env","starve":true}`, "trap_fuel"},
@@ -186,7 +189,7 @@ func hostCallsAreRecorded(t *testing.T, g *gateway.Gateway, path, secret string)
 	}
 	want := map[string]int{
 		"sandbox/http allow": 4, "sandbox/http deny": 8, "sandbox/secret allow": 1, "sandbox/kv allow": 2, "sandbox/kv deny": 2,
-		"sandbox/file allow": 3, "sandbox/file deny": 2,
+		"sandbox/file allow": 7, "sandbox/file deny": 4,
 	}
 	if diff := cmp.Diff(want, count); diff != "" {
 		t.Errorf("host calls in the log (-want +got):\n%s", diff)

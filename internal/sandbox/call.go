@@ -28,6 +28,10 @@ type CallConfig struct {
 	Limits Limits
 	// Host carries out what the guest asks for. Nil denies it all.
 	Host Host
+	// Sees reports whether the guest may know of a place in a granted directory at all,
+	// such as its metadata. One that it may not is refused, and the host is asked about
+	// reading it. Nil hides nothing.
+	Sees func(path string) bool
 	// Caller names who calls. The callers of a module that wait are served in turn.
 	Caller string
 	// Session names whose instance a module with [IsolationSession] uses: calls
@@ -159,6 +163,7 @@ type call struct {
 	input   []byte // that a command reads; nil for the request
 	limits  Limits
 	host    Host
+	sees    func(path string) bool
 
 	meter   meter
 	turn    *turn          // of the goroutine in which the guest runs
@@ -195,7 +200,7 @@ type call struct {
 
 func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallConfig, limits Limits) *call {
 	c := &call{
-		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: noHost{},
+		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: noHost{}, sees: cfg.Sees,
 		stdout: output{max: limits.Output},
 		stderr: output{max: limits.Log},
 	}
@@ -221,7 +226,7 @@ func (c *call) newProcess() *wasi.Process {
 	}
 	p := &wasi.Process{
 		Args: append([]string{name}, c.module.invocation.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
-		Ask: c.file, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
+		Ask: c.file, Sees: c.sees, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
 	}
 	if c.module.kind == command {
 		p.Stdin, p.Stdout = &c.stdin, &c.stdout

@@ -283,7 +283,7 @@ func (s *standby) wait() {
 func (s *standby) receive(h handed) {
 	c := h.call
 	c.process = s.process
-	c.process.MaxWritten = c.limits.Files
+	c.process.MaxWritten, c.process.Sees = c.limits.Files, c.sees
 	c.complaint, c.deniedMemory = s.before.complaint, s.before.deniedMemory
 	_, _ = c.stdout.Write(s.before.stdout) // never fails, as the next
 	_, _ = c.stderr.Write(s.before.stderr)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,7 +106,12 @@ func (r *Reach) Tools(offered []sandbox.Tool, grant *Granted, enter func() (m *s
 func (r *Reach) callConfig(grant *Granted, c *gate.Call, p gate.Permit) sandbox.CallConfig {
 	n := p.Narrowing()
 	session := c.Session
+	var sees func(string) bool
+	if n.Dirs != nil {
+		sees = func(path string) bool { return len(n.Dir(filepath.ToSlash(path))) > 0 } // in what is left, or above it
+	}
 	return sandbox.CallConfig{
+		Sees:    sees,
 		Limits:  sandbox.Limits{Fuel: n.Fuel, Timeout: n.Timeout},
 		Host:    &host{reach: r, granted: grant, permit: p, call: c, left: n},
 		Caller:  fmt.Sprintf("%q %q", session.Tenant, session.Owner.ID),

@@ -70,7 +70,7 @@ func fdReaddir(ctx context.Context, p *Process, mem api.Memory, a []uint64) errn
 // list reads the directory. It asks each time: opening one asks nothing, as
 // only here something is read.
 func (p *Process) list(ctx context.Context, d *directory) errno {
-	f, e := p.openDirectory(d, func(t target) errno { return p.ask(ctx, OpRead, t) })
+	f, e := p.openDirectory(ctx, d, func(t target) errno { return p.ask(ctx, OpRead, t) })
 	if e != success {
 		return e
 	}
@@ -87,8 +87,8 @@ func (p *Process) list(ctx context.Context, d *directory) errno {
 }
 
 // openDirectory opens a directory of the guest's, if it may.
-func (p *Process) openDirectory(d *directory, may func(target) errno) (*os.File, errno) {
-	t, e := p.reach(d.place, d.info)
+func (p *Process) openDirectory(ctx context.Context, d *directory, may func(target) errno) (*os.File, errno) {
+	t, e := p.reach(ctx, d.place, d.info)
 	if e == success {
 		e = may(t)
 	}

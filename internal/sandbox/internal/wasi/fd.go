@@ -246,15 +246,15 @@ func fdAllocate(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
 	return success
 }
 
-func fdDatasync(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	return p.sync(a[0], rightFdDatasync)
+func fdDatasync(ctx context.Context, p *Process, _ api.Memory, a []uint64) errno {
+	return p.sync(ctx, a[0], rightFdDatasync)
 }
 
-func fdSync(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	return p.sync(a[0], rightFdSync)
+func fdSync(ctx context.Context, p *Process, _ api.Memory, a []uint64) errno {
+	return p.sync(ctx, a[0], rightFdSync)
 }
 
-func (p *Process) sync(fd uint64, want rights) errno {
+func (p *Process) sync(ctx context.Context, fd uint64, want rights) errno {
 	f := p.file(fd)
 	if f == nil {
 		return errBadFile
@@ -269,7 +269,7 @@ func (p *Process) sync(fd uint64, want rights) errno {
 	if f.disk != nil {
 		return errnoOf(f.disk.host.Sync())
 	}
-	dir, e := p.openDirectory(f.dir, func(target) errno { return success })
+	dir, e := p.openDirectory(ctx, f.dir, func(target) errno { return success })
 	if e != success {
 		return e
 	}
@@ -304,7 +304,7 @@ func (f *file) filetype() filetype {
 	return typeUnknown
 }
 
-func fdFdstatSetFlags(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
+func fdFdstatSetFlags(ctx context.Context, p *Process, _ api.Memory, a []uint64) errno {
 	f, e := p.with(a[0], rightFdSetFlags)
 	if e != success {
 		return e
@@ -318,7 +318,7 @@ func fdFdstatSetFlags(_ context.Context, p *Process, _ api.Memory, a []uint64) e
 		return errUnsupported
 	}
 	if flags&flagAppend != 0 && f.disk != nil && f.rights&rightFdWrite != 0 {
-		if e := p.openAppender(f.disk, f.flags); e != success {
+		if e := p.openAppender(ctx, f.disk, f.flags); e != success {
 			return e
 		}
 	}

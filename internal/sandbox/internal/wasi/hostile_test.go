@@ -185,8 +185,10 @@ func TestAsk(t *testing.T) {
 		"remove":           {func(g *guest) uint64 { return g.path("path_unlink_file", "file") }, []string{"remove file"}},
 		"remove directory": {func(g *guest) uint64 { return g.path("path_remove_directory", "empty") }, []string{"remove empty"}},
 		"rename":           {func(g *guest) uint64 { return g.rename("file", "to-sub/deep") }, []string{"rename file", "rename sub/deep"}},
-		"link":             {func(g *guest) uint64 { return g.link("to-sub/deep", "new") }, []string{"link sub/deep", "create new"}},
-		"symbolic link":    {func(g *guest) uint64 { return g.symlink("file", "new") }, []string{"create new"}},
+		"rename a directory": {func(g *guest) uint64 { return g.rename("sub", "new") },
+			[]string{"rename sub", "rename new", "rename sub/deep", "rename new/deep", "rename sub/folder", "rename new/folder", "rename sub/folder/file", "rename new/folder/file"}},
+		"link":          {func(g *guest) uint64 { return g.link("to-sub/deep", "new") }, []string{"link sub/deep", "create new"}},
+		"symbolic link": {func(g *guest) uint64 { return g.symlink("file", "new") }, []string{"create new"}},
 		"times": {func(g *guest) uint64 {
 			at, n := g.put("to-sub/deep")
 			return g.call("path_filestat_set_times", root, 1, at, n, 0, 0, 5)
@@ -199,7 +201,12 @@ func TestAsk(t *testing.T) {
 				d := newTree(t, true)
 				d.hostLink(t, "sub", "to-sub")
 				d.hostLink(t, "sub/new", "to-new")
-				if err := os.Mkdir(filepath.Join(d.granted, "empty"), 0o755); err != nil {
+				for _, folder := range []string{"empty", "sub/folder"} {
+					if err := os.Mkdir(filepath.Join(d.granted, folder), 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := os.WriteFile(filepath.Join(d.granted, "sub/folder/file"), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
 				before := snapshot(t, d.outside)
@@ -241,6 +248,98 @@ func TestAsk(t *testing.T) {
 			t.Errorf("errno %d, want EACCES", e)
 		}
 	})
+}
+
+// TestLargeFoldersDoNotMoveAsOne: what is asked about at once is bounded.
+func TestLargeFoldersDoNotMoveAsOne(t *testing.T) {
+	d := newTree(t, true)
+	many := filepath.Join(d.granted, "many", "below")
+	if err := os.MkdirAll(many, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var asked int
+	g := newGuest(t, &wasi.Process{Dirs: []wasi.Dir{d.dir}, Ask: func(context.Context, string, string) error { asked++; return nil }})
+	for i := range 256 {
+		if err := os.WriteFile(filepath.Join(many, fmt.Sprint(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := g.rename("many", "moved"); e != xdev || asked > 2*258 {
+		t.Errorf("a folder with 257 names below it: errno %d, want EXDEV, after %d questions", e, asked)
+	}
+	if err := os.Remove(filepath.Join(many, "0")); err != nil {
+		t.Fatal(err)
+	}
+	if e := g.rename("many", "moved"); e != success {
+		t.Errorf("a folder with 256 names below it: errno %d", e)
+	}
+}
+
+// TestHiddenPlaces: of what a call may not know nothing is told, by any function, whether
+// it is there or not.
+func TestHiddenPlaces(t *testing.T) {
+	d := newTree(t, true)
+	d.hostLink(t, "file", "sub/link")
+	d.hostLink(t, "sub/deep", "inside")
+	if err := os.MkdirAll(filepath.Join(d.granted, "left", "below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(d.granted, "left")
+	var asked []string
+	newCall := func() *guest {
+		return newGuest(t, &wasi.Process{
+			Dirs: []wasi.Dir{d.dir},
+			Ask: func(_ context.Context, op, path string) error {
+				asked = append(asked, op+" "+strings.TrimPrefix(path, d.granted))
+				if strings.HasPrefix(path, left) {
+					return nil
+				}
+				return errors.New("denied")
+			},
+			Sees: func(path string) bool { return strings.HasPrefix(path, left) || strings.HasPrefix(left, path) },
+		})
+	}
+	uses := map[string]func(g *guest, path string) uint64{
+		"stat": func(g *guest, path string) uint64 {
+			at, n := g.put(path)
+			return g.call("path_filestat_get", root, 0, at, n, g.room(64))
+		},
+		"follow": func(g *guest, path string) uint64 {
+			at, n := g.put(path)
+			return g.call("path_filestat_get", root, 1, at, n, g.room(64))
+		},
+		"readlink": func(g *guest, path string) uint64 {
+			at, n := g.put(path)
+			return g.call("path_readlink", root, at, n, g.room(64), 64, g.room(4))
+		},
+		"open":    func(g *guest, path string) uint64 { return first(g.open(path, 0, 0)) },
+		"folder":  func(g *guest, path string) uint64 { return first(g.open(path, oDirectory, rReaddir)) },
+		"create":  func(g *guest, path string) uint64 { return first(g.open(path, oCreate|oExclusive, rWrite)) },
+		"mkdir":   func(g *guest, path string) uint64 { return g.path("path_create_directory", path) },
+		"unlink":  func(g *guest, path string) uint64 { return g.path("path_unlink_file", path) },
+		"rmdir":   func(g *guest, path string) uint64 { return g.path("path_remove_directory", path) },
+		"rename":  func(g *guest, path string) uint64 { return g.rename(path, "left/x") },
+		"replace": func(g *guest, path string) uint64 { return g.rename("left/below", path) },
+		"link":    func(g *guest, path string) uint64 { return g.link(path, "left/x") },
+		"symlink": func(g *guest, path string) uint64 { return g.symlink("x", path) },
+		"times": func(g *guest, path string) uint64 {
+			at, n := g.put(path)
+			return g.call("path_filestat_set_times", root, 0, at, n, 0, 0, 5)
+		},
+	}
+	for name, use := range uses {
+		for _, path := range []string{"file", "sub", "sub/deep", "sub/link", "sub/nothing", "nothing", "inside", "sub/../left/below", "nothing/../left", "left/../file"} {
+			asked = nil
+			if e := use(newCall(), path); e != acces || len(asked) == 0 {
+				t.Errorf("%s %s: errno %d, want EACCES, recorded as %q", name, path, e, asked)
+			}
+		}
+	}
+	for _, path := range []string{".", "left", "left/below"} {
+		if e := uses["stat"](newCall(), path); e != success {
+			t.Errorf("stat %s: errno %d", path, e)
+		}
+	}
 }
 
 // TestSwapsBetweenAskingAndOpening has the answerer swap what it is asked

@@ -2,6 +2,8 @@ package wasi
 
 import (
 	"context"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,7 +12,7 @@ import (
 )
 
 func pathCreateDirectory(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	t, e := p.lookup(mem, a[0], rightPathCreateDirectory, false, a[1], a[2])
+	t, e := p.lookup(ctx, mem, a[0], rightPathCreateDirectory, false, a[1], a[2])
 	if e != success {
 		return e
 	}
@@ -33,7 +35,7 @@ func (p *Process) newName(ctx context.Context, t target) errno {
 }
 
 func (p *Process) claimName(t target) errno {
-	defer t.grant.lock()()
+	defer t.grant.usage.change()()
 	return p.claim(t.grant, nameCost)
 }
 
@@ -47,7 +49,7 @@ func pathUnlinkFile(ctx context.Context, p *Process, mem api.Memory, a []uint64)
 
 // removeName removes a directory, or what is none.
 func (p *Process) removeName(ctx context.Context, mem api.Memory, a []uint64, right rights, directory bool) errno {
-	t, e := p.lookup(mem, a[0], right, false, a[1], a[2])
+	t, e := p.lookup(ctx, mem, a[0], right, false, a[1], a[2])
 	switch {
 	case e != success:
 		return e
@@ -68,11 +70,11 @@ func (p *Process) removeName(ctx context.Context, mem api.Memory, a []uint64, ri
 }
 
 func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	from, e := p.lookup(mem, a[0], rightPathRenameSource, false, a[1], a[2])
+	from, e := p.lookup(ctx, mem, a[0], rightPathRenameSource, false, a[1], a[2])
 	if e != success {
 		return e
 	}
-	to, e := p.lookup(mem, a[3], rightPathRenameTarget, false, a[4], a[5])
+	to, e := p.lookup(ctx, mem, a[3], rightPathRenameTarget, false, a[4], a[5])
 	if e != success {
 		return e
 	}
@@ -84,7 +86,12 @@ func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 			return e
 		}
 	}
-	if !from.stands() { // while the other was asked about
+	if from.info.kind == typeDirectory && from.rel != to.rel {
+		if e := p.askBelow(ctx, from, to); e != success {
+			return e
+		}
+	}
+	if !from.stands() || !to.stands() { // while the others were asked about
 		return errAgain
 	}
 	if from.rel == to.rel {
@@ -99,10 +106,77 @@ func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 	return success
 }
 
+// maxMoved is how many names below a directory are asked about when it is renamed. With
+// more it does not move as one, as between two file systems: programs then move each
+// file by itself.
+const maxMoved = 256
+
+// askBelow asks about everything below a directory that is to be renamed: it gets
+// another path, by which no rule about the present one would know it.
+func (p *Process) askBelow(ctx context.Context, from, to target) errno {
+	before := len(p.table.folders)
+	defer func() { p.leave(before) }()
+	f, e := p.enter(from.in(), from.base(), from.info)
+	if e != success {
+		return e
+	}
+	left := maxMoved
+	return p.askEach(ctx, f, from.host(), to.host(), &left)
+}
+
+// askEach asks about each name in a folder, and below it, by its old and its new path.
+func (p *Process) askEach(ctx context.Context, in folder, from, to string, left *int) errno {
+	entries, e := p.entries(in, *left+1)
+	if e != success {
+		return e
+	}
+	if *left -= len(entries); *left < 0 {
+		return errCrossDevice
+	}
+	for _, entry := range entries {
+		from, to := filepath.Join(from, entry.name), filepath.Join(to, entry.name)
+		for _, path := range []string{from, to} {
+			if p.Ask(ctx, OpRename, path) != nil {
+				return errAccess
+			}
+		}
+		if entry.kind != typeDirectory {
+			continue
+		}
+		info, err := in.lstat(entry.name)
+		if err != nil {
+			return errAgain
+		}
+		sub, e := p.enter(in, entry.name, info)
+		if e == success {
+			e = p.askEach(ctx, sub, from, to, left)
+		}
+		if e != success {
+			return e
+		}
+	}
+	return success
+}
+
+// entries returns up to most of the entries of a folder.
+func (p *Process) entries(in folder, most int) ([]entry, errno) {
+	f, _, err := in.open(".", os.O_RDONLY)
+	if err != nil {
+		return nil, errnoOf(err)
+	}
+	defer f.Close()
+	entries, err := entriesOf(f, most)
+	p.charge(callCost * (1 + len(entries)))
+	if err == io.EOF {
+		err = nil
+	}
+	return entries, errnoOf(err)
+}
+
 // freeing removes what has the target's name, or replaces it by another, and counts what
 // that frees.
 func (t *target) freeing(other *target, change func() error) errno {
-	defer t.grant.lock()()
+	defer t.grant.usage.change()()
 	was, err := t.in().lstat(t.base()) // as it is now that nothing of ours changes
 	if err != nil {
 		was = nil
@@ -115,7 +189,13 @@ func (t *target) freeing(other *target, change func() error) errno {
 	if err := change(); err != nil {
 		return errnoOf(err)
 	}
-	t.grant.freed += freed(was)
+	switch {
+	case was == nil:
+	case was.kind != typeRegular || was.links > 1:
+		t.grant.usage.give(nameCost)
+	case !held.remove(was.key(t.place), was.size, t.grant): // else its bytes are given back when it is closed
+		t.grant.usage.give(nameCost + was.size)
+	}
 	return success
 }
 
@@ -159,11 +239,11 @@ func (p *Process) follow(from place, to string) {
 }
 
 func pathLink(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	old, e := p.find(mem, a[0], rightPathLinkSource, a[1], a[2], a[3])
+	old, e := p.find(ctx, mem, a[0], rightPathLinkSource, a[1], a[2], a[3])
 	if e != success {
 		return e
 	}
-	t, e := p.lookup(mem, a[4], rightPathLinkTarget, false, a[5], a[6])
+	t, e := p.lookup(ctx, mem, a[4], rightPathLinkTarget, false, a[5], a[6])
 	switch {
 	case e != success:
 		return e
@@ -193,7 +273,7 @@ func pathSymlink(ctx context.Context, p *Process, mem api.Memory, a []uint64) er
 	if e != success {
 		return e
 	}
-	t, e := p.lookup(mem, a[2], rightPathSymlink, false, a[3], a[4])
+	t, e := p.lookup(ctx, mem, a[2], rightPathSymlink, false, a[3], a[4])
 	if e != success {
 		return e
 	}
@@ -214,7 +294,7 @@ func climbs(link string) bool {
 	return link[0] == '/' || filepath.VolumeName(link) != "" || slices.Contains(strings.Split(link, "/"), "..")
 }
 
-func pathReadlink(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
+func pathReadlink(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
 	b, ok := at(mem, a[3], uint32(a[4]))
 	if !ok {
 		return errFault
@@ -223,7 +303,7 @@ func pathReadlink(_ context.Context, p *Process, mem api.Memory, a []uint64) err
 	if !ok {
 		return errFault
 	}
-	t, e := p.find(mem, a[0], rightPathReadlink, 0, a[1], a[2])
+	t, e := p.find(ctx, mem, a[0], rightPathReadlink, 0, a[1], a[2])
 	if e != success {
 		return e
 	}

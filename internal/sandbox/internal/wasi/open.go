@@ -95,7 +95,7 @@ func (o opening) has(how uint32) bool { return o.how&how != 0 }
 
 // open opens what path leads to. errAgain means that it changed meanwhile.
 func (p *Process) open(ctx context.Context, from *directory, path string, o opening) (*file, errno) {
-	t, e := p.resolve(from, path, o.follow && !o.has(openExclusive))
+	t, e := p.resolve(ctx, from, path, o.follow && !o.has(openExclusive))
 	switch {
 	case e != success:
 		return nil, e
@@ -128,7 +128,7 @@ func (p *Process) create(ctx context.Context, t target, o opening) (*file, errno
 	if e := p.claimName(t); e != success {
 		return nil, e
 	}
-	f, e := p.openFile(t, o, os.O_CREATE|os.O_EXCL)
+	f, e := p.openFile(ctx, t, o, os.O_CREATE|os.O_EXCL)
 	if e == errExist { // only now
 		return nil, errAgain
 	}
@@ -159,7 +159,7 @@ func (p *Process) openRegular(ctx context.Context, t target, o opening) (*file, 
 			return nil, e
 		}
 	}
-	f, e := p.openFile(t, o, 0)
+	f, e := p.openFile(ctx, t, o, 0)
 	if e != success || !o.has(openTruncate) {
 		return f, e
 	}
@@ -171,7 +171,7 @@ func (p *Process) openRegular(ctx context.Context, t target, o opening) (*file, 
 }
 
 // openFile opens the regular file at t, with os.OpenFile's flags in addition.
-func (p *Process) openFile(t target, o opening, extra int) (*file, errno) {
+func (p *Process) openFile(ctx context.Context, t target, o opening, extra int) (*file, errno) {
 	write := o.rights&rightFdWrite != 0
 	mode := os.O_RDONLY
 	switch {
@@ -180,12 +180,27 @@ func (p *Process) openFile(t target, o opening, extra int) (*file, errno) {
 	case write || o.has(openTruncate):
 		mode = os.O_WRONLY
 	}
+	var key any
+	if t.info != nil {
+		key = t.info.key(t.place)
+		held.hold(key)
+	}
 	host, info, e := t.open(mode | extra | syncMode(o.flags))
-	if e != success {
+	switch {
+	case e != success && key != nil:
+		held.drop(key, -1)
 		return nil, e
+	case e != success:
+		return nil, e
+	case key == nil: // it is new
+		key = info.key(t.place)
+		held.hold(key)
+		if info.links == 0 { // and was removed since
+			held.remove(key, 0, t.grant)
+		}
 	}
 	f := &file{
-		disk:   &regular{place: t.place, info: info, host: host},
+		disk:   &regular{place: t.place, info: info, key: key, host: host},
 		rights: o.rights & fileRights,
 		flags:  o.flags,
 	}
@@ -193,7 +208,7 @@ func (p *Process) openFile(t target, o opening, extra int) (*file, errno) {
 		f.rights &^= writing
 	}
 	if write && o.flags&flagAppend != 0 {
-		if e := p.openAppender(f.disk, o.flags); e != success {
+		if e := p.openAppender(ctx, f.disk, o.flags); e != success {
 			f.close()
 			return nil, e
 		}
@@ -210,11 +225,11 @@ func syncMode(flags fdflags) int {
 }
 
 // openAppender opens the file a second time, if it is still where it was.
-func (p *Process) openAppender(r *regular, flags fdflags) errno {
+func (p *Process) openAppender(ctx context.Context, r *regular, flags fdflags) errno {
 	if r.appender != nil {
 		return success
 	}
-	t, e := p.reach(r.place, r.info)
+	t, e := p.reach(ctx, r.place, r.info)
 	if e != success {
 		return e
 	}

@@ -1,6 +1,7 @@
 package wasi
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -50,7 +51,6 @@ func (l place) base() string {
 type grant struct {
 	*Dir
 	usage  *Usage
-	freed  int64 // bytes that go with the call
 	opened bool
 	folder folder
 }
@@ -133,7 +133,7 @@ func (t *target) open(mode int) (*os.File, *info, errno) {
 
 // lookup resolves the guest's path below the directory fd, which must have the
 // right. What it finds need not exist.
-func (p *Process) lookup(mem api.Memory, fd uint64, want rights, follow bool, pointer, size uint64) (target, errno) {
+func (p *Process) lookup(ctx context.Context, mem api.Memory, fd uint64, want rights, follow bool, pointer, size uint64) (target, errno) {
 	from, e := p.directory(fd, want)
 	if e != success {
 		return target{}, e
@@ -142,16 +142,16 @@ func (p *Process) lookup(mem api.Memory, fd uint64, want rights, follow bool, po
 	if e != success {
 		return target{}, e
 	}
-	return p.resolve(from.dir, path, follow)
+	return p.resolve(ctx, from.dir, path, follow)
 }
 
 // find is lookup, by $lookupflags, of what exists.
-func (p *Process) find(mem api.Memory, fd uint64, want rights, flags, pointer, size uint64) (target, errno) {
+func (p *Process) find(ctx context.Context, mem api.Memory, fd uint64, want rights, flags, pointer, size uint64) (target, errno) {
 	follow, e := follows(flags)
 	if e != success {
 		return target{}, e
 	}
-	t, e := p.lookup(mem, fd, want, follow, pointer, size)
+	t, e := p.lookup(ctx, mem, fd, want, follow, pointer, size)
 	if e == success && t.info == nil {
 		return t, errNoEntry
 	}
@@ -169,22 +169,22 @@ func follows(flags uint64) (bool, errno) {
 // are followed here and not by the host, one open folder after the other, so that
 // what is asked about and opened is the place itself. follow says whether to
 // follow one at the end, too.
-func (p *Process) resolve(d *directory, path string, follow bool) (t target, e errno) {
+func (p *Process) resolve(ctx context.Context, d *directory, path string, follow bool) (t target, e errno) {
 	before := len(p.table.folders)
 	e = errAgain
 	for n := 0; n < attempts && e == errAgain; n++ {
 		p.leave(before)
-		t, e = p.resolveOnce(d, path, follow)
+		t, e = p.resolveOnce(ctx, d, path, follow)
 	}
 	return t, e
 }
 
-func (p *Process) resolveOnce(d *directory, path string, follow bool) (target, errno) {
-	from, e := p.reach(d.place, d.info)
+func (p *Process) resolveOnce(ctx context.Context, d *directory, path string, follow bool) (target, errno) {
+	from, e := p.reach(ctx, d.place, d.info)
 	if e != success {
 		return target{}, e
 	}
-	w := walk{target: from, p: p, floor: d.rel, rest: path}
+	w := walk{target: from, ctx: ctx, p: p, floor: d.rel, rest: path}
 	for range maxSteps {
 		if e := w.step(follow); e != success {
 			return target{}, e
@@ -202,8 +202,8 @@ func (p *Process) resolveOnce(d *directory, path string, follow bool) (target, e
 
 // reach goes to a place again, where there must still be what want describes;
 // nil is the grant's own directory.
-func (p *Process) reach(at place, want *info) (target, errno) {
-	w := walk{p: p, target: target{place: place{grant: at.grant}}}
+func (p *Process) reach(ctx context.Context, at place, want *info) (target, errno) {
+	w := walk{ctx: ctx, p: p, target: target{place: place{grant: at.grant}}}
 	if e := at.grant.open(); e != success {
 		return target{}, e
 	}
@@ -233,6 +233,7 @@ func (p *Process) reach(at place, want *info) (target, errno) {
 // A walk is where resolving a path has come to.
 type walk struct {
 	target
+	ctx   context.Context // of the host call
 	p     *Process
 	floor string // `..` does not go above this directory
 	rest  string // of the path
@@ -307,6 +308,14 @@ func (w *walk) back() {
 
 // look looks at what is where the walk is, if anything.
 func (w *walk) look() errno {
+	if w.p.Sees != nil {
+		if path := w.host(); !w.p.Sees(path) {
+			if w.p.Ask != nil {
+				_ = w.p.Ask(w.ctx, OpRead, path) // which refuses and records it
+			}
+			return errAccess
+		}
+	}
 	w.p.charge(callCost)
 	info, err := w.in().lstat(w.base())
 	w.info = info

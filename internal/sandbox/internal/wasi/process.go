@@ -33,7 +33,7 @@ const (
 	OpWrite  = "write"  // change the content or the times of a file
 	OpCreate = "create" // make a file, directory or link of this name
 	OpRemove = "remove" // remove a file or an empty directory
-	OpRename = "rename" // asked twice: about the old and about the new name, which may exist and is then replaced
+	OpRename = "rename" // asked about the old and about the new name, which may exist and is then replaced, and of a directory also about both names of all that is below it
 	OpLink   = "link"   // give the file a second name, asked about as created; who may not read the file must not link it
 )
 
@@ -64,6 +64,10 @@ type Process struct {
 	// refuses (EACCES). Looking at metadata and at links is not asked about.
 	// Nil refuses all.
 	Ask func(ctx context.Context, op, path string) error
+	// Sees reports whether the guest may know of a place at all. One that it may
+	// not is refused (EACCES), whether anything is there or not, and Ask is asked
+	// about reading it. Nil hides nothing.
+	Sees func(path string) bool
 
 	// Charge is told how many bytes a host call moves, in pieces of at most
 	// 1 MiB, and a system call as 1024. An error ends the guest: the call
@@ -155,16 +159,11 @@ func (p *Process) preopen(d *Dir) *file {
 }
 
 // Fresh reports whether the guest has changed nothing of what a new process would have: its
-// descriptors, their rights and flags, what it has listed and removed.
+// descriptors, their rights and flags, what it has listed.
 func (p *Process) Fresh() bool {
 	other := Process{Stdin: p.Stdin, NonblockStdin: p.NonblockStdin, Stdout: p.Stdout, Stderr: p.Stderr, Dirs: p.Dirs}
 	p.start()
 	other.start()
-	for _, g := range p.table.grants {
-		if g.freed > 0 {
-			return false
-		}
-	}
 	return slices.EqualFunc(p.table.files, other.table.files, (*file).same)
 }
 
@@ -196,11 +195,6 @@ func (p *Process) Close() error {
 	for _, g := range p.table.grants {
 		if g.opened {
 			errs = append(errs, g.folder.close())
-		}
-		if g.freed > 0 {
-			unlock := g.lock()
-			g.give(g.freed)
-			unlock()
 		}
 	}
 	p.table = table{started: true}

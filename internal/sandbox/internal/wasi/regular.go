@@ -11,6 +11,7 @@ import (
 type regular struct {
 	place
 	info     *info // of when it was opened: its identity
+	key      any   // among the files that are held
 	host     *os.File
 	appender *os.File // the same file, opened for appending, which only the host does atomically; nil until it is needed
 	position int64
@@ -49,7 +50,7 @@ func (r *regular) write(p *Process, v vectors, size int, to int64) (int, errno) 
 	case to > math.MaxInt64-int64(size):
 		return 0, errTooLarge
 	}
-	defer r.grant.lock()()
+	defer r.grant.usage.change()()
 	now, err := r.host.Stat()
 	if err != nil {
 		return 0, errnoOf(err)
@@ -67,7 +68,7 @@ func (r *regular) write(p *Process, v vectors, size int, to int64) (int, errno) 
 
 // append writes the vectors at the end of the file and moves there.
 func (r *regular) append(p *Process, v vectors, size int) (int, errno) {
-	defer r.grant.lock()()
+	defer r.grant.usage.change()()
 	if e := p.claim(r.grant, int64(size)); e != success {
 		return 0, e
 	}
@@ -110,7 +111,7 @@ func (r *regular) resize(p *Process, size uint64) errno {
 	if size > math.MaxInt64 {
 		return errTooLarge
 	}
-	defer r.grant.lock()()
+	defer r.grant.usage.change()()
 	now, err := r.host.Stat()
 	if err != nil {
 		return errnoOf(err)
@@ -122,6 +123,6 @@ func (r *regular) resize(p *Process, size uint64) errno {
 	if err := r.host.Truncate(int64(size)); err != nil {
 		return errnoOf(err)
 	}
-	r.grant.give(max(0, -growth))
+	r.grant.usage.give(max(0, -growth))
 	return success
 }

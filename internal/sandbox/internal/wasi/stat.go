@@ -46,11 +46,11 @@ func putFilestat(b []byte, i *info) {
 	le.PutUint64(b[56:], uint64(i.changed))
 }
 
-func fdFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	return p.fdFilestat(mem, a, filestatSize, putFilestat)
+func fdFilestatGet(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	return p.fdFilestat(ctx, mem, a, filestatSize, putFilestat)
 }
 
-func (p *Process) fdFilestat(mem api.Memory, a []uint64, size uint32, put func([]byte, *info)) errno {
+func (p *Process) fdFilestat(ctx context.Context, mem api.Memory, a []uint64, size uint32, put func([]byte, *info)) errno {
 	f, e := p.with(a[0], rightFdStat)
 	if e != success {
 		return e
@@ -64,7 +64,7 @@ func (p *Process) fdFilestat(mem api.Memory, a []uint64, size uint32, put func([
 		return success
 	}
 	p.charge(callCost)
-	info, e := p.stat(f)
+	info, e := p.stat(ctx, f)
 	if e != success {
 		return e
 	}
@@ -73,25 +73,25 @@ func (p *Process) fdFilestat(mem api.Memory, a []uint64, size uint32, put func([
 }
 
 // stat is of a file or directory that is open.
-func (p *Process) stat(f *file) (*info, errno) {
+func (p *Process) stat(ctx context.Context, f *file) (*info, errno) {
 	if f.dir != nil {
-		t, e := p.reach(f.dir.place, f.dir.info)
+		t, e := p.reach(ctx, f.dir.place, f.dir.info)
 		return t.info, e
 	}
 	info, err := stat(f.disk.host)
 	return info, errnoOf(err)
 }
 
-func pathFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	return p.pathFilestat(mem, a, filestatSize, putFilestat)
+func pathFilestatGet(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	return p.pathFilestat(ctx, mem, a, filestatSize, putFilestat)
 }
 
-func (p *Process) pathFilestat(mem api.Memory, a []uint64, size uint32, put func([]byte, *info)) errno {
+func (p *Process) pathFilestat(ctx context.Context, mem api.Memory, a []uint64, size uint32, put func([]byte, *info)) errno {
 	b, ok := at(mem, a[4], size)
 	if !ok {
 		return errFault
 	}
-	t, e := p.find(mem, a[0], rightPathStat, a[1], a[2], a[3])
+	t, e := p.find(ctx, mem, a[0], rightPathStat, a[1], a[2], a[3])
 	if e != success {
 		return e
 	}
@@ -150,9 +150,9 @@ func fdFilestatSetTimes(ctx context.Context, p *Process, _ api.Memory, a []uint6
 	}
 	var t target
 	if f.disk != nil {
-		t, e = p.reach(f.disk.place, f.disk.info)
+		t, e = p.reach(ctx, f.disk.place, f.disk.info)
 	} else {
-		t, e = p.reach(f.dir.place, f.dir.info)
+		t, e = p.reach(ctx, f.dir.place, f.dir.info)
 	}
 	if e != success {
 		return e
@@ -165,7 +165,7 @@ func pathFilestatSetTimes(ctx context.Context, p *Process, mem api.Memory, a []u
 	if e != success {
 		return e
 	}
-	t, e := p.find(mem, a[0], rightPathSetTimes, a[1], a[2], a[3])
+	t, e := p.find(ctx, mem, a[0], rightPathSetTimes, a[1], a[2], a[3])
 	if e != success {
 		return e
 	}

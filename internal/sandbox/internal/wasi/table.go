@@ -131,9 +131,14 @@ func (f *file) close() error {
 	if f.disk == nil {
 		return nil
 	}
+	size := int64(-1)
+	if last, err := stat(f.disk.host); err == nil {
+		size = last.size
+	}
 	err := f.disk.host.Close()
 	if f.disk.appender != nil {
 		err = errors.Join(err, f.disk.appender.Close())
 	}
+	held.drop(f.disk.key, size)
 	return err
 }

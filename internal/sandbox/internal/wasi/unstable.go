@@ -40,12 +40,12 @@ func putUnstableFilestat(b []byte, i *info) {
 	copy(b[24:], now[32:])
 }
 
-func unstableFdFilestat(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	return p.fdFilestat(mem, a, unstableFilestatSize, putUnstableFilestat)
+func unstableFdFilestat(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	return p.fdFilestat(ctx, mem, a, unstableFilestatSize, putUnstableFilestat)
 }
 
-func unstablePathFilestat(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	return p.pathFilestat(mem, a, unstableFilestatSize, putUnstableFilestat)
+func unstablePathFilestat(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	return p.pathFilestat(ctx, mem, a, unstableFilestatSize, putUnstableFilestat)
 }
 
 // unstableSubscriptionSize is that of $subscription, whose clocks have an identifier.

@@ -32,9 +32,8 @@ type Usage struct {
 	counted time.Time  // when the directory was last looked at as a whole
 }
 
-// lock begins a change of what is in the directory; what it returns ends it.
-func (g *grant) lock() func() {
-	u := g.usage
+// change begins a change of what is in the directory; what it returns ends it.
+func (u *Usage) change() func() {
 	u.mu.Lock()
 	before := u.Added
 	return func() {
@@ -55,7 +54,8 @@ func (p *Process) claim(g *grant, bytes int64) errno {
 		limit = defaultMaxWritten
 	}
 	u := g.usage
-	if bytes > limit-u.Added && time.Since(u.counted) > countAgain {
+	// A count does not find what is removed and still open.
+	if bytes > limit-u.Added && time.Since(u.counted) > countAgain && !held.nameless(g.Root.Name()) {
 		u.counted = time.Now()
 		u.Added = min(u.Added, p.count(g, u.Added))
 	}
@@ -70,7 +70,7 @@ func (p *Process) claim(g *grant, bytes int64) errno {
 }
 
 // give counts bytes that were taken away, in a change.
-func (g *grant) give(bytes int64) { g.usage.Added = max(0, g.usage.Added-bytes) }
+func (u *Usage) give(bytes int64) { u.Added = max(0, u.Added-bytes) }
 
 // count returns how many bytes are in a directory, or most if it cannot tell.
 func (p *Process) count(g *grant, most int64) int64 {
@@ -96,16 +96,4 @@ func (p *Process) count(g *grant, most int64) int64 {
 		return most
 	}
 	return bytes
-}
-
-// freed is what goes when a name is removed or replaced. It is given back when the
-// call ends: until then the file may be open, and its bytes on the disk.
-func freed(i *info) int64 {
-	if i == nil {
-		return 0
-	}
-	if i.kind == typeRegular && i.links <= 1 {
-		return nameCost + i.size
-	}
-	return nameCost
 }

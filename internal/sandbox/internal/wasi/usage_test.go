@@ -134,6 +134,47 @@ func TestNothingIsGivenBackTwice(t *testing.T) {
 	}
 }
 
+// TestOpenFilesAreOnTheDisk: what a call removes counts until the last call has closed it.
+func TestOpenFilesAreOnTheDisk(t *testing.T) {
+	const limit, size = 150_000, 80_000
+	removes := map[string]func(g *guest) uint64{
+		"unlinked": func(g *guest) uint64 { return g.path("path_unlink_file", "a") },
+		"replaced": func(g *guest) uint64 { g.mustOpen("other", oCreate, rAll); return g.rename("other", "a") },
+	}
+	for name, remove := range removes {
+		for _, same := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, by a call of the same module: %v", name, same), func(t *testing.T) {
+				d := newTree(t, true)
+				call := calls(t, d, limit)
+				holder := call()
+				holder.must("fd_filestat_set_size", holder.mustOpen("a", oCreate, rAll), size)
+				reader := call()
+				fd := reader.mustOpen("a", 0, rRead)
+				if err := holder.p.Close(); err != nil {
+					t.Fatal(err)
+				}
+				remover := call()
+				if !same {
+					remover = calls(t, d, limit)()
+				}
+				if e := remove(remover); e != success {
+					t.Fatalf("errno %d", e)
+				}
+				if err := remover.p.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if e := call().stretch("b", size); e != dquot {
+					t.Errorf("a second file, while the first is open: errno %d, want EDQUOT", e)
+				}
+				reader.must("fd_close", fd)
+				if e := call().stretch("b", size); e != success {
+					t.Errorf("a second file, once the first is closed: errno %d", e)
+				}
+			})
+		}
+	}
+}
+
 // stretch makes a file of this size.
 func (g *guest) stretch(name string, size uint64) uint64 {
 	e, fd := g.open(name, oCreate, rAll)

@@ -2,7 +2,7 @@
 
 // Command asker is a reactor whose tool does for its caller what a guest can ask
 // its host for: {"do": "http" or "kv", "request": {...}}, {"do": "log", "text"},
-// {"do": "read" or "write", "path", "text"}, {"do": "env"}.
+// {"do": "read", "write", "stat" or "rename", "path", "text"}, {"do": "env"}.
 package main
 
 import (
@@ -74,6 +74,11 @@ func answer(args []byte) ([]byte, error) {
 		return json.Marshal(map[string]string{"text": string(b)})
 	case "write":
 		return []byte("{}"), os.WriteFile(in.Path, []byte(in.Text), 0o600)
+	case "stat":
+		_, err := os.Lstat(in.Path)
+		return []byte("{}"), err
+	case "rename":
+		return []byte("{}"), os.Rename(in.Path, in.Text)
 	case "env":
 		return json.Marshal(map[string]any{"env": os.Environ()})
 	}
