@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/tee"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -86,7 +86,7 @@ func (g *Gateway) noteServers() {
 			entry.Code, entry.Error = string(s.Fault), s.Error
 		}
 		if s.Circuit != "" {
-			entry.Code, entry.Error = string(upstream.NotConnected), "the circuit is open"
+			entry.Code, entry.Error = string(fault.NotConnected), "the circuit is open"
 			if s.Error != "" {
 				entry.Error += ": " + s.Error
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/confine"
@@ -29,7 +30,7 @@ type (
 	ServerStatus = upstream.Status
 	Phase        = upstream.Phase
 	// A Fault is what went wrong with one server.
-	Fault = upstream.Fault
+	Fault = fault.Fault
 	// A Declaration is what a server is and declares, at one time.
 	Declaration = upstream.Declaration
 	// A ToolTimeout is the timeout of some tools.

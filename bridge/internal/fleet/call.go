@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -35,8 +36,8 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 func (f *Fleet) unknown(name string) error {
 	n, err := gate.ParseToolName(name)
 	if e, remote := f.catalog.Load().server[n.Server].(*upstream.Endpoint); err == nil && remote {
-		if fault := e.Unready(); fault != nil {
-			return &gate.Away{Tool: &gate.Tool{Name: n, Local: n.Tool, Offered: name}, Err: fault}
+		if f := e.Unready(); f != nil {
+			return &gate.Away{Tool: &gate.Tool{Name: n, Local: n.Tool, Offered: name}, Err: f}
 		}
 	}
 	return fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
@@ -63,7 +64,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	for range maxReplaced {
 		up, ok := f.catalog.Load().server[tool.Name.Server]
 		if !ok {
-			return gate.Result{}, &upstream.Fault{Kind: upstream.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server was removed")}
+			return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server was removed")}
 		}
 		e, remote := up.(*upstream.Endpoint)
 		if !remote {
@@ -82,7 +83,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 			return res, err
 		}
 	}
-	return gate.Result{}, &upstream.Fault{Kind: upstream.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server is being replaced again and again")}
+	return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server is being replaced again and again")}
 }
 
 // maxReplaced is how many replacements of its server a call follows. One takes the

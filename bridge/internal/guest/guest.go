@@ -14,7 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/kv"
@@ -47,7 +47,7 @@ func (c *Module) Enter() (m *sandbox.Module, leave func(), err error) {
 	c.calls.RLock()
 	if c.closed {
 		c.calls.RUnlock()
-		return nil, nil, &upstream.Fault{Kind: upstream.NotConnected, Server: c.server, Doing: "call", Err: errors.New("the module was replaced; call again")}
+		return nil, nil, &fault.Fault{Kind: fault.NotConnected, Server: c.server, Doing: "call", Err: errors.New("the module was replaced; call again")}
 	}
 	return c.module, c.calls.RUnlock, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -63,7 +64,7 @@ func TestOwnConnectionsMakeRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := subscribe("late"); rig.Kind(err) != string(upstream.Busy) {
+		if err := subscribe("late"); rig.Kind(err) != string(fault.Busy) {
 			t.Errorf("subscriptions have made room: %v", err)
 		}
 		time.Sleep(time.Hour)

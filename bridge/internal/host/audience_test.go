@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/unraced"
@@ -393,7 +394,7 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 		<-waiting
 	}
 	err := call(t.Context(), "one more", answering("accept"), "log")
-	if rig.Kind(err) != string(upstream.Busy) || !strings.Contains(host.Public(err), "too many clients") {
+	if rig.Kind(err) != string(fault.Busy) || !strings.Contains(host.Public(err), "too many clients") {
 		t.Errorf("one more client was told %v", err)
 	}
 	cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/jobs"
@@ -59,7 +59,7 @@ func tasked(release <-chan struct{}) (all []local.Tool) {
 		"fault": func(_ context.Context, p gate.Permit) (gate.Result, error) {
 			p.Tasked()
 			<-release
-			return gate.Result{}, &upstream.Fault{Kind: upstream.Transport, Server: "local", Doing: "call", Err: context.DeadlineExceeded}
+			return gate.Result{}, &fault.Fault{Kind: fault.Transport, Server: "local", Doing: "call", Err: context.DeadlineExceeded}
 		},
 		"asking": func(ctx context.Context, p gate.Permit) (gate.Result, error) {
 			p.Tasked()

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -174,7 +175,7 @@ func (l *Server) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error)
 	t, ok := l.calls[tool.Name.String()]
 	l.mu.Unlock()
 	if !ok {
-		return gate.Result{}, &upstream.Fault{Kind: upstream.NotConnected, Server: l.server, Doing: "call", Err: errors.New("the tool was removed")}
+		return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: l.server, Doing: "call", Err: errors.New("the tool was removed")}
 	}
 	return t.Call(ctx, c, p)
 }

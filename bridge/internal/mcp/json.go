@@ -131,6 +131,11 @@ func CallParams(name string, args []byte) []byte {
 	return append(b, '}')
 }
 
+// URIParams returns the parameters of a request about a resource.
+func URIParams(uri string) []byte {
+	return append(append([]byte(`{"uri":`), MustJSON(uri)...), '}')
+}
+
 // PeerCapabilities returns those of a client's capabilities by which servers ask it;
 // absent if it has none.
 func PeerCapabilities(all gate.Doc) (some gate.Doc) {

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
@@ -69,7 +70,7 @@ func (e *MissingError) Public() string {
 }
 
 // Code returns "not_connected": nobody is there who could be called.
-func (e *MissingError) Code() string { return string(upstream.NotConnected) }
+func (e *MissingError) Code() string { return string(fault.NotConnected) }
 
 // A Player gives the results of a recording out. Nil answers nothing. Use it from several
 // goroutines.

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
@@ -95,7 +95,7 @@ func (x *Fixture) Call(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.R
 		<-ctx.Done()
 		return gate.Result{}, ctx.Err()
 	case strings.HasSuffix(c.Name, "fails"):
-		return gate.Result{}, &upstream.Fault{Kind: upstream.Transport, Server: "local", Doing: "call", Err: io.ErrUnexpectedEOF}
+		return gate.Result{}, &fault.Fault{Kind: fault.Transport, Server: "local", Doing: "call", Err: io.ErrUnexpectedEOF}
 	case result == "args":
 		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`).With("args", c.Args.Raw())}, nil
 	}

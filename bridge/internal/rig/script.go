@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
@@ -318,7 +319,7 @@ func Child(how string) upstream.Config {
 
 // Kind is the kind of the fault in err, or what else is there.
 func Kind(err error) string {
-	var f *upstream.Fault
+	var f *fault.Fault
 	switch {
 	case err == nil:
 		return "ok"

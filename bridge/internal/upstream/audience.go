@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -80,7 +81,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	want.stays = e.cfg.Command != "" && client.Detached && !client.MayBeTask && want.session.ID != ""
 	switch {
 	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
-		want.pooled, want.capabilities = false, noCapabilities
+		want.pooled, want.capabilities = false, link.NoCapabilities
 	case want.stays:
 		want.pooled = false
 	case want.pooled:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
@@ -129,7 +130,7 @@ func (e *Endpoint) send(ctx *pace.Deadline, of *underway.Call, t *gate.Tool, aga
 	doc, err := e.request(ctx, l, of, t)
 	err = ctx.Of(err)
 	if what = outcomeOf(ctx, err); what == pace.Answered {
-		l.useful.Store(true)
+		l.Useful.Store(true)
 	}
 	return doc, err
 }
@@ -151,14 +152,14 @@ func outcomeOf(ctx *pace.Deadline, err error) pace.Outcome {
 	var rpc *wire.RPCError
 	var never *wire.Unseen
 	var large *mcp.TooLarge
-	switch kind := kindOf(err, Transport); {
+	switch kind := fault.KindOf(err, fault.Transport); {
 	case errors.As(err, &rpc), errors.As(err, &large):
 		return pace.Answered
 	case errors.As(err, &never): // what is wrong shows when it is connected again
 		return pace.Silent
-	case kind == TimedOut && context.Cause(ctx) == pace.ErrLate:
+	case kind == fault.TimedOut && context.Cause(ctx) == pace.ErrLate:
 		return pace.Late
-	case kind == Transport && ctx.Err() == nil:
+	case kind == fault.Transport && ctx.Err() == nil:
 		return pace.Broke
 	default:
 		return pace.Silent
@@ -184,13 +185,13 @@ func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, 
 	case errors.As(err, &rpc):
 		return errorResult(rpc), nil
 	case errors.As(err, &large):
-		return gate.Result{}, &Fault{Limit, e.cfg.Server, "call", large}
+		return gate.Result{}, fault.New(fault.Limit, e.cfg.Server, "call", large)
 	case rounds.OfClient(err):
 		return gate.Result{}, err
 	case err != nil:
-		return gate.Result{}, fault(ctx, Fault{kindOf(err, Transport), e.cfg.Server, "call", err})
+		return gate.Result{}, fault.Wrap(ctx, fault.New(fault.KindOf(err, fault.Transport), e.cfg.Server, "call", err))
 	}
-	return gate.Result{}, &Fault{Protocol, e.cfg.Server, "call", errors.New("the result is no object")}
+	return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the result is no object"))
 }
 
 func errorResult(e *wire.RPCError) gate.Result {
@@ -218,7 +219,7 @@ func errorResult(e *wire.RPCError) gate.Result {
 // the tool has become another one while it was decided.
 func (e *Endpoint) Offers(t *gate.Tool) error {
 	if t.Feature == gate.FeatureMethod && !slices.Contains(e.cfg.Methods, t.Local) {
-		return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the server has the method no more")}
+		return fault.New(fault.NotConnected, e.cfg.Server, "call", errors.New("the server has the method no more"))
 	}
 	if t.Feature != gate.FeatureTool {
 		return nil
@@ -229,7 +230,7 @@ func (e *Endpoint) Offers(t *gate.Tool) error {
 	if known && now.Digest == t.Digest {
 		return nil
 	}
-	return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the tool has changed since the call was permitted; list the tools and call again")}
+	return fault.New(fault.NotConnected, e.cfg.Server, "call", errors.New("the tool has changed since the call was permitted; list the tools and call again"))
 }
 
 type permitKey struct{}
@@ -247,13 +248,4 @@ func (e *Endpoint) remote() wire.Remote {
 		return c.Authorize(ctx, who, p, refused)
 	}
 	return r
-}
-
-// credentialFault is the fault of a call to a server that cannot be connected for want of a
-// credential; nil if it is not that.
-func (e *Endpoint) credentialFault(f *Fault) *Fault {
-	if f == nil || f.Kind != Credential {
-		return nil
-	}
-	return &Fault{Credential, e.cfg.Server, "call", f.Err}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 )
 
 // A circuit opens after five faults in a row, fails calls at once for a second, lets one
@@ -134,7 +135,7 @@ func TestCircuitOfConnecting(t *testing.T) {
 		time.Sleep(time.Hour)
 		before := changes.Load()
 		status := f.Status()[0]
-		if status.Circuit == "" || status.Phase != upstream.Faulted || status.Fault != upstream.Transport {
+		if status.Circuit == "" || status.Phase != upstream.Faulted || status.Fault != fault.Transport {
 			t.Errorf("after an hour: %+v", status)
 		}
 		if n := s.Count("dial"); n < 60 || n > 600 { // full jitter: every 15 s on average

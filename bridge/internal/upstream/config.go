@@ -20,9 +20,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
-// revisions are those that a server may answer with.
-var revisions = []string{mcp.Revision, "2025-06-18", "2025-03-26", "2024-11-05"}
-
 // The transports of a server with a URL.
 const (
 	// TransportAuto is streamable HTTP, or else the older HTTP+SSE.

@@ -2,11 +2,14 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
@@ -93,9 +96,6 @@ func (e *Endpoint) Join(all *wants.Levels, changed func(), observe func(Declarat
 	e.levels, e.watchers = all, watchers{changed, observe, tell}
 }
 
-// run implements [endpoint].
-func (e *Endpoint) run(f func()) { e.wg.Go(f) }
-
 // Phase returns where the endpoint is in its life.
 func (e *Endpoint) Phase() Phase {
 	e.mu.Lock()
@@ -103,15 +103,29 @@ func (e *Endpoint) Phase() Phase {
 	return e.phase
 }
 
+// closedFault is the fault of what is asked of a closed endpoint.
+func (e *Endpoint) closedFault() *fault.Fault {
+	return fault.New(fault.NotConnected, e.cfg.Server, "connect", errors.New("the endpoint is closed"))
+}
+
+// credentialFault is the fault of a call to a server that cannot be connected for want of a
+// credential; nil if it is not that.
+func (e *Endpoint) credentialFault(f *fault.Fault) *fault.Fault {
+	if f == nil || f.Kind != fault.Credential {
+		return nil
+	}
+	return fault.New(fault.Credential, e.cfg.Server, "call", f.Err)
+}
+
 // A life is how far an endpoint is in its life, and the connection that it has. mu guards
 // all of it.
 type life struct {
 	mu      sync.RWMutex
 	phase   Phase
-	attempt *attempt // of connecting, under way
-	link    *link    // of phase Ready
-	fault   *Fault   // of phase Faulted
-	said    []string // the last lines of a child's standard error, once its connection has ended
+	attempt *attempt     // of connecting, under way
+	link    *link.Link   // of phase Ready
+	fault   *fault.Fault // of phase Faulted
+	said    []string     // the last lines of a child's standard error, once its connection has ended
 	// failures are the attempts in a row that have failed.
 	failures int
 	since    time.Time

@@ -20,6 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
@@ -147,44 +148,44 @@ func TestConnectFaults(t *testing.T) {
 	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
 	tests := map[string]struct {
 		cfg   upstream.Config
-		kind  upstream.FaultKind
+		kind  fault.Kind
 		cause func(error) bool
 		says  string
 	}{
-		"the command is missing":            {upstream.Config{Command: "/nonexistent/server"}, upstream.SpawnFailed, is(os.ErrNotExist), "server"},
-		"the command is not in the path":    {upstream.Config{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, upstream.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that its env sets"},
-		"not in the path of this process":   {upstream.Config{Command: "no-such-server-at-all"}, upstream.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that wasmgate was started with"},
-		"an environment without a path":     {upstream.Config{Command: "cat", Env: []string{}}, upstream.SpawnFailed, nil, "no PATH"},
-		"the confinement is impossible":     {upstream.Config{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, upstream.SpawnFailed, is(os.ErrNotExist), "confine.read"},
-		"the child ends in the handshake":   {rig.Child("exits"), upstream.SpawnFailed, isExit, "no such database"},
-		"the child dies in an install":      {script(`echo "added 12 of 30 packages" >&2; kill -9 $$`), upstream.SpawnFailed, nil, `killed; it said: "added 12 of 30 packages"`},
-		"half of a package is installed":    {script(`echo "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /h/.npm/_npx/68b53d3fd47bf8db/node_modules/a.js" >&2; exit 1`), upstream.SpawnFailed, nil, "remove the folder _npx/68b53d3fd47bf8db of npm's cache"},
-		"the child writes nonsense":         {rig.Child("nonsense"), upstream.Protocol, nil, "JSON at byte"},
-		"the child writes noise":            {rig.Child("noise"), upstream.Protocol, nil, "no messages"},
-		"the child writes 100 MB":           {rig.Child("floods"), upstream.Protocol, nil, "limits.result is"},
-		"the configuration is broken":       {upstream.Config{Broken: "input is not known"}, upstream.SpawnFailed, nil, "input is not known"},
-		"nobody listens":                    {web("http://127.0.0.1:1"), upstream.Transport, is(syscall.ECONNREFUSED), ""},
-		"HTTP 401":                          {web(answer(401, "text/plain", "who?")), upstream.Transport, nil, `401 Unauthorized: "who?"`},
-		"a 401, and 400 to what is older":   {modernOnly(t), upstream.Credential, nil, "log in"},
-		"HTTP 500":                          {web(answer(500, "text/html", "<b>")), upstream.Transport, nil, "500"},
-		"HTTP 404":                          {web(answer(404, "application/json", `{"detail":"Not Found"}`)), upstream.Transport, nil, "404"},
-		"HTTP 404, auto":                    {upstream.Config{URL: answer(404, "text/plain", "no")}, upstream.Transport, nil, "older HTTP+SSE"},
-		"HTTP 202 to a request":             {web(answer(202, "", "")), upstream.Protocol, nil, "no answer"},
-		"a web page":                        {web(answer(200, "text/html", "<html>")), upstream.Protocol, nil, "<html>"},
-		"an answer to nobody":               {web(answer(200, "application/json", `{"jsonrpc":"2.0","id":77,"result":{}}`)), upstream.Protocol, nil, "another request"},
-		"an error without id":               {web(answer(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`)), upstream.Transport, nil, "400"},
-		"a batch":                           {web(answer(200, "application/json", `[{"jsonrpc":"2.0","id":1,"result":{}}]`)), upstream.Protocol, nil, ""},
-		"a stream without the answer":       {web(answer(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")), upstream.Transport, nil, "ended before the answer"},
-		"a stream of nonsense":              {web(answer(200, "text/event-stream", "data: {\n\n")), upstream.Protocol, nil, ""},
-		"the dialler fails":                 {upstream.Config{Dial: func() (mcp.Transport, error) { return nil, io.ErrClosedPipe }}, upstream.Transport, is(io.ErrClosedPipe), ""},
-		"a revision nobody knows":           {scripted("initialize", `{"protocolVersion":"1999-01-01"}`), upstream.Protocol, nil, `"1999-01-01"`},
-		"no revision":                       {scripted("initialize", `[]`), upstream.Protocol, nil, ""},
-		"an error to initialize":            {scripted("initialize", "?not today"), upstream.Protocol, isRPC, "not today"},
-		"the connection ends in handshake":  {scripted("initialize", "!"), upstream.Transport, nil, ""},
-		"an error to the listing":           {scripted("tools/list", "?not today"), upstream.Protocol, isRPC, "list tools"},
-		"a listing without tools":           {scripted("tools/list", `{"tools":{}}`), upstream.Protocol, nil, "no array"},
-		"a listing that never ends":         {scripted("tools/list", `{"tools":[],"nextCursor":"more"}`), upstream.Protocol, nil, "goes round in circles"},
-		"the connection ends while listing": {scripted("tools/list", "!"), upstream.Transport, nil, "list tools"},
+		"the command is missing":            {upstream.Config{Command: "/nonexistent/server"}, fault.SpawnFailed, is(os.ErrNotExist), "server"},
+		"the command is not in the path":    {upstream.Config{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, fault.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that its env sets"},
+		"not in the path of this process":   {upstream.Config{Command: "no-such-server-at-all"}, fault.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that wasmgate was started with"},
+		"an environment without a path":     {upstream.Config{Command: "cat", Env: []string{}}, fault.SpawnFailed, nil, "no PATH"},
+		"the confinement is impossible":     {upstream.Config{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, fault.SpawnFailed, is(os.ErrNotExist), "confine.read"},
+		"the child ends in the handshake":   {rig.Child("exits"), fault.SpawnFailed, isExit, "no such database"},
+		"the child dies in an install":      {script(`echo "added 12 of 30 packages" >&2; kill -9 $$`), fault.SpawnFailed, nil, `killed; it said: "added 12 of 30 packages"`},
+		"half of a package is installed":    {script(`echo "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /h/.npm/_npx/68b53d3fd47bf8db/node_modules/a.js" >&2; exit 1`), fault.SpawnFailed, nil, "remove the folder _npx/68b53d3fd47bf8db of npm's cache"},
+		"the child writes nonsense":         {rig.Child("nonsense"), fault.Protocol, nil, "JSON at byte"},
+		"the child writes noise":            {rig.Child("noise"), fault.Protocol, nil, "no messages"},
+		"the child writes 100 MB":           {rig.Child("floods"), fault.Protocol, nil, "limits.result is"},
+		"the configuration is broken":       {upstream.Config{Broken: "input is not known"}, fault.SpawnFailed, nil, "input is not known"},
+		"nobody listens":                    {web("http://127.0.0.1:1"), fault.Transport, is(syscall.ECONNREFUSED), ""},
+		"HTTP 401":                          {web(answer(401, "text/plain", "who?")), fault.Transport, nil, `401 Unauthorized: "who?"`},
+		"a 401, and 400 to what is older":   {modernOnly(t), fault.Credential, nil, "log in"},
+		"HTTP 500":                          {web(answer(500, "text/html", "<b>")), fault.Transport, nil, "500"},
+		"HTTP 404":                          {web(answer(404, "application/json", `{"detail":"Not Found"}`)), fault.Transport, nil, "404"},
+		"HTTP 404, auto":                    {upstream.Config{URL: answer(404, "text/plain", "no")}, fault.Transport, nil, "older HTTP+SSE"},
+		"HTTP 202 to a request":             {web(answer(202, "", "")), fault.Protocol, nil, "no answer"},
+		"a web page":                        {web(answer(200, "text/html", "<html>")), fault.Protocol, nil, "<html>"},
+		"an answer to nobody":               {web(answer(200, "application/json", `{"jsonrpc":"2.0","id":77,"result":{}}`)), fault.Protocol, nil, "another request"},
+		"an error without id":               {web(answer(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`)), fault.Transport, nil, "400"},
+		"a batch":                           {web(answer(200, "application/json", `[{"jsonrpc":"2.0","id":1,"result":{}}]`)), fault.Protocol, nil, ""},
+		"a stream without the answer":       {web(answer(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")), fault.Transport, nil, "ended before the answer"},
+		"a stream of nonsense":              {web(answer(200, "text/event-stream", "data: {\n\n")), fault.Protocol, nil, ""},
+		"the dialler fails":                 {upstream.Config{Dial: func() (mcp.Transport, error) { return nil, io.ErrClosedPipe }}, fault.Transport, is(io.ErrClosedPipe), ""},
+		"a revision nobody knows":           {scripted("initialize", `{"protocolVersion":"1999-01-01"}`), fault.Protocol, nil, `"1999-01-01"`},
+		"no revision":                       {scripted("initialize", `[]`), fault.Protocol, nil, ""},
+		"an error to initialize":            {scripted("initialize", "?not today"), fault.Protocol, isRPC, "not today"},
+		"the connection ends in handshake":  {scripted("initialize", "!"), fault.Transport, nil, ""},
+		"an error to the listing":           {scripted("tools/list", "?not today"), fault.Protocol, isRPC, "list tools"},
+		"a listing without tools":           {scripted("tools/list", `{"tools":{}}`), fault.Protocol, nil, "no array"},
+		"a listing that never ends":         {scripted("tools/list", `{"tools":[],"nextCursor":"more"}`), fault.Protocol, nil, "goes round in circles"},
+		"the connection ends while listing": {scripted("tools/list", "!"), fault.Transport, nil, "list tools"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // connection returns the connection that there is; nil if there is none.
-func (e *Endpoint) connection() *link {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e *Endpoint) connection() *link.Link {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	return e.link
 }
 
@@ -18,17 +19,13 @@ func (e *Endpoint) connection() *link {
 // it must not.
 func (e *Endpoint) Refresh() bool {
 	l := e.connection()
-	if l == nil || !l.stale() {
-		return false
-	}
-	l.listsChanged()
-	return true
+	return l != nil && l.Refresh()
 }
 
 // Relist has the server listed anew, when its listing is made safe in another way.
 func (e *Endpoint) Relist() error {
 	if l := e.connection(); l != nil {
-		l.listsChanged()
+		l.ListsChanged()
 	}
 	return nil
 }
@@ -40,60 +37,20 @@ func (e *Endpoint) Fresh(one gate.Feature) (left time.Duration, lists bool) {
 	if l == nil {
 		return 0, true
 	}
-	now := l.announced.freshness()
-	h, lists := now.hints[one]
-	if now.hints == nil || lists && !h.given {
-		return 0, true
-	}
-	return h.ttl - time.Since(now.at), lists
+	return l.Fresh(one)
 }
 
 // Announced reports whether the server has announced what is not listed yet.
 func (e *Endpoint) Announced() bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.link != nil && e.link.announced.waiting() != nil
+	l := e.connection()
+	return l != nil && l.Announced()
 }
 
 // Relisted waits, within ctx, until what the server has announced so far is listed:
 // a call is made of the definition that the server has now, not of the one that it
 // had until it said otherwise.
 func (e *Endpoint) Relisted(ctx context.Context) {
-	e.mu.RLock()
-	l := e.link
-	e.mu.RUnlock()
-	if l == nil {
-		return
+	if l := e.connection(); l != nil {
+		l.Relisted(ctx)
 	}
-	for range 2 { // the listing under way may have begun before the announcement
-		due := l.announced.waiting()
-		if due == nil {
-			return
-		}
-		select {
-		case l.wanted <- struct{}{}:
-		default:
-		}
-		select {
-		case <-due:
-		case <-l.ended:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// stale reports whether there is a listing that must not be kept, and is to be made anew.
-func (l *link) stale() bool {
-	f := l.announced.freshness()
-	if time.Since(f.at) < relistHinted {
-		return false
-	}
-	for one, h := range f.hints {
-		if h.given && h.ttl == 0 && !l.tellsOf(one) {
-			return true
-		}
-	}
-	return false
 }

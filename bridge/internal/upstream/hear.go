@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
@@ -15,8 +16,8 @@ import (
 const unsubscribeTime = 5 * time.Second
 
 // subscribe subscribes a call's client to a resource.
-func (e *Endpoint) subscribe(ctx context.Context, l *link, of *underway.Call, uri string) (gate.Doc, error) {
-	if !l.subscribes() {
+func (e *Endpoint) subscribe(ctx context.Context, l *link.Link, of *underway.Call, uri string) (gate.Doc, error) {
+	if !l.Subscribes() {
 		return gate.Doc{}, &wire.RPCError{Code: mcp.CodeMethodNotFound, Message: "the server has no subscriptions"}
 	}
 	done, err := e.subscriptions.Alone(ctx)
@@ -24,9 +25,9 @@ func (e *Endpoint) subscribe(ctx context.Context, l *link, of *underway.Call, ur
 		return gate.Doc{}, err
 	}
 	defer done()
-	res := subscribed
+	res := gate.MustDoc("{}")
 	if len(e.subscriptions.Of(uri)) == 0 {
-		if res, err = l.dialect.subscribe(ctx, of, uri); err != nil {
+		if res, err = l.Dialect.Subscribe(ctx, of, uri); err != nil {
 			return gate.Doc{}, err
 		}
 	}
@@ -62,18 +63,18 @@ func (e *Endpoint) unsubscribe(ctx context.Context, call, uri string) bool {
 	l := e.link
 	e.mu.Unlock()
 	if last && l != nil {
-		l.dialect.unsubscribe(ctx, uri)
+		l.Dialect.Unsubscribe(ctx, uri)
 	}
 	return had
 }
 
 // resubscribe asks for all again over a new connection.
-func (e *Endpoint) resubscribe(ctx context.Context, l *link) {
+func (e *Endpoint) resubscribe(ctx context.Context, l *link.Link) {
 	for _, uri := range e.subscriptions.URIs() {
 		timed, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
-		_, err := l.dialect.subscribe(timed, nil, uri)
+		_, err := l.Dialect.Subscribe(timed, nil, uri)
 		cancel()
-		if l.peer.Why() != nil {
+		if l.Peer.Why() != nil {
 			return
 		}
 		if err != nil {
@@ -107,7 +108,7 @@ func (e *Endpoint) Inherit(old *Endpoint) {
 func (e *Endpoint) updated(params gate.Doc) {
 	uri := params.Get("uri").Text()
 	if who := e.subscriptions.Of(uri); len(who) > 0 {
-		e.notify(mcp.Notice{Server: e.cfg.Server, Method: mcp.MethodUpdated, Params: gate.MustDoc(string(uriParams(uri))), Subscribers: who})
+		e.notify(mcp.Notice{Server: e.cfg.Server, Method: mcp.MethodUpdated, Params: gate.MustDoc(string(mcp.URIParams(uri))), Subscribers: who})
 	}
 }
 
@@ -119,7 +120,7 @@ func (e *Endpoint) SetLevel(ctx context.Context, k gate.SessionKey, from mcp.Sev
 		one.mu.Lock()
 		defer one.mu.Unlock()
 		if l := one.link; l != nil && one.phase == Ready {
-			one.wg.Go(func() { l.dialect.tune(ctx, from, atMost) })
+			one.wg.Go(func() { l.Dialect.Tune(ctx, from, atMost) })
 		}
 	}
 	own := e.audiences.of(k)

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
 // Connect connects unless the endpoint is ready. Concurrent callers share one
-// attempt, and one that leaves does not end it. The error is a [*Fault] or wraps
+// attempt, and one that leaves does not end it. The error is a [*fault.Fault] or wraps
 // ctx.Err().
 func (e *Endpoint) Connect(ctx context.Context) error {
 	e.mu.Lock()
@@ -33,10 +35,6 @@ func (e *Endpoint) Connect(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("server %s: connect: %w", e.cfg.Server, ctx.Err())
 	}
-}
-
-func (e *Endpoint) closedFault() *Fault {
-	return &Fault{NotConnected, e.cfg.Server, "connect", errors.New("the endpoint is closed")}
 }
 
 // Start begins to connect an idle endpoint, and does not wait.
@@ -88,26 +86,26 @@ func (e *Endpoint) begin(ctx context.Context) {
 }
 
 // connected ends an attempt with its outcome.
-func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, tools *listing.Tools, err error) {
+func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link.Link, shared, tools *listing.Tools, err error) {
 	changed := true
 	e.mu.Lock()
-	if err == nil && l.peer.Why() != nil { // lost came too early to be heard
-		err = e.broke(l.peer.Why())
+	if err == nil && l.Peer.Why() != nil { // lost came too early to be heard
+		err = e.broke(l.Peer.Why())
 	}
 	switch {
 	case e.phase == Closing: // Close waits for us and goes on
 		e.link, a.err = l, e.closedFault()
 	case err != nil:
-		a.err, changed = e.failed(ctx, asFault(e.cfg.Server, "connect", err))
+		a.err, changed = e.failed(ctx, fault.From(e.cfg.Server, "connect", err))
 	default:
 		e.circuit.Connected(true, time.Now())
 		e.become(Ready)
 		e.wasReady = true
 		e.fault, e.failures, e.link, e.shared, e.tools = nil, 0, l, shared, tools
-		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
+		e.wg.Go(func() { l.Watch(func(announced time.Time) { e.relist(context.WithoutCancel(ctx), l, announced) }) })
 		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
 		if e.cfg.Health > 0 {
-			e.wg.Go(func() { l.dialect.pings(context.WithoutCancel(ctx), e.cfg.Health) })
+			e.wg.Go(func() { l.Dialect.Pings(context.WithoutCancel(ctx), e.cfg.Health) })
 		}
 		if e.ownership.reports() {
 			e.cfg.Log.Info("endpoint ready", "tools", len(tools.All))
@@ -122,7 +120,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, t
 
 // failed keeps why an attempt to connect has failed, and sees to the next. changed is
 // whether it failed in another way than the one before. The caller holds mu.
-func (e *Endpoint) failed(ctx context.Context, f *Fault) (_ *Fault, changed bool) {
+func (e *Endpoint) failed(ctx context.Context, f *fault.Fault) (_ *fault.Fault, changed bool) {
 	changed = e.circuit.Connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
 	e.become(Faulted)
 	e.fault = f
@@ -136,13 +134,13 @@ func (e *Endpoint) failed(ctx context.Context, f *Fault) (_ *Fault, changed bool
 }
 
 // lost is called when the connection of l has ended.
-func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
+func (e *Endpoint) lost(ctx context.Context, l *link.Link, err error) {
 	e.mu.Lock()
 	if e.phase != Ready || e.link != l {
 		e.mu.Unlock()
 		return
 	}
-	if l.useful.Load() {
+	if l.Useful.Load() {
 		e.pauses.Reset()
 	}
 	_, expired := errors.AsType[*wire.SessionEnded](err)
@@ -150,7 +148,7 @@ func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
 	atOnce := expired || renewed || time.Since(e.since) > workedTime
 	e.become(Faulted)
 	e.link, e.fault = nil, e.broke(err)
-	if c, ok := l.peer.Conn.(*wire.StdioConn); ok {
+	if c, ok := l.Peer.Conn.(*wire.StdioConn); ok {
 		e.said = c.Said()
 	}
 	e.retry(ctx, atOnce)
@@ -161,8 +159,8 @@ func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
 	e.changed()
 }
 
-func (e *Endpoint) broke(err error) *Fault {
-	return &Fault{kindOf(err, Transport), e.cfg.Server, "connection", err}
+func (e *Endpoint) broke(err error) *fault.Fault {
+	return fault.New(fault.KindOf(err, fault.Transport), e.cfg.Server, "connection", err)
 }
 
 // Close ends the connection and the server's process, and waits for both. It
@@ -196,7 +194,7 @@ func (e *Endpoint) Close() error {
 	e.mu.Unlock()
 	var err error
 	if l != nil {
-		err = l.close()
+		err = l.Close()
 	}
 	e.wg.Wait()
 	e.mu.Lock()

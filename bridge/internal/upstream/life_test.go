@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -89,7 +90,7 @@ func TestReconnect(t *testing.T) {
 
 // public is what a client is told of a fault.
 func public(err error) string {
-	var f *upstream.Fault
+	var f *fault.Fault
 	if !errors.As(err, &f) {
 		return ""
 	}
@@ -105,7 +106,7 @@ func TestAwayUntil(t *testing.T) {
 			_ = e.Connect(t.Context())
 		}
 		f := e.Unready()
-		if f == nil || f.Kind != upstream.NotConnected || !regexp.MustCompile(`^the server is not connected, and is tried again in [1-4]s; call again then$`).MatchString(f.Public()) {
+		if f == nil || f.Kind != fault.NotConnected || !regexp.MustCompile(`^the server is not connected, and is tried again in [1-4]s; call again then$`).MatchString(f.Public()) {
 			t.Errorf("%v, told as %q", f, public(f))
 		}
 		if !strings.Contains(f.Error(), "handshake: transport") {

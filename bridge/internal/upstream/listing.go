@@ -9,47 +9,15 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
 
-const (
-	// relistAfter gathers the announcements of a server that adds its tools one
-	// by one; relistEvery bounds what one that never stops can make us do.
-	relistAfter = 50 * time.Millisecond
-	relistEvery = time.Second
-)
-
-// watch keeps the listing up to date until the connection ends.
-func (e *Endpoint) watch(ctx context.Context, l *link) {
-	var last time.Time
-	for {
-		select {
-		case <-l.again:
-			announced := time.Now()
-			select {
-			case <-time.After(max(relistAfter, relistEvery-time.Since(last))):
-			case <-l.wanted:
-			case <-l.ended:
-				return
-			}
-			select {
-			case <-l.again:
-			default:
-			}
-			l.announced.begin()
-			e.relist(ctx, l, announced)
-			l.announced.end()
-			last = time.Now()
-		case <-l.ended:
-			return
-		}
-	}
-}
-
-func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
+// relist reads the listing anew, which the server announced to have changed.
+func (e *Endpoint) relist(ctx context.Context, l *link.Link, announced time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnectTimeout)
 	defer cancel()
 	e.ownership.relist(ctx, l, announced)
@@ -57,7 +25,7 @@ func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
 
 // offer has a listing of the shared connection seen and offered, with the tools of own
 // connections. The caller holds joining.
-func (e *Endpoint) offer(l *link, shared, tools *listing.Tools, announced time.Time) {
+func (e *Endpoint) offer(l *link.Link, shared, tools *listing.Tools, announced time.Time) {
 	e.observes(e.declaration(l, tools, announced))
 	e.mu.Lock()
 	other := e.link == l && !tools.Same(e.tools)
@@ -73,11 +41,11 @@ func (e *Endpoint) offer(l *link, shared, tools *listing.Tools, announced time.T
 // listFeatures reads the listings of what the server says that it has, and puts into hints
 // for how long they can be kept. One that the
 // server answers with an error is a note: its tools are of use without it.
-func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Feature]hint) (*listing.Features, error) {
+func (e *Endpoint) listFeatures(ctx context.Context, l *link.Link, hints map[gate.Feature]link.Hint) (*listing.Features, error) {
 	s := &listing.Features{
 		Server: e.cfg.Server, Options: e.cfg.Tools, Offers: make(map[gate.Feature]bool),
-		Completes: l.capabilities.Get("completions").Kind() == doc.Object,
-		Logs:      l.capabilities.Get("logging").Kind() == doc.Object, Updates: l.subscribes(),
+		Completes: l.Capabilities.Get("completions").Kind() == doc.Object,
+		Logs:      l.Capabilities.Get("logging").Kind() == doc.Object, Updates: l.Subscribes(),
 	}
 	for _, one := range []struct {
 		feature                    gate.Feature
@@ -87,11 +55,11 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Fea
 		{gate.FeatureResource, "resources", "resources/list", "resources"},
 		{gate.FeatureTemplate, "resources", "resources/templates/list", "resourceTemplates"},
 	} {
-		if l.capabilities.Get(one.capability).Kind() != doc.Object {
+		if l.Capabilities.Get(one.capability).Kind() != doc.Object {
 			continue
 		}
 		s.Offers[one.feature] = true
-		defs, kept, err := listed(ctx, l, one.method, one.member)
+		defs, kept, err := l.List(ctx, one.method, one.member)
 		if rpc, ok := errors.AsType[*wire.RPCError](err); ok {
 			if rpc.Code != mcp.CodeMethodNotFound {
 				s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
@@ -108,8 +76,8 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Fea
 }
 
 // toolsOf makes tools of the definitions that a server listed.
-func (e *Endpoint) toolsOf(l *link, raw []gate.Doc) *listing.Tools {
-	usable, notes := l.dialect.usable(raw)
+func (e *Endpoint) toolsOf(l *link.Link, raw []gate.Doc) *listing.Tools {
+	usable, notes := l.Dialect.Usable(raw)
 	s := listing.NewTools(e.cfg.Server, e.cfg.Tools, usable)
 	s.Listed, s.Notes = raw, append(notes, s.Notes...)
 	return s
@@ -142,7 +110,7 @@ func (s *audiences) listedBeyond(than []gate.Doc) (late []gate.Doc) {
 	}
 	for _, a := range s.all {
 		for _, t := range a.listed {
-			if name := t.Get("name").Text(); !known[name] && len(known) < maxTools {
+			if name := t.Get("name").Text(); !known[name] && len(known) < link.MaxTools {
 				known[name] = true
 				late = append(late, t)
 			}
@@ -153,7 +121,7 @@ func (s *audiences) listedBeyond(than []gate.Doc) (late []gate.Doc) {
 
 // joined returns what the shared connection lists together with what own ones have beyond
 // it.
-func (e *Endpoint) joined(l *link, tools *listing.Tools) *listing.Tools {
+func (e *Endpoint) joined(l *link.Link, tools *listing.Tools) *listing.Tools {
 	late := e.audiences.listedBeyond(tools.Listed)
 	if late == nil {
 		return tools
@@ -176,9 +144,9 @@ func (e *Endpoint) join() {
 	}
 }
 
-func (e *Endpoint) declaration(l *link, tools *listing.Tools, announced time.Time) Declaration {
+func (e *Endpoint) declaration(l *link.Link, tools *listing.Tools, announced time.Time) Declaration {
 	d := Declaration{
-		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.tlsKey, Instructions: l.instructions,
+		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.TLSKey, Instructions: l.Instructions,
 		Tools: tools.Declared, Own: make([]bool, len(tools.Declared)), Announced: announced,
 	}
 	if more := tools.Features; more != nil {
@@ -198,7 +166,7 @@ func (e *Endpoint) Declared() Declaration {
 		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
 	}
 	if e.link != nil {
-		d.Instructions, d.TLSKey = e.link.instructions, e.link.tlsKey
+		d.Instructions, d.TLSKey = e.link.Instructions, e.link.TLSKey
 	}
 	return d
 }

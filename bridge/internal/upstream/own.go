@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -58,12 +59,12 @@ func (e *Endpoint) mostAudiences() int {
 var errAudiences = errors.New("every connection that the server may have for a client alone is in use")
 
 // tooMany is the fault of a call for which there is no connection.
-func (e *Endpoint) tooMany() *Fault {
+func (e *Endpoint) tooMany() *fault.Fault {
 	err := errAudiences
 	if e.cfg.Command != "" {
-		err = &processesError{e.mostAudiences()}
+		err = &fault.ProcessesError{Most: e.mostAudiences()}
 	}
-	return &Fault{Busy, e.cfg.Server, "connect", err}
+	return fault.New(fault.Busy, e.cfg.Server, "connect", err)
 }
 
 // renew starts the process that lists anew, for the next owner: what the last one has left
@@ -73,8 +74,8 @@ func (e *Endpoint) renew(s *audiences) {
 	l := e.link
 	e.mu.Unlock()
 	if l != nil {
-		l.peer.Fail(errRenewed)
-		<-l.ended
+		l.Peer.Fail(errRenewed)
+		<-l.Ended()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,11 +101,11 @@ func (e *Endpoint) checkCredential(ctx context.Context, p gate.Permit, c *gate.C
 		return nil
 	}
 	if c.Who == nil || c.Who.Owner != c.Audience().Owner {
-		return &Fault{Credential, e.cfg.Server, "call", errNotTheirs}
+		return fault.New(fault.Credential, e.cfg.Server, "call", errNotTheirs)
 	}
 	_, err := e.cfg.Authorize(ctx, c.Who, p, nil)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return &Fault{Credential, e.cfg.Server, "call", &wire.Unauthorized{Err: err}}
+	return fault.New(fault.Credential, e.cfg.Server, "call", &wire.Unauthorized{Err: err})
 }

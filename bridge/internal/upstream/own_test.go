@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
@@ -339,7 +340,7 @@ func TestOwnProcessDeclaresAnother(t *testing.T) {
 	if _, _, err := c.call("a"); err != nil {
 		t.Errorf("the process that was listed: %v", err)
 	}
-	if _, _, err := c.call("b"); rig.Kind(err) != string(upstream.Pinned) {
+	if _, _, err := c.call("b"); rig.Kind(err) != string(fault.Pinned) {
 		t.Errorf("a process that declares another definition: %v", err)
 	}
 }
@@ -381,7 +382,7 @@ func TestToolsThatComeLater(t *testing.T) {
 			t.Errorf("client %s calls the tool that it has added: %v", session, err)
 		}
 	}
-	if err := call("third", "late", "{}"); rig.Kind(err) != string(upstream.NotConnected) {
+	if err := call("third", "late", "{}"); rig.Kind(err) != string(fault.NotConnected) {
 		t.Errorf("a client that has not added it: %v", err)
 	}
 	for _, session := range []string{"first", "second"} {
@@ -403,7 +404,7 @@ func TestProcessesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := c.call("c"); rig.Kind(err) != string(upstream.Busy) || !strings.Contains(err.Error(), "limits.processes") {
+	if _, _, err := c.call("c"); rig.Kind(err) != string(fault.Busy) || !strings.Contains(err.Error(), "limits.processes") {
 		t.Errorf("a third client: %v", err)
 	}
 	if calls, _, err := c.call("a"); err != nil || calls != "2" {

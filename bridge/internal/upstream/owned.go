@@ -6,6 +6,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -26,18 +28,18 @@ func (o owned) capabilities() gate.Doc { return o.audience.capabilities }
 // says is worth one line.
 func (owned) reports() bool { return false }
 
-func (o owned) list(ctx context.Context, l *link) (_ *listing.Tools, err error) {
+func (o owned) list(ctx context.Context, l *link.Link) (_ *listing.Tools, err error) {
 	if o.e.cfg.Command != "" {
-		l.declared, err = declaredBy(ctx, l)
+		err = l.ListDeclared(ctx)
 	}
 	return new(listing.Tools), err
 }
 
-func (o owned) opened(ctx context.Context, l *link) {
+func (o owned) opened(ctx context.Context, l *link.Link) {
 	if !o.audience.asked() {
 		return
 	}
-	l.dialect.greet(ctx)
+	l.Dialect.Greet(ctx)
 	if of := o.e.calls.Foremost(); of != nil && of.Call.Reach().Detached { // nobody may have answered
 		o.audience.owner.mu.Lock()
 		o.audience.rootsChanged = true
@@ -46,17 +48,13 @@ func (o owned) opened(ctx context.Context, l *link) {
 }
 
 // relist shows what is listed to the endpoint that lists.
-func (o owned) relist(ctx context.Context, l *link, _ time.Time) {
-	raw, _, err := listed(ctx, l, "tools/list", "tools")
+func (o owned) relist(ctx context.Context, l *link.Link, _ time.Time) {
+	raw, _, err := l.List(ctx, "tools/list", "tools")
 	if err != nil {
 		o.e.cfg.Log.Warn("listing failed", "error", err)
 		return // the old listing stays
 	}
-	l.declaring.Lock()
-	if l.declared != nil {
-		l.declared = digests(raw)
-	}
-	l.declaring.Unlock()
+	l.SetDeclared(raw)
 	o.audience.owner.keepListed(o.audience, raw)
 }
 
@@ -74,7 +72,7 @@ func (o owned) connect(ctx *pace.Deadline) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		return &Fault{NotConnected, o.e.cfg.Server, "call", err}
+		return fault.New(fault.NotConnected, o.e.cfg.Server, "call", err)
 	}
 	ctx.Extend()
 	return nil
@@ -84,14 +82,14 @@ func (o owned) connect(ctx *pace.Deadline) error {
 // something.
 func (o owned) reconnects() bool { return o.e.calls.Foremost() != nil }
 
-func (o owned) approves(ctx context.Context, l *link, t *gate.Tool, _ bool) error {
-	return l.checkDeclared(ctx, o.e.cfg.Server, t)
+func (o owned) approves(ctx context.Context, l *link.Link, t *gate.Tool, _ bool) error {
+	return l.CheckDeclared(ctx, o.e.cfg.Server, t)
 }
 
-func (o owned) prepare(ctx context.Context, l *link, of *underway.Call) {
-	l.dialect.tune(ctx, of.Level, false)
-	if !of.Call.Reach().Detached && o.audience.owner.takeRootsChanged(o.audience) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
-		l.dialect.greet(ctx)
+func (o owned) prepare(ctx context.Context, l *link.Link, of *underway.Call) {
+	l.Dialect.Tune(ctx, of.Level, false)
+	if !of.Call.Reach().Detached && o.audience.owner.takeRootsChanged(o.audience) && l.Peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
+		l.Dialect.Greet(ctx)
 	}
 }
 
@@ -121,7 +119,7 @@ func (o owned) asker(of *underway.Call, params gate.Doc) *underway.Call {
 	return o.e.calls.Foremost()
 }
 
-func (o owned) logger(*link) *underway.Call { return o.e.calls.Foremost() }
+func (o owned) logger(*link.Link) *underway.Call { return o.e.calls.Foremost() }
 
 // logged tells the client of the session.
 func (o owned) logged(how mcp.Severity, params gate.Doc) {

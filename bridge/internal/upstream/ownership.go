@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -19,11 +20,11 @@ type ownership interface {
 	// reports says whether what happens to the connection is worth a line of the log.
 	reports() bool
 	// list reads the listing of a new connection, and opened does what it needs beside.
-	list(ctx context.Context, l *link) (*listing.Tools, error)
-	opened(ctx context.Context, l *link)
+	list(ctx context.Context, l *link.Link) (*listing.Tools, error)
+	opened(ctx context.Context, l *link.Link)
 	// relist reads the listing anew, after the server has announced that it has changed, and
 	// listsFeatures says whether it counts for anything but tools.
-	relist(ctx context.Context, l *link, announced time.Time)
+	relist(ctx context.Context, l *link.Link, announced time.Time)
 	listsFeatures() bool
 
 	// owns reports whether a call is made over another connection, of its client's own.
@@ -34,9 +35,9 @@ type ownership interface {
 	reconnects() bool
 	// approves returns why a call that was permitted for a tool must not be made over a
 	// connection; other says that it may be another one than when the call was permitted.
-	approves(ctx context.Context, l *link, t *gate.Tool, other bool) error
+	approves(ctx context.Context, l *link.Link, t *gate.Tool, other bool) error
 	// prepare makes a connection what a call needs it to be.
-	prepare(ctx context.Context, l *link, of *underway.Call)
+	prepare(ctx context.Context, l *link.Link, of *underway.Call)
 	// caller returns on whose behalf a request is made, nil for nobody's, and its permit, if
 	// p is that of the call that it is made in.
 	caller(p gate.Permit) (*gate.Principal, gate.Permit)
@@ -45,7 +46,7 @@ type ownership interface {
 	// in the stream of the request of a call, or in none; nil if it can ask nobody.
 	asker(of *underway.Call, params gate.Doc) *underway.Call
 	// logger returns the call in which the server says what it says in the stream of none.
-	logger(l *link) *underway.Call
+	logger(l *link.Link) *underway.Call
 	// logged takes a log message of no call.
 	logged(how mcp.Severity, params gate.Doc)
 }

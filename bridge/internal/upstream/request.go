@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -16,28 +17,28 @@ import (
 var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
 
 // request sends what a call asks for to the server, in the words of its method.
-func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *underway.Call, t *gate.Tool) (gate.Doc, error) {
+func (e *Endpoint) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, t *gate.Tool) (gate.Doc, error) {
 	c := of.Call
-	a := outgoingFor(of)
+	var params []byte
 	switch {
 	case c.Action == gate.CallTool && t.Feature == gate.FeatureTool, c.Action == gate.GetPrompt && t.Feature == gate.FeaturePrompt:
-		a.params = mcp.CallParams(t.Local, c.Args.Raw())
+		params = mcp.CallParams(t.Local, c.Args.Raw())
 	case c.Action == gate.ReadResource && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
-		a.params = uriParams(c.URI(t))
+		params = mcp.URIParams(c.URI(t))
 	case c.Action == gate.Complete && (t.Feature == gate.FeaturePrompt || t.Feature == gate.FeatureTemplate):
-		if l.capabilities.Get("completions").Kind() != doc.Object {
+		if l.Capabilities.Get("completions").Kind() != doc.Object {
 			return nothingToComplete, nil
 		}
-		a.params = completeParams(t, c.Args)
+		params = completeParams(t, c.Args)
 	case c.Action == gate.Subscribe && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
 		return e.subscribe(ctx, l, of, c.URI(t))
 	case t.Feature == gate.FeatureMethod && string(c.Action) == t.Local:
-		a.params = methodParamsOf(c.Args)
+		params = methodParamsOf(c.Args)
 	default:
 		return gate.Doc{}, fmt.Errorf("no server is asked for %s of a %s", c.Action, t.Feature)
 	}
 	e.ownership.prepare(ctx, l, of)
-	return l.dialect.call(ctx, a, t)
+	return l.Call(ctx, of, t, params)
 }
 
 // completeParams gives the server its own name of what is completed.

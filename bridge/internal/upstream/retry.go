@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
@@ -38,8 +40,8 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 }
 
 // usable returns the connection, nil if none can be used. The caller holds mu, or shares it.
-func (e *Endpoint) usable() *link {
-	if e.phase == Ready && e.link.peer.Why() == nil {
+func (e *Endpoint) usable() *link.Link {
+	if e.phase == Ready && e.link.Peer.Why() == nil {
 		return e.link
 	}
 	return nil
@@ -48,7 +50,7 @@ func (e *Endpoint) usable() *link {
 // ready returns the connection. While the endpoint is connecting again it waits for
 // that, unless the circuit is open; a call that tries a half-open one does not wait
 // for the pause to end either. waited says that the server may offer other things now.
-func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool, err error) {
+func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link.Link, waited bool, err error) {
 	e.mu.RLock() // as nearly always, so that calls do not wait for each other
 	l = e.usable()
 	e.mu.RUnlock()
@@ -98,11 +100,11 @@ func (e *Endpoint) mayConnect() bool {
 }
 
 // notReady is the fault of a call that finds no connection. The caller holds mu.
-func (e *Endpoint) notReady() *Fault {
+func (e *Endpoint) notReady() *fault.Fault {
 	if f := e.credentialFault(e.fault); f != nil {
 		return f
 	}
-	return &Fault{NotConnected, e.cfg.Server, "call", e.notConnected()}
+	return fault.New(fault.NotConnected, e.cfg.Server, "call", e.notConnected())
 }
 
 // notConnected returns why there is no connection, and what is done about it. The caller holds mu.
@@ -123,7 +125,7 @@ func (e *Endpoint) notConnected() error {
 	case e.phase == Faulted && e.again != nil:
 		words = fmt.Sprintf("the server is not connected, and is tried again in %s; call again then", seconds(e.next.Sub(now)))
 	}
-	return &notConnectedError{words, e.fault}
+	return &fault.NotConnectedError{Words: words, Fault: e.fault}
 }
 
 // seconds rounds up, to a second at least.
@@ -132,14 +134,14 @@ func seconds(d time.Duration) time.Duration {
 }
 
 // circuitFault is the fault of a call that an open circuit does not let through.
-func (e *Endpoint) circuitFault(until time.Time) *Fault {
+func (e *Endpoint) circuitFault(until time.Time) *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	open := &pace.OpenError{Until: until}
 	if e.fault != nil {
 		open.Why = e.fault
 	}
-	return &Fault{NotConnected, e.cfg.Server, "call", open}
+	return fault.New(fault.NotConnected, e.cfg.Server, "call", open)
 }
 
 // repeats reports whether a call that failed with err is sent again: if the server
@@ -151,12 +153,12 @@ func (e *Endpoint) repeats(err error, t *gate.Tool) bool {
 	if _, never := errors.AsType[*wire.Unseen](err); never {
 		return true
 	}
-	if f, ours := errors.AsType[*Fault](err); ours {
+	if f, ours := errors.AsType[*fault.Fault](err); ours {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return e.cfg.Retries > 0 && f.Kind == NotConnected && e.mayConnect()
+		return e.cfg.Retries > 0 && f.Kind == fault.NotConnected && e.mayConnect()
 	}
-	return e.cfg.Retry == RetryIdempotent && idempotent(t) && kindOf(err, Transport) == Transport
+	return e.cfg.Retry == RetryIdempotent && idempotent(t) && fault.KindOf(err, fault.Transport) == fault.Transport
 }
 
 // idempotent reports whether the server declares that calling the tool twice is as

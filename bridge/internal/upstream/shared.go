@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -23,18 +24,20 @@ var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":
 
 func (s shared) capabilities() gate.Doc {
 	if s.e.cfg.Sessions == SessionsShared {
-		return noCapabilities
+		return link.NoCapabilities
 	}
 	return allCapabilities
 }
 
 func (shared) reports() bool { return true }
 
-func (s shared) list(ctx context.Context, l *link) (*listing.Tools, error) { return s.e.list(ctx, l) }
+func (s shared) list(ctx context.Context, l *link.Link) (*listing.Tools, error) {
+	return s.e.list(ctx, l)
+}
 
-func (shared) opened(context.Context, *link) {}
+func (shared) opened(context.Context, *link.Link) {}
 
-func (s shared) relist(ctx context.Context, l *link, announced time.Time) {
+func (s shared) relist(ctx context.Context, l *link.Link, announced time.Time) {
 	tools, err := s.e.list(ctx, l)
 	if err != nil {
 		s.e.cfg.Log.Warn("listing failed", "error", err)
@@ -61,26 +64,26 @@ func (s shared) owns(c *gate.Call) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.link == nil || !e.link.dialect.asksByAnswers()
+	return e.link == nil || !e.link.Dialect.AsksByAnswers()
 }
 
 func (shared) connect(*pace.Deadline) error { return nil }
 
 func (shared) reconnects() bool { return true }
 
-func (s shared) approves(_ context.Context, _ *link, t *gate.Tool, other bool) error {
+func (s shared) approves(_ context.Context, _ *link.Link, t *gate.Tool, other bool) error {
 	if !other {
 		return nil
 	}
 	return s.e.Offers(t)
 }
 
-func (s shared) prepare(ctx context.Context, l *link, of *underway.Call) {
+func (s shared) prepare(ctx context.Context, l *link.Link, of *underway.Call) {
 	from := of.Level
 	if others := s.e.levels.Lowest(); from == 0 || others > 0 && others < from {
 		from = others
 	}
-	l.dialect.tune(ctx, from, true)
+	l.Dialect.Tune(ctx, from, true)
 }
 
 // caller is that of the call, but where each has a connection with a credential of their own:
@@ -95,8 +98,8 @@ func (s shared) caller(p gate.Permit) (*gate.Principal, gate.Permit) {
 func (shared) asker(*underway.Call, gate.Doc) *underway.Call { return nil }
 
 // logger is the call that alone is under way, if a stream would have told another.
-func (s shared) logger(l *link) *underway.Call {
-	if l.overHTTP() != nil {
+func (s shared) logger(l *link.Link) *underway.Call {
+	if l.OverHTTP() != nil {
 		return nil
 	}
 	return s.e.calls.Only()

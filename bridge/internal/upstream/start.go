@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
@@ -85,12 +86,12 @@ func (s *startLimit) of(err error) error {
 	if err == nil || !s.late {
 		return err
 	}
-	f := asFault("", "start", err)
+	f := fault.From("", "start", err)
 	words := fmt.Sprintf("it was not ready within %s (servers.%s.start)", time.Since(s.began).Round(time.Second), f.Server)
 	if s.child != nil {
 		if said := wire.Telling(s.child.Said()); said != "" {
 			words += "; it said: " + mcp.Quote([]byte(said))
 		}
 	}
-	return &Fault{TimedOut, f.Server, f.Doing, fmt.Errorf("%s: %w", words, context.DeadlineExceeded)}
+	return fault.New(fault.TimedOut, f.Server, f.Doing, fmt.Errorf("%s: %w", words, context.DeadlineExceeded))
 }

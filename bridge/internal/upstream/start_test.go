@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -46,8 +47,8 @@ func TestStart(t *testing.T) {
 				}
 				return
 			}
-			var fault *upstream.Fault
-			if !errors.As(err, &fault) || fault.Kind != upstream.TimedOut {
+			var f *fault.Fault
+			if !errors.As(err, &f) || f.Kind != fault.TimedOut {
 				t.Fatalf("%v", err)
 			}
 			for _, want := range []string{"servers.liar.start", `it said: "waiting for a lock"`} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
@@ -39,9 +40,9 @@ type Status struct {
 	Resources int `json:"resources,omitempty"`
 	Templates int `json:"templates,omitempty"`
 	// Methods are how many it has that MCP does not have.
-	Methods int       `json:"methods,omitempty"`
-	Fault   FaultKind `json:"fault,omitempty"`
-	Error   string    `json:"error,omitempty"`
+	Methods int        `json:"methods,omitempty"`
+	Fault   fault.Kind `json:"fault,omitempty"`
+	Error   string     `json:"error,omitempty"`
 	// Said are the last lines of a child's standard error, the oldest first.
 	Said  []string      `json:"said,omitempty"`
 	Notes []status.Note `json:"notes,omitempty"`
@@ -70,7 +71,7 @@ func Count(s *Status, f *listing.Features) {
 }
 
 // Unready returns the fault of a call while the server has not been ready yet; nil once it was.
-func (e *Endpoint) Unready() *Fault {
+func (e *Endpoint) Unready() *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.phase == Ready || e.link != nil || len(e.tools.Listed) > 0 {
@@ -79,7 +80,7 @@ func (e *Endpoint) Unready() *Fault {
 	if f := e.credentialFault(e.fault); f != nil {
 		return f
 	}
-	return &Fault{NotConnected, e.cfg.Server, "lookup", e.notConnected()}
+	return fault.New(fault.NotConnected, e.cfg.Server, "lookup", e.notConnected())
 }
 
 // Status tells how the endpoint is.
@@ -95,13 +96,13 @@ func (e *Endpoint) Status() Status {
 	case e.phase == Connecting && e.cfg.Command != "":
 		s.Phase, s.Said = Starting, e.attempt.limit.said()
 	case e.link != nil:
-		if c, ok := e.link.peer.Conn.(*wire.StdioConn); ok {
+		if c, ok := e.link.Peer.Conn.(*wire.StdioConn); ok {
 			s.Said = c.Said()
 		}
 	}
 	if l := e.link; l != nil {
-		s.Name, s.Version, s.Protocol = printable(l.server.Get("name")), printable(l.server.Get("version")), l.revision
-		for name := range l.capabilities.Members() {
+		s.Name, s.Version, s.Protocol = printable(l.Server.Get("name")), printable(l.Server.Get("version")), l.Revision
+		for name := range l.Capabilities.Members() {
 			s.Capabilities = append(s.Capabilities, mcp.Clip(escaped.Text(name), maxSaidName))
 		}
 		slices.Sort(s.Capabilities)

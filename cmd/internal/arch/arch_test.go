@@ -79,7 +79,7 @@ var rules = map[string]rule{
 	"bridge/internal/host/shares":        {bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host":               {imports: []string{"internal/relayed", "internal/meta", "internal/step", "internal/codes", "internal/actions", "internal/product", "internal/doc", "bridge/internal/host/questions", "bridge/internal/host/parking", "bridge/internal/host/respond", "gate", "internal/jobs", "bridge/internal/host/elicit", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
 	"bridge/internal/fleet": {
-		imports: []string{"internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
+		imports: []string{"internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
 	},
 	"bridge/internal/host/respond": {
@@ -110,7 +110,7 @@ var rules = map[string]rule{
 		bans:    append([]string{"os", "net", "net/http"}, sdk...),
 	},
 	"bridge/internal/guest": {
-		imports: []string{"internal/step", "internal/obligation", "internal/actions", "gate", "bridge/internal/local", "bridge/internal/mcp", "bridge/internal/upstream", "internal/dial", "internal/kv", "internal/sandbox"},
+		imports: []string{"internal/step", "internal/obligation", "internal/actions", "gate", "bridge/internal/local", "bridge/internal/mcp", "bridge/internal/upstream/fault", "internal/dial", "internal/kv", "internal/sandbox"},
 		bans:    append([]string{"os", "net", "net/http"}, sdk...),
 	},
 	"bridge/internal/jobtools": {
@@ -122,15 +122,25 @@ var rules = map[string]rule{
 		bans:    []string{"os", "net", "net/http", "github.com/..."},
 	},
 	"bridge/internal/recording": {
-		imports: []string{"internal/codes", "internal/doc", "gate", "internal/audit", "internal/policy", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream"},
+		imports: []string{"internal/codes", "internal/doc", "gate", "internal/audit", "internal/policy", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault"},
 		bans:    append([]string{"net", "net/http", "database/sql"}, sdk...),
 	},
 	"bridge/internal/upstream/wire/plain": {
 		bans: append([]string{"os", "crypto/tls", "github.com/..."}, sdk...),
 	},
-	"bridge/internal/local":         {imports: []string{"internal/builtin", "internal/find", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream"}, bans: append([]string{"net", "net/http"}, sdk...)},
-	"bridge/internal/listing":       {imports: []string{"internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
-	"bridge/internal/upstream":      {imports: []string{"internal/tracing", "internal/escaped", "internal/status", "internal/product", "internal/doc", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/wire", "internal/drain", "internal/match"}},
+	"bridge/internal/local":   {imports: []string{"internal/builtin", "internal/find", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream", "bridge/internal/upstream/fault"}, bans: append([]string{"net", "net/http"}, sdk...)},
+	"bridge/internal/listing": {imports: []string{"internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
+	"bridge/internal/upstream": {
+		imports: []string{"internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
+	},
+	"bridge/internal/upstream/link": {
+		imports: []string{"internal/tracing", "internal/status", "internal/product", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/upstream/fault", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wire"},
+		bans:    append([]string{"os", "net"}, sdk...),
+	},
+	"bridge/internal/upstream/fault": {
+		imports: []string{"bridge/internal/mcp", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/wire"},
+		bans:    append([]string{"os", "net", "net/http"}, sdk...),
+	},
 	"bridge/internal/upstream/wire": {imports: []string{"internal/actions", "internal/doc", "gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/upstream/wire/plain"}},
 	"bridge/internal/rig":           {imports: []string{"internal/doc", "gate", "internal/schema", "bridge/internal/..."}},
 	"internal/dial":                 {},

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,6 +62,13 @@ func (e *StatusError) Error() string {
 		s += ": " + mcp.Quote([]byte(e.body))
 	}
 	return s
+}
+
+// BeforeStreams reports whether the answer to the first POST may be that of a server of the
+// time before streamable HTTP (MCP 2025-11-25, basic/transports, "Backwards Compatibility").
+func BeforeStreams(err error) bool {
+	var s *StatusError
+	return errors.As(err, &s) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, s.Status)
 }
 
 // SessionEnded is the error of a message to a session that the server has ended. Such

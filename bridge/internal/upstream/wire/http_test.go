@@ -20,6 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
@@ -253,7 +254,7 @@ func TestSSEFallback(t *testing.T) {
 	gone.Store(true) // else it may be connected again before anybody looks
 	srv.CloseClientConnections()
 	rig.Within(t, "the stream is missed", func() bool { return e.Phase() == upstream.Faulted })
-	if s := e.Status(); s.Fault != upstream.Transport {
+	if s := e.Status(); s.Fault != fault.Transport {
 		t.Errorf("status after the stream broke: %+v", s)
 	}
 	e.Close()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
@@ -63,7 +64,7 @@ func TestStdio(t *testing.T) {
 				}
 				return
 			}
-			rig.Within(t, "its status has the fault", func() bool { return tt.kind == "ok" || e.Status().Fault == upstream.FaultKind(tt.kind) })
+			rig.Within(t, "its status has the fault", func() bool { return tt.kind == "ok" || e.Status().Fault == fault.Kind(tt.kind) })
 			e.Close()
 		})
 	}

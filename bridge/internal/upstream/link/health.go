@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -16,14 +16,14 @@ const (
 	maxSilent = 2
 )
 
-// pings asks a server that has said nothing for so long, and is asked nothing, whether
+// Pings asks a server that has said nothing for so long, and is asked nothing, whether
 // it still lives (MCP 2025-11-25, basic/utilities/ping), and ends the connection to one
 // that does not answer. One that works on a call is not asked: it may have but one
 // thread.
-func (l sessions) pings(ctx context.Context, silent time.Duration) {
+func (l sessions) Pings(ctx context.Context, silent time.Duration) {
 	tick := time.NewTicker(silent)
 	defer tick.Stop()
-	heard := l.peer.Heard.Load()
+	heard := l.Peer.Heard.Load()
 	for {
 		select {
 		case <-tick.C:
@@ -31,11 +31,11 @@ func (l sessions) pings(ctx context.Context, silent time.Duration) {
 			return
 		}
 		before := heard
-		if heard = l.peer.Heard.Load(); heard != before || l.peer.Busy() {
+		if heard = l.Peer.Heard.Load(); heard != before || l.Peer.Busy() {
 			continue
 		}
 		if err := l.answersPing(ctx); err != nil {
-			l.peer.Fail(err)
+			l.Peer.Fail(err)
 			return
 		}
 	}
@@ -45,7 +45,7 @@ func (l sessions) pings(ctx context.Context, silent time.Duration) {
 func (l sessions) answersPing(ctx context.Context) error {
 	for range maxSilent {
 		timed, cancel := context.WithTimeout(ctx, pingTime)
-		_, err := l.peer.Call(timed, "ping", []byte("{}"))
+		_, err := l.Peer.Call(timed, "ping", []byte("{}"))
 		cancel()
 		if _, spoke := errors.AsType[*wire.RPCError](err); err == nil || spoke {
 			return nil

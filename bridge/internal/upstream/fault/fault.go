@@ -1,11 +1,9 @@
-package upstream
+package fault
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
@@ -13,42 +11,45 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
-// A FaultKind says where something went wrong with a server. The kind follows
+// A Kind says where something went wrong with a server. The kind follows
 // from the place, never from the text of an error.
-type FaultKind string
+type Kind string
 
 // The kinds of faults.
 const (
 	// SpawnFailed: the command could not be started, or ended before it had
 	// answered the handshake.
-	SpawnFailed FaultKind = "spawn_failed"
+	SpawnFailed Kind = "spawn_failed"
 	// Transport: the connection could not be made, or broke.
-	Transport FaultKind = "transport"
+	Transport Kind = "transport"
 	// Protocol: the server said what MCP does not allow.
-	Protocol FaultKind = "protocol"
+	Protocol Kind = "protocol"
 	// ToolError: the server answered a call with a JSON-RPC error.
-	ToolError FaultKind = "tool_error"
+	ToolError Kind = "tool_error"
 	// NotConnected: a call to an endpoint that is not ready.
-	NotConnected FaultKind = "not_connected"
+	NotConnected Kind = "not_connected"
 	// TimedOut: the server did not answer in time.
-	TimedOut FaultKind = "timeout"
+	TimedOut Kind = "timeout"
 	// Limit: the server's answer is larger than it may be.
-	Limit FaultKind = "refused_limit"
+	Limit Kind = "refused_limit"
 	// Pinned: in the client's own process the tool is another than the one that was listed.
-	Pinned FaultKind = "refused_pin"
+	Pinned Kind = "refused_pin"
 	// Credential: the server wants a credential that there is none of for the caller.
-	Credential FaultKind = "refused_credential"
+	Credential Kind = "refused_credential"
 	// Busy: the server has no connection for one more client.
-	Busy FaultKind = "refused_busy"
+	Busy Kind = "refused_busy"
 )
 
 // A Fault is what went wrong with one server.
 type Fault struct {
-	Kind   FaultKind
+	Kind   Kind
 	Server string
 	Doing  string // what was being done, such as "connect"
 	Err    error  // cause; words of the server in it are quoted
 }
+
+// New returns what went wrong with a server.
+func New(kind Kind, server, doing string, err error) *Fault { return &Fault{kind, server, doing, err} }
 
 func (f *Fault) Error() string {
 	return fmt.Sprintf("server %s: %s: %s: %v", f.Server, f.Doing, f.Kind, f.Err)
@@ -68,8 +69,8 @@ func (f *Fault) Public() string {
 		if c, ok := errors.AsType[*pace.OpenError](f.Err); ok {
 			return c.Public()
 		}
-		if c, ok := errors.AsType[*notConnectedError](f.Err); ok {
-			return c.words
+		if c, ok := errors.AsType[*NotConnectedError](f.Err); ok {
+			return c.Words
 		}
 		return "the server is not connected"
 	case TimedOut:
@@ -94,7 +95,7 @@ func (f *Fault) Public() string {
 		}
 		return "the server wants a credential, and there is none for this call"
 	case Busy:
-		if most, ok := errors.AsType[*processesError](f.Err); ok {
+		if most, ok := errors.AsType[*ProcessesError](f.Err); ok {
 			return most.Error() + "; try again later"
 		}
 		return "the server serves too many clients alone; try again later"
@@ -103,36 +104,36 @@ func (f *Fault) Public() string {
 	}
 }
 
-// A notConnectedError says that there is no connection now, and when to ask again.
-type notConnectedError struct {
-	words string
-	fault *Fault // why there is none; nil if there was none yet
+// A NotConnectedError says that there is no connection now, and when to ask again.
+type NotConnectedError struct {
+	Words string
+	Fault *Fault // why there is none; nil if there was none yet
 }
 
-func (e *notConnectedError) Error() string {
-	if e.fault == nil {
-		return e.words
+func (e *NotConnectedError) Error() string {
+	if e.Fault == nil {
+		return e.Words
 	}
-	return e.words + ": " + e.fault.Error()
+	return e.Words + ": " + e.Fault.Error()
 }
 
-func (e *notConnectedError) Unwrap() error {
-	if e.fault == nil {
+func (e *NotConnectedError) Unwrap() error {
+	if e.Fault == nil {
 		return nil
 	}
-	return e.fault
+	return e.Fault
 }
 
-// A processesError says that a server has as many processes as it may have.
-type processesError struct{ most int }
+// A ProcessesError says that a server has as many processes as it may have.
+type ProcessesError struct{ Most int }
 
-func (p *processesError) Error() string {
-	return fmt.Sprintf("all %d processes of the server (limits.processes) were used by their clients in the last minutes", p.most)
+func (p *ProcessesError) Error() string {
+	return fmt.Sprintf("all %d processes of the server (limits.processes) were used by their clients in the last minutes", p.Most)
 }
 
-// fault makes err a Fault unless it is one. The end of the caller's context
+// Wrap returns f, or the Fault that its cause is already. The end of the caller's context
 // stays what it is, so that cancellation is never swallowed.
-func fault(ctx context.Context, f Fault) error {
+func Wrap(ctx context.Context, f *Fault) error {
 	var already *Fault
 	if errors.As(f.Err, &already) {
 		return already
@@ -144,11 +145,11 @@ func fault(ctx context.Context, f Fault) error {
 	case errors.Is(f.Err, context.Cause(ctx)): // net/http returns that alone
 		return fmt.Errorf("server %s: %s: %w: %w", f.Server, f.Doing, ended, f.Err)
 	}
-	return &f
+	return f
 }
 
-// asFault makes err a Fault of that server unless it is one.
-func asFault(server, doing string, err error) *Fault {
+// From makes err a Fault of that server unless it is one.
+func From(server, doing string, err error) *Fault {
 	var f *Fault
 	if errors.As(err, &f) {
 		return f
@@ -156,9 +157,9 @@ func asFault(server, doing string, err error) *Fault {
 	return &Fault{Transport, server, doing, err}
 }
 
-// kindOf tells a server that broke the protocol from one at which something
+// KindOf tells a server that broke the protocol from one at which something
 // else went wrong.
-func kindOf(err error, otherwise FaultKind) FaultKind {
+func KindOf(err error, otherwise Kind) Kind {
 	var n *mcp.ProtocolError
 	var rpc *wire.RPCError
 	var large *mcp.TooLarge
@@ -173,11 +174,4 @@ func kindOf(err error, otherwise FaultKind) FaultKind {
 	default:
 		return otherwise
 	}
-}
-
-// beforeStreams reports whether the answer to the first POST may be that of a server of the
-// time before streamable HTTP (MCP 2025-11-25, basic/transports, "Backwards Compatibility").
-func beforeStreams(err error) bool {
-	var s *wire.StatusError
-	return errors.As(err, &s) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, s.Status)
 }

@@ -1,4 +1,4 @@
-package upstream_test
+package link_test
 
 import (
 	"strings"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 )
 
 // A server that says nothing is pinged; one that answers nothing twice in a row is
@@ -97,7 +98,7 @@ func TestSilentServerIsNamed(t *testing.T) {
 		e := rig.Ready(t, cfg)
 		s.Answer("initialize", "-")
 		time.Sleep(55 * time.Second)
-		if got := e.Status(); got.Fault != upstream.TimedOut || !strings.Contains(got.Error, "2 pings in a row") {
+		if got := e.Status(); got.Fault != fault.TimedOut || !strings.Contains(got.Error, "2 pings in a row") {
 			t.Errorf("status %+v", got)
 		}
 		e.Close()

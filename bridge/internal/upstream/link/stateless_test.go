@@ -1,4 +1,4 @@
-package upstream_test
+package link_test
 
 import (
 	"context"

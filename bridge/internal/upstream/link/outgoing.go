@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"maps"
@@ -23,8 +23,8 @@ var ownMeta = []string{mcp.MetaProtocol, mcp.MetaClient, mcp.MetaCapabilities, m
 // basic, "_meta").
 var traceMeta = []string{"traceparent", "tracestate", "baggage"}
 
-// noCapabilities are declared where the server can ask nobody.
-var noCapabilities = gate.MustDoc("{}")
+// NoCapabilities are declared where the server can ask nobody.
+var NoCapabilities = gate.MustDoc("{}")
 
 // passes reports whether a server gets a member of a client's _meta: what an extension
 // has named for the two of them. One that is named by nobody, such as a credential, is
@@ -142,7 +142,7 @@ var clientInfo = mcp.MustJSON(map[string]string{"name": product.Name, "version":
 func (a outgoing) declares() []byte {
 	all := a.capabilities
 	if all.Kind() != doc.Object {
-		all = noCapabilities
+		all = NoCapabilities
 	}
 	extensions := all.Get("extensions")
 	if !a.tasks && extensions.Get(mcp.ExtensionTasks).IsZero() {
@@ -164,11 +164,4 @@ func (a outgoing) header() http.Header {
 	}
 	maps.Copy(h, a.headers)
 	return h
-}
-
-var subscribed = gate.MustDoc("{}")
-
-// uriParams returns the parameters of a request about a resource.
-func uriParams(uri string) []byte {
-	return append(append([]byte(`{"uri":`), mcp.MustJSON(uri)...), '}')
 }

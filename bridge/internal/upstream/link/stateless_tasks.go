@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
@@ -16,13 +17,13 @@ import (
 
 // offersTasks reports whether the server may answer calls by tasks.
 func (l stateless) offersTasks() bool {
-	return l.capabilities.Get("extensions").Get(mcp.ExtensionTasks).Kind() == doc.Object
+	return l.Capabilities.Get("extensions").Get(mcp.ExtensionTasks).Kind() == doc.Object
 }
 
 // A statelessTask is a call that a server of [mcp.Stateless] carries out as a task. Each request
 // about it stands for itself, so that a task outlives the connection.
 type statelessTask struct {
-	l      *link    // over which the server was asked last
+	l      *Link    // over which the server was asked last
 	about  outgoing // what is the same in all requests
 	state  taskState
 	inputs *rounds.Inputs
@@ -39,7 +40,7 @@ func (l stateless) follow(ctx *pace.Deadline, a outgoing, made gate.Doc) (gate.D
 		return gate.Doc{}, err
 	}
 	a.of.BecomesTask(state.id)
-	t := &statelessTask{l: l.link, state: state, inputs: rounds.NewInputs(ctx, a.of), about: outgoing{
+	t := &statelessTask{l: l.Link, state: state, inputs: rounds.NewInputs(ctx, a.of), about: outgoing{
 		of: a.of, name: state.id, capabilities: a.capabilities, tasks: true,
 	}}
 	res, err := t.wait(ctx, made)
@@ -161,11 +162,11 @@ func (t *statelessTask) ask(ctx *pace.Deadline, method string, params []byte) (g
 // askOnce asks over the connection that there is now. The server at its other end may not
 // be the one any more whose tool was approved.
 func (t *statelessTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
-	l, _, err := t.l.endpoint.ready(ctx, false)
+	l, err := t.l.endpoint.Ready(ctx, false)
 	switch {
 	case err != nil:
 		return gate.Doc{}, err
-	case l != t.l && l.revision != mcp.Stateless:
+	case l != t.l && l.Revision != mcp.Stateless:
 		return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server does not speak MCP revision %s any more, and has a task", mcp.Stateless)}
 	case l != t.l:
 		if err := t.about.of.Permit().Approved(); err != nil {
@@ -178,16 +179,16 @@ func (t *statelessTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
 
 // again reports whether a request that ended with err may get an answer later.
 func (t *statelessTask) again(ctx *pace.Deadline, err error) bool {
-	if phase := t.l.endpoint.Phase(); ctx.Err() != nil || phase == Closing || phase == Closed {
+	if ctx.Err() != nil || t.l.endpoint.Ending() {
 		return false
 	}
-	if f, ok := errors.AsType[*Fault](err); ok {
-		return f.Kind == NotConnected
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return f.Kind == fault.NotConnected
 	}
 	if s, ok := errors.AsType[*wire.StatusError](err); ok && s.Status/100 == 4 && s.Status != http.StatusTooManyRequests {
 		return false
 	}
-	return kindOf(err, Transport) == Transport
+	return fault.KindOf(err, fault.Transport) == fault.Transport
 }
 
 // lostTask returns err, the end of a request about a task. A server's error to it is that

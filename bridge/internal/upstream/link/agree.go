@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -14,26 +14,30 @@ import (
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
+// revisions are those that a server may answer with.
+var revisions = []string{mcp.Revision, "2025-06-18", "2025-03-26", "2024-11-05"}
+
 // discoverTime bounds how long a server that may be of an older revision is waited
 // for: some do not answer a method that they do not know.
 const discoverTime = 5 * time.Second
 
-// agree finds out which revision to speak with the server, and asks what it offers, which
+// Agree finds out which revision to speak with the server, and asks what it offers, which
 // depends on the capabilities that it is told of. It takes one round trip more than the one
 // that is needed, at most, and a server over HTTP is first asked for the newer revision:
 // those of the Go SDK on standard input refuse the handshake to whoever has asked for
-// another before.
-func (l *link) agree(ctx context.Context, c *Config, capabilities gate.Doc) error {
+// another before. protocol is the only revision to speak, or neither of both; start bounds the
+// whole start of the server.
+func (l *Link) Agree(ctx context.Context, protocol string, start time.Duration, capabilities gate.Doc) error {
 	switch {
-	case c.Protocol == mcp.Stateless:
+	case protocol == mcp.Stateless:
 		return l.discover(ctx)
-	case c.Protocol == mcp.Revision || c.URL != "" && l.overHTTP() == nil:
+	case protocol == mcp.Revision:
 		return l.handshake(ctx, capabilities)
-	case l.overHTTP() != nil:
-		timed, cancel := context.WithTimeout(ctx, min(discoverTime, c.ConnectTimeout/2))
+	case l.OverHTTP() != nil:
+		timed, cancel := context.WithTimeout(ctx, min(discoverTime, start/2))
 		defer cancel()
 		err := l.discover(timed)
-		if _, wants := errors.AsType[*wire.Unauthorized](err); err == nil || wants || ctx.Err() != nil || l.peer.Why() != nil {
+		if _, wants := errors.AsType[*wire.Unauthorized](err); err == nil || wants || ctx.Err() != nil || l.Peer.Why() != nil {
 			return err
 		}
 		return bothRefused(l.handshake(ctx, capabilities), err)
@@ -60,19 +64,19 @@ func bothRefused(older, newer error) error {
 }
 
 // speak sets the revision of what is sent from now on; "" is none yet.
-func (l *link) speak(revision string) {
-	if l.dialect = (sessions{l}); revision == mcp.Stateless {
-		l.dialect = stateless{l}
+func (l *Link) speak(revision string) {
+	if l.Dialect = (sessions{l}); revision == mcp.Stateless {
+		l.Dialect = stateless{l}
 	}
-	l.peer.Stateless.Store(revision == mcp.Stateless)
-	if h := l.overHTTP(); h != nil {
+	l.Peer.Stateless.Store(revision == mcp.Stateless)
+	if h := l.OverHTTP(); h != nil {
 		h.Agreed(revision)
 	}
 }
 
 // discover asks a server what it offers (MCP 2026-07-28, server/discover). The link speaks
 // the older revisions after an error.
-func (l *link) discover(ctx context.Context) error {
+func (l *Link) discover(ctx context.Context) error {
 	l.speak(mcp.Stateless)
 	newer := stateless{l}
 	res, err := newer.discovered(ctx)
@@ -83,17 +87,17 @@ func (l *link) discover(ctx context.Context) error {
 		l.speak("")
 		return err
 	}
-	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(l.peer.Conn), res.Get("capabilities")
-	if l.server, l.revision = res.Get("_meta").Get(mcp.MetaServer), mcp.Stateless; l.server.IsZero() {
-		l.server = res.Get("serverInfo")
+	l.Instructions, l.TLSKey, l.Capabilities = res.Get("instructions"), wire.TLSKeyOf(l.Peer.Conn), res.Get("capabilities")
+	if l.Server, l.Revision = res.Get("_meta").Get(mcp.MetaServer), mcp.Stateless; l.Server.IsZero() {
+		l.Server = res.Get("serverInfo")
 	}
 	newer.startListening(ctx)
 	return nil
 }
 
 // handshake initializes the connection (MCP 2025-11-25, basic/lifecycle).
-func (l *link) handshake(ctx context.Context, capabilities gate.Doc) error {
-	p := l.peer
+func (l *Link) handshake(ctx context.Context, capabilities gate.Doc) error {
+	p := l.Peer
 	res, err := p.Call(ctx, "initialize", mcp.MustJSON(map[string]any{
 		"protocolVersion": mcp.Revision,
 		"capabilities":    json.RawMessage(capabilities.Raw()),
@@ -114,9 +118,9 @@ func (l *link) handshake(ctx context.Context, capabilities gate.Doc) error {
 		return err
 	}
 	if isHTTP {
-		l.endpoint.run(h.Listen)
+		l.endpoint.Run(h.Listen)
 	}
-	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(p.Conn), res.Get("capabilities")
-	l.server, l.revision = res.Get("serverInfo"), revision
+	l.Instructions, l.TLSKey, l.Capabilities = res.Get("instructions"), wire.TLSKeyOf(p.Conn), res.Get("capabilities")
+	l.Server, l.Revision = res.Get("serverInfo"), revision
 	return nil
 }

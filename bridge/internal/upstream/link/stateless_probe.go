@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // discovered returns the server's answer to [mcp.MethodDiscover], or why it is none that
 // says that it speaks [mcp.Stateless].
 func (l stateless) discovered(ctx context.Context) (gate.Doc, error) {
-	res, err := l.peer.Exchange(ctx, l.worded(outgoing{method: mcp.MethodDiscover}))
+	res, err := l.Peer.Exchange(ctx, l.worded(outgoing{method: mcp.MethodDiscover}))
 	if err != nil {
 		return gate.Doc{}, err
 	}
@@ -56,16 +56,16 @@ func (l stateless) failed(ctx context.Context, err error) error {
 	rpc, spoke := errors.AsType[*wire.RPCError](err)
 	switch {
 	case spoke && rpc.Code == mcp.CodeHeaderMismatch: // its tools may want others by now
-		l.listsChanged()
+		l.ListsChanged()
 		return err
 	case spoke && rpc.Code == mcp.CodeUnsupported:
-	case beforeStreams(err):
+	case wire.BeforeStreams(err):
 		if _, probe := l.discovered(ctx); probe == nil || ctx.Err() != nil {
 			return err
 		}
 	default:
 		return err
 	}
-	l.peer.Fail(fmt.Errorf("the server does not speak MCP revision %s any more: %w", mcp.Stateless, err))
+	l.Peer.Fail(fmt.Errorf("the server does not speak MCP revision %s any more: %w", mcp.Stateless, err))
 	return &wire.Unseen{Err: err}
 }

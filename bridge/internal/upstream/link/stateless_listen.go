@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -31,7 +31,7 @@ const (
 func (l stateless) startListening(ctx context.Context) {
 	l.listening.wanted = make(chan struct{}, 1)
 	first := make(chan struct{})
-	l.endpoint.run(func() { l.listen(context.WithoutCancel(ctx), sync.OnceFunc(func() { close(first) })) })
+	l.endpoint.Run(func() { l.listen(context.WithoutCancel(ctx), sync.OnceFunc(func() { close(first) })) })
 	select {
 	case <-first:
 	case <-time.After(firstAckTime):
@@ -113,7 +113,7 @@ func (w *listening) pause(again <-chan time.Time, l stateless) bool {
 // replace ends a stream that is to be another, and reports whether there may be a time
 // between them. Over HTTP the next one is there first.
 func (l stateless) replace(s *listenStream) (gap bool) {
-	if l.overHTTP() != nil {
+	if l.OverHTTP() != nil {
 		next := l.listening.changed()
 		go func() { // ends after ackTime, at the latest
 			defer s.cancel()
@@ -139,13 +139,13 @@ func (l stateless) replace(s *listenStream) (gap bool) {
 // open makes a stream; nil if there is nothing to listen to, or nobody.
 func (w *listening) open(ctx context.Context, l stateless) *listenStream {
 	w.mu.Lock()
-	s, filter := &listenStream{asked: w.asked, acked: make(chan struct{}), done: make(chan struct{})}, w.filter(l.capabilities)
+	s, filter := &listenStream{asked: w.asked, acked: make(chan struct{}), done: make(chan struct{})}, w.filter(l.Capabilities)
 	w.mu.Unlock()
 	if len(filter) == 0 {
 		w.set(nil)
 		return nil
 	}
-	id, answer, err := l.peer.Expect(nil)
+	id, answer, err := l.Peer.Expect(nil)
 	if err != nil {
 		return nil
 	}
@@ -164,10 +164,10 @@ func (w *listening) open(ctx context.Context, l stateless) *listenStream {
 
 // await sends a request that stays open, and waits for its end.
 func (l stateless) await(ctx context.Context, id int64, ch <-chan wire.Answer, a outgoing) error {
-	defer l.peer.Forget(id)
+	defer l.Peer.Forget(id)
 	r := l.worded(a)
 	msg := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, r.Method, r.Params)
-	if err := l.peer.Conn.Send(ctx, msg, r.Headers); err != nil {
+	if err := l.Peer.Conn.Send(ctx, msg, r.Headers); err != nil {
 		return err
 	}
 	select {
@@ -177,18 +177,18 @@ func (l stateless) await(ctx context.Context, id int64, ch <-chan wire.Answer, a
 		}
 		return one.Err
 	case <-ctx.Done():
-		l.peer.Cancelled(a.method, id)
+		l.Peer.Cancelled(a.method, id)
 		return ctx.Err()
 	}
 }
 
 // catchUp has everything looked at that may have changed while nobody listened.
 func (l stateless) catchUp() {
-	l.listsChanged()
+	l.ListsChanged()
 	l.listening.mu.Lock()
 	uris := slices.Sorted(maps.Keys(l.listening.uris))
 	l.listening.mu.Unlock()
 	for _, uri := range uris {
-		l.endpoint.updated(gate.MustDoc(string(uriParams(uri))))
+		l.endpoint.Notified(l.Link, mcp.MethodUpdated, gate.MustDoc(string(mcp.URIParams(uri))), nil)
 	}
 }

@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -82,7 +82,7 @@ func seen(err error) error {
 }
 
 // taskLater asks for a task when it is time to ask again.
-func (l *link) taskLater(ctx context.Context, timeout time.Duration, about outgoing, task gate.Doc) (gate.Doc, error) {
+func (l *Link) taskLater(ctx context.Context, timeout time.Duration, about outgoing, task gate.Doc) (gate.Doc, error) {
 	select {
 	case <-time.After(pollAfter(task.Get("pollInterval"), timeout)):
 	case <-ctx.Done():
@@ -93,7 +93,7 @@ func (l *link) taskLater(ctx context.Context, timeout time.Duration, about outgo
 }
 
 // cancelTask tells the server that nobody waits for a task any more.
-func (l *link) cancelTask(ctx context.Context, about outgoing) {
+func (l *Link) cancelTask(ctx context.Context, about outgoing) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTaskTime)
 	defer cancel()
 	about.method = mcp.MethodTaskCancel

@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"sync"
@@ -70,28 +70,28 @@ const (
 	maxHint      = time.Hour
 )
 
-// A hint is how long the listing of a server can be kept.
-type hint struct {
+// A Hint is how long the listing of a server can be kept.
+type Hint struct {
 	given bool // by every page
 	ttl   time.Duration
 }
 
-// with is the hint of a listing with one more page.
-func (h hint) with(page gate.Doc, first bool) hint {
+// with is the Hint of a listing with one more page.
+func (h Hint) with(page gate.Doc, first bool) Hint {
 	n, ok := mcp.Integer(page.Get("ttlMs").String())
 	if !ok || !first && !h.given {
-		return hint{}
+		return Hint{}
 	}
 	ttl := time.Duration(max(0, min(n, maxHint.Milliseconds()))) * time.Millisecond
 	if !first {
 		ttl = min(ttl, h.ttl)
 	}
-	return hint{true, ttl}
+	return Hint{true, ttl}
 }
 
 // freshness is for how long what the server has listed can be kept.
 type freshness struct {
 	at    time.Time             // when the listing began
-	hints map[gate.Feature]hint // of what it has listed; nil of a server that gives none
+	hints map[gate.Feature]Hint // of what it has listed; nil of a server that gives none
 	over  chan struct{}         // closed when there is another listing
 }

@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -26,15 +26,6 @@ const (
 	answeredPause = 200 * time.Millisecond
 )
 
-// sessions is the dialect of the revisions that begin with a handshake: what it says holds
-// until the connection ends. The server asks by requests of its own (package wire), calls of
-// tools may be tasks (sessions_tasks), and it is pinged (health).
-type sessions struct{ *link }
-
-var _ dialect = sessions{}
-
-func (sessions) worded(a outgoing) wire.Request { return a.request(false) }
-
 func (sessions) failed(_ context.Context, err error) error { return err }
 
 func (l sessions) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, error) {
@@ -44,27 +35,27 @@ func (l sessions) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, 
 	return l.send(ctx, a)
 }
 
-func (sessions) usable(raw []gate.Doc) ([]gate.Doc, []status.Note) { return raw, nil }
+func (sessions) Usable(raw []gate.Doc) ([]gate.Doc, []status.Note) { return raw, nil }
 
-// keeps does nothing: such a server does not say how long a listing can be kept.
-func (sessions) keeps(time.Time, map[gate.Feature]hint) {}
+// Keeps does nothing: such a server does not say how long a listing can be kept.
+func (sessions) Keeps(time.Time, map[gate.Feature]Hint) {}
 
-func (l sessions) listens(ctx context.Context) {
-	if h := l.overHTTP(); h != nil {
+func (l sessions) Listens(ctx context.Context) {
+	if h := l.OverHTTP(); h != nil {
 		h.Listens(ctx)
 	}
 }
 
-func (l sessions) subscribe(ctx context.Context, of *underway.Call, uri string) (gate.Doc, error) {
-	return l.peer.Exchange(ctx, wire.Request{Of: of, Method: string(gate.Subscribe), Params: uriParams(uri)})
+func (l sessions) Subscribe(ctx context.Context, of *underway.Call, uri string) (gate.Doc, error) {
+	return l.Peer.Exchange(ctx, wire.Request{Of: of, Method: string(gate.Subscribe), Params: mcp.URIParams(uri)})
 }
 
-func (l sessions) unsubscribe(ctx context.Context, uri string) {
-	_, _ = l.peer.Call(ctx, mcp.MethodUnsubscribe, uriParams(uri)) // a server that does not mind tells what nobody hears
+func (l sessions) Unsubscribe(ctx context.Context, uri string) {
+	_, _ = l.Peer.Call(ctx, mcp.MethodUnsubscribe, mcp.URIParams(uri)) // a server that does not mind tells what nobody hears
 }
 
-func (l sessions) tune(ctx context.Context, from mcp.Severity, atMost bool) {
-	if from == 0 || l.capabilities.Get("logging").Kind() != doc.Object {
+func (l sessions) Tune(ctx context.Context, from mcp.Severity, atMost bool) {
+	if from == 0 || l.Capabilities.Get("logging").Kind() != doc.Object {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, tuneTime)
@@ -79,27 +70,27 @@ func (l sessions) tune(ctx context.Context, from mcp.Severity, atMost bool) {
 		return
 	}
 	l.level = from
-	_, _ = l.peer.Call(ctx, mcp.MethodSetLevel, mcp.MustJSON(map[string]string{"level": from.String()}))
+	_, _ = l.Peer.Call(ctx, mcp.MethodSetLevel, mcp.MustJSON(map[string]string{"level": from.String()}))
 }
 
-func (sessions) asksByAnswers() bool { return false }
+func (sessions) AsksByAnswers() bool { return false }
 
-func (l sessions) greet(ctx context.Context) {
+func (l sessions) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetTime)
 	defer cancel()
-	before := l.peer.Asked.Count()
-	if _, err := l.peer.Call(ctx, "ping", []byte("{}")); err != nil { // what it asked before it answered has come
+	before := l.Peer.Asked.Count()
+	if _, err := l.Peer.Call(ctx, "ping", []byte("{}")); err != nil { // what it asked before it answered has come
 		return
 	}
-	if l.overHTTP() != nil {
+	if l.OverHTTP() != nil {
 		l.pause(ctx, greetPause)
 	}
 	select {
-	case <-l.peer.Asked.Settled():
+	case <-l.Peer.Asked.Settled():
 	case <-l.ended:
 	case <-ctx.Done():
 	}
-	if l.peer.Asked.Count() > before {
+	if l.Peer.Asked.Count() > before {
 		l.pause(ctx, answeredPause)
 	}
 }

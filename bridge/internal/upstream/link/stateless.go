@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -8,26 +8,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
-
-// stateless is the dialect of [mcp.Stateless]: every request stands for itself, and says all
-// that the server has to know. The server asks by its answers (stateless_rounds), makes tasks
-// of calls as it likes (stateless_tasks), and tells what has changed on a request that stays
-// open (stateless_listen, stateless_listening). It knows no ping.
-type stateless struct{ *link }
-
-var _ dialect = stateless{}
-
-func (l stateless) worded(a outgoing) wire.Request {
-	r := a.request(true)
-	if l.overHTTP() != nil {
-		r.Headers = a.header()
-	}
-	return r
-}
 
 func (l stateless) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, error) {
 	a = a.about(t)
@@ -39,10 +22,10 @@ func (l stateless) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc,
 	return l.follow(ctx, a, res)
 }
 
-// usable leaves out over HTTP those of which a client could not send the headers right (MCP
+// Usable leaves out over HTTP those of which a client could not send the headers right (MCP
 // 2026-07-28, basic/transports/streamable-http, "Schema Extension").
-func (l stateless) usable(raw []gate.Doc) (usable []gate.Doc, notes []status.Note) {
-	if l.overHTTP() == nil {
+func (l stateless) Usable(raw []gate.Doc) (usable []gate.Doc, notes []status.Note) {
+	if l.OverHTTP() == nil {
 		return raw, nil
 	}
 	for _, def := range raw {
@@ -55,9 +38,9 @@ func (l stateless) usable(raw []gate.Doc) (usable []gate.Doc, notes []status.Not
 	return usable, notes
 }
 
-// keeps leaves a listing that must not be kept at all to be made anew when somebody asks:
-// see [Endpoint.Refresh].
-func (l stateless) keeps(at time.Time, hints map[gate.Feature]hint) {
+// Keeps leaves a listing that must not be kept at all to be made anew when somebody asks:
+// see [Link.Refresh].
+func (l stateless) Keeps(at time.Time, hints map[gate.Feature]Hint) {
 	f := freshness{at, hints, make(chan struct{})}
 	l.announced.mu.Lock()
 	if l.announced.fresh.over != nil {
@@ -69,19 +52,19 @@ func (l stateless) keeps(at time.Time, hints map[gate.Feature]hint) {
 	if after == 0 {
 		return
 	}
-	l.endpoint.run(func() {
+	l.endpoint.Run(func() {
 		again := time.NewTimer(after)
 		defer again.Stop()
 		select {
 		case <-again.C:
-			l.listsChanged()
+			l.ListsChanged()
 		case <-f.over:
 		case <-l.ended:
 		}
 	})
 }
 
-func (l stateless) subscribe(ctx context.Context, _ *underway.Call, uri string) (gate.Doc, error) {
+func (l stateless) Subscribe(ctx context.Context, _ *underway.Call, uri string) (gate.Doc, error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTime)
 	defer cancel()
 	err := l.listening.want(ctx, uri)
@@ -89,22 +72,22 @@ func (l stateless) subscribe(ctx context.Context, _ *underway.Call, uri string) 
 		l.listening.change(uri, false)
 		return gate.Doc{}, err
 	}
-	return subscribed, nil
+	return gate.MustDoc("{}"), nil
 }
 
-func (l stateless) unsubscribe(_ context.Context, uri string) { l.listening.change(uri, false) }
+func (l stateless) Unsubscribe(_ context.Context, uri string) { l.listening.change(uri, false) }
 
-func (stateless) asksByAnswers() bool { return true }
+func (stateless) AsksByAnswers() bool { return true }
 
 // What only a server with a session needs.
 
-func (stateless) listens(context.Context)                  {} // discover has begun to
-func (stateless) greet(context.Context)                    {}
-func (stateless) pings(context.Context, time.Duration)     {}
-func (stateless) tune(context.Context, mcp.Severity, bool) {} // each request says it
+func (stateless) Listens(context.Context)                  {} // discover has begun to
+func (stateless) Greet(context.Context)                    {}
+func (stateless) Pings(context.Context, time.Duration)     {}
+func (stateless) Tune(context.Context, mcp.Severity, bool) {} // each request says it
 
 // relistsAfter returns when a listing is to be made anew; 0 if it is not by itself.
-func (l stateless) relistsAfter(hints map[gate.Feature]hint) (after time.Duration) {
+func (l stateless) relistsAfter(hints map[gate.Feature]Hint) (after time.Duration) {
 	for one, h := range hints {
 		if h.ttl > 0 && !l.tellsOf(one) && (after == 0 || h.ttl < after) {
 			after = max(h.ttl, relistHinted)

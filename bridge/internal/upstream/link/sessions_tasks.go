@@ -1,4 +1,4 @@
-package upstream
+package link
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // the client and the gateway. Where the server leaves it open, a call for which nobody
 // waits is one: it may take as long as the server says that it goes on.
 func (l sessions) asTask(t *gate.Tool, c *gate.Call) bool {
-	if c.Action != gate.CallTool || l.capabilities.At("/tasks/requests/tools/call").Kind() != doc.Object {
+	if c.Action != gate.CallTool || l.Capabilities.At("/tasks/requests/tools/call").Kind() != doc.Object {
 		return false
 	}
 	support := t.Definition.At("/execution/taskSupport").Text()
