@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +29,23 @@ type Package struct {
 	// Group is the largest group of its files that all need one another: each uses, by a
 	// chain, declarations and methods in each other.
 	Group []string
+	// Uses are how many pairs of its files there are of which one uses declarations or methods in
+	// the other. Upward are those that run upward, as "user.go used.go", in the order of its files
+	// in which the fewest do.
+	Uses   int
+	Upward []string
+	// Struct is the struct with the most methods, Methods are how many it has.
+	Struct  string
+	Methods int
 	// Names are its exported names, as "T" and "T.Method", if other modules can import it.
 	Names []string
+
+	types *types.Package
+}
+
+// Public reports whether other modules can import the package.
+func (p Package) Public() bool {
+	return p.types.Name() != "main" && !slices.Contains(strings.Split(p.Path, "/"), "internal")
 }
 
 // A House is all packages of a module, but for those that only tests import.
@@ -99,8 +115,12 @@ func (p listed) measure(fset *token.FileSet, known types.Importer) (Package, err
 	if err != nil {
 		return one, fmt.Errorf("%s: %w", one.Path, err)
 	}
-	one.Group = largestGroup(needs(fset, pkg, info))
-	if p.Name != "main" && !slices.Contains(strings.Split(one.Path, "/"), "internal") {
+	one.types = pkg
+	uses := needs(fset, pkg, info)
+	one.Group = largestGroup(uses)
+	one.Uses, one.Upward = upward(uses)
+	one.Struct, one.Methods = largestStruct(pkg)
+	if one.Public() {
 		one.Names = exported(pkg)
 	}
 	return one, nil
@@ -177,4 +197,105 @@ func largestGroup(edges map[string][]string) (largest []string) {
 	}
 	slices.Sort(largest)
 	return largest
+}
+
+// upward returns how many edges there are, and how many of them run upward in an order in which
+// few do: files are moved, one by one, to where the fewest do, until no move helps.
+func upward(edges map[string][]string) (all int, up []string) {
+	order := descent(edges)
+	at := make(map[string]int, len(order))
+	place := func() {
+		for i, file := range order {
+			at[file] = i
+		}
+	}
+	into := make(map[string][]string)
+	for from, tos := range edges {
+		all += len(tos)
+		for _, to := range tos {
+			into[to] = append(into[to], from)
+		}
+	}
+	place()
+	for moved := true; moved; {
+		moved = false
+		for _, file := range slices.Clone(order) {
+			// gain is how many fewer edges run upward if the file goes past those passed so far.
+			here, best, most, gain := at[file], at[file], 0, 0
+			step := func(passed string, down int) int {
+				d := 0
+				if slices.Contains(edges[file], passed) {
+					d -= down
+				}
+				if slices.Contains(into[file], passed) {
+					d += down
+				}
+				return d
+			}
+			for i := here + 1; i < len(order); i++ {
+				if gain += step(order[i], 1); gain > most {
+					best, most = i, gain
+				}
+			}
+			gain = 0
+			for i := here - 1; i >= 0; i-- {
+				if gain += step(order[i], -1); gain > most {
+					best, most = i, gain
+				}
+			}
+			if best != here {
+				order = slices.Insert(slices.Delete(order, here, here+1), best, file)
+				place()
+				moved = true
+			}
+		}
+	}
+	for from, tos := range edges {
+		for _, to := range tos {
+			if at[to] < at[from] {
+				up = append(up, from+" "+to)
+			}
+		}
+	}
+	slices.Sort(up)
+	return all, up
+}
+
+// descent returns all files, those that use others before them where there is no circle.
+func descent(edges map[string][]string) (order []string) {
+	seen := make(map[string]bool)
+	var visit func(string)
+	visit = func(file string) {
+		if seen[file] {
+			return
+		}
+		seen[file] = true
+		for _, to := range slices.Sorted(slices.Values(edges[file])) {
+			visit(to)
+		}
+		order = append(order, file)
+	}
+	for _, file := range slices.Sorted(maps.Keys(edges)) {
+		visit(file)
+	}
+	slices.Reverse(order)
+	return order
+}
+
+// largestStruct returns the struct of a package with the most methods of its own.
+func largestStruct(pkg *types.Package) (name string, methods int) {
+	for _, one := range pkg.Scope().Names() {
+		t, ok := pkg.Scope().Lookup(one).(*types.TypeName)
+		if !ok || t.IsAlias() {
+			continue
+		}
+		named, ok := t.Type().(*types.Named)
+		if !ok {
+			continue
+		}
+		if _, ok := named.Underlying().(*types.Struct); ok && named.NumMethods() > methods {
+			name, methods = one, named.NumMethods()
+		}
+	}
+	return name, methods
 }

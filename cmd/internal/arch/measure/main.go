@@ -1,51 +1,60 @@
-// Program measure prints how hard the module is to hold in the head: the largest group of
-// files of a package that all need one another, the largest packages, how many names other
-// modules can import, and lines; of the checked out commit with what is changed in it, and
-// beside it of another commit.
+// Program measure prints the rows of the table that bounds how the module is built: what other
+// modules see of it, how entangled and how large its packages are, and what it links. Each row
+// has the goal beside what is found now, and beside it what is found of another commit. Rows
+// that another command measures name that command.
 //
-//	go run ./cmd/internal/arch/measure [COMMIT]
+//	go run ./cmd/internal/arch/measure [--json] [COMMIT]
 package main
 
 import (
-	"cmp"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
+	"text/tabwriter"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/arch"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	asJSON := flag.Bool("json", false, "print JSON")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: measure [--json] [COMMIT]") }
+	flag.Parse()
+	if flag.NArg() > 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(*asJSON, flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "measure:", err)
 		os.Exit(1)
 	}
 }
 
-func run(commits []string) error {
-	if len(commits) > 1 {
-		return fmt.Errorf("usage: measure [COMMIT]")
-	}
-	now, err := arch.Measure(".")
+func run(asJSON bool, commit string) error {
+	rows, err := rowsOf(".")
 	if err != nil {
 		return err
 	}
-	show("HEAD", now)
-	if len(commits) == 0 {
-		return nil
+	if commit != "" {
+		then, err := rowsOfCommit(commit)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			rows[i].Then = then[i].Now
+		}
 	}
-	then, err := measureCommit(commits[0])
-	if err != nil {
-		return err
+	if asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(rows)
 	}
-	fmt.Println()
-	show(commits[0], then)
-	return nil
+	return show(rows, commit)
 }
 
-// measureCommit measures a commit in a folder of its own.
-func measureCommit(commit string) (h arch.House, err error) {
+// rowsOfCommit measures a commit in a folder of its own.
+func rowsOfCommit(commit string) (rows []row, err error) {
 	dir, err := os.MkdirTemp("", "measure")
 	if err != nil {
 		return nil, err
@@ -59,27 +68,45 @@ func measureCommit(commit string) (h arch.House, err error) {
 			err = fmt.Errorf("git worktree remove: %w\n%s", gone, out)
 		}
 	}()
-	return arch.Measure(dir)
+	return rowsOf(dir)
 }
 
-// most is how many packages are shown of each kind.
-const most = 5
-
-func show(what string, h arch.House) {
-	lines, names := 0, 0
-	for _, p := range h {
-		lines, names = lines+p.Lines, names+len(p.Names)
+func rowsOf(dir string) ([]row, error) {
+	h, err := arch.Measure(dir)
+	if err != nil {
+		return nil, err
 	}
-	fmt.Printf("%s: %d packages, %d lines without tests, %d names that another module can import\n", what, len(h), lines, names)
-	top(h, "largest groups of files that all need one another", func(p arch.Package) int { return len(p.Group) })
-	top(h, "largest packages, lines without tests", func(p arch.Package) int { return p.Lines })
-	top(h, "names that another module can import", func(p arch.Package) int { return len(p.Names) })
+	return measured(dir, h)
 }
 
-func top(h arch.House, title string, of func(arch.Package) int) {
-	fmt.Println("  " + title)
-	slices.SortStableFunc(h, func(a, b arch.Package) int { return cmp.Compare(of(b), of(a)) })
-	for _, p := range h[:min(most, len(h))] {
-		fmt.Printf("    %6d  %s\n", of(p), p.Path)
+func show(rows []row, commit string) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	line := func(what, now, then, goal string) {
+		if commit == "" {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", what, now, goal)
+		} else {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", what, now, then, goal)
+		}
 	}
+	line("WHAT", "NOW", commit, "GOAL")
+	for _, r := range rows {
+		now := r.Now
+		if r.Command != "" {
+			now = "see below"
+		}
+		line(r.What, now, r.Then, r.Goal)
+		for _, one := range r.Most {
+			line("  "+one.Where, one.Figure, "", "")
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Println("\nRows that another command measures:")
+	for _, r := range rows {
+		if r.Command != "" {
+			fmt.Fprintf(w, "  %s\t%s\n", r.What, r.Command)
+		}
+	}
+	return w.Flush()
 }
