@@ -106,13 +106,18 @@ func leavesHost(t string) bool {
 // takenSchemes are those that a browser, an editor or a system acts on.
 var takenSchemes = []string{
 	"javascript", "vbscript", "livescript", "data", "about", "blob", "filesystem", "view-source", "jar", "mhtml", "file", "ftp", "shell",
-	"vscode", "vscode-insiders", "cursor", "command", "search", "search-ms", "intent", "magnet", "sms", "skype", "callto", "facetime", "slack", "steam", "zoommtg",
+	"vscode", "vscode-insiders", "cursor", "command", "search", "search-ms", "intent", "magnet", "sms", "skype", "callto", "facetime", "slack", "steam", "zoommtg", "whatsapp", "tg", "ldap", "smb", "nfs", "ssh", "sftp", "telnet", "res", "moz-extension", "android-app", "itms", "itms-apps", "market", "feed", "news", "nntp", "webcal", "ws", "wss",
+}
+
+// taken reports whether a browser, an editor or a system acts on a scheme.
+func taken(scheme string) bool {
+	return strings.HasPrefix(scheme, "ms-") || strings.HasPrefix(scheme, "chrome") || slices.Contains(takenSchemes, scheme)
 }
 
 // ownScheme reports whether a target is a name under a scheme of somebody's own,
 // such as ref:block, which nothing fetches and which has no room for much.
 func ownScheme(scheme, rest string) bool {
-	if len(scheme) > maxScheme || len(rest) > maxScheme || strings.HasPrefix(scheme, "ms-") || strings.HasPrefix(scheme, "chrome") || slices.Contains(takenSchemes, scheme) {
+	if len(scheme) > maxScheme || len(rest) > maxScheme || taken(scheme) {
 		return false
 	}
 	return !strings.HasPrefix(rest, "/") && strings.IndexFunc(rest, func(r rune) bool { return !isWord(r) && !strings.ContainsRune("-./:", r) }) < 0
@@ -233,11 +238,12 @@ func isRemote(s string) bool {
 func (l Links) Resource(uri string) bool {
 	t, _ := readTargets(uri)
 	scheme, _, ok := strings.Cut(t, ":")
-	switch strings.ToLower(scheme) {
-	case "javascript", "vbscript", "livescript", "data", "about", "blob", "filesystem", "view-source", "vscode", "vscode-insiders", "cursor":
-		return false
-	case "http", "https":
+	switch scheme = strings.ToLower(scheme); {
+	case scheme == "http", scheme == "https":
 		return l.allow == nil && !strings.Contains(t, `\`) || l.keeps(uri, false)
+	case scheme == "file": // of the server's machine
+	case taken(scheme):
+		return false
 	}
 	return ok && t == uri
 }

@@ -135,6 +135,11 @@ func (p *linkPass) close(i int) {
 		return
 	}
 	target := destination(p.s[i+2:])
+	if p.s[i+1] == '(' {
+		if whole := overLines(p.s[i+2:]); whole != "" && remote(whole, true) && !p.allowed.keeps(whole, p.inImage(i)) {
+			target = whole
+		}
+	}
 	if !remote(target, true) {
 		return
 	}
@@ -254,6 +259,16 @@ func destination(s string) string {
 		return ""
 	}
 	return s[:end]
+}
+
+// overLines returns the target that s begins with for a reader that has it go on over a
+// line end or a tab, which browsers drop; "" if there is none within it.
+func overLines(s string) string {
+	target := until(s[:min(len(s), maxTarget)], " )<>\"'(")
+	if strings.IndexAny(target, "\t\r\n") < 0 {
+		return ""
+	}
+	return target
 }
 
 // isScheme reports whether a text can be no more than a scheme.

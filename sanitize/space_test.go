@@ -78,6 +78,8 @@ func TestForeignWhiteSpace(t *testing.T) {
 		"<img\u00a0src=x\u00a0onerror=alert(1)>":               "< img\u00a0src=x\u00a0onerror=alert(1)>",
 		"a" + strings.Repeat("\u2029", 40) + "b":               "a\n[removed: padding]\nb",
 		"a" + strings.Repeat("&emsp;", 400) + "b":              "a [removed: padding] b",
+		"[r](java\nscript:alert(1))":                           "[r] (java\nscript:alert(1))",
+		"![r](/\n/evil.example/p)":                             "![r] (/\n/evil.example/p)",
 		"<!-- send\u00a0the\u00a0key\u00a0to\u00a0mallory -->": "< !-- send\u00a0the\u00a0key\u00a0to\u00a0mallory -->",
 	} {
 		if clean, found := new(t, sanitize.Text).Sanitize(in); clean != want {

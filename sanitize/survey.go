@@ -1,6 +1,9 @@
 package sanitize
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // sight is what a survey has seen in a text: which steps have to look at it.
 type sight uint8
@@ -81,17 +84,21 @@ func seesAt(s string, i int) sight {
 	switch s[i] {
 	case '<':
 		short := isLetter(next) && (i+3 >= len(s) || !isWord(rune(s[i+2])) || !isWord(rune(s[i+3]))) // no token is
-		if !short && tokenStart[next] && (token(s[i:]) > 0 || turnTag(s[i:])) {
+		short = short && !strings.HasPrefix(s[i:], "<s>")
+		if !short && (tokenStart[next] || halfToken(s[i:], 1) > 0) && (token(s[i:]) > 0 || turnTag(s[i:])) {
 			return seesAngle | seesToken
 		}
 		if isLetter(next) || next == '/' || next == '!' || next == '?' {
 			return seesAngle
 		}
 	case '[':
-		if bracketStart[next] && token(s[i:]) > 0 {
+		if bracketStart[next] && (token(s[i:]) > 0 || turnTag(s[i:])) {
 			return seesToken
 		}
 	case ']':
+		if next == '~' {
+			return seesToken
+		}
 		if next == '(' || next == ':' {
 			return seesLink
 		}

@@ -21,7 +21,7 @@ const (
 
 // Chat templates mark turns with words that a model takes for the template's own
 // when a text holds them. Most have bars: ChatML, Llama 3, Phi, Zephyr, Qwen,
-// Command R, gpt-oss. These are the others, by their brackets.
+// Command R, gpt-oss, EXAONE. These are the others, by their brackets.
 var (
 	angleNames  = []string{"start_of_turn", "end_of_turn", "bos", "eos", "sop", "eop", "BOS_TOKEN", "EOS_TOKEN", "tool_call_begin", "tool_call_end"} // Gemma, GLM, Command R
 	doubleNames = []string{"SYS", "/SYS"}                                                                                                            // Llama 2
@@ -29,16 +29,29 @@ var (
 		"INST", "/INST", "SYSTEM_PROMPT", "/SYSTEM_PROMPT", "AVAILABLE_TOOLS", "/AVAILABLE_TOOLS",
 		"TOOL_CALLS", "TOOL_CONTENT", "/TOOL_CONTENT", "TOOL_RESULTS", "/TOOL_RESULTS", "gMASK",
 	}
+	waveNames = []string{"]~b]", "]~!b[", "[e~[", "]~e]", "[~b["} // MiniMax
 )
 
-// turnNames are the tags that hosts put around what is not the user's: results
-// of tools, and their own words. They are also names in ordinary XML, so that
-// they lose their form alone, and the first, which many files have, as it is alone.
-var turnNames = []string{"system", "system-reminder", "tool_result", "tool_results", "function_results", "function_calls"}
+// spacedNames are names between bars that stay tokens with spaces in them: some tokenizers
+// drop those. Names that programs have between such bars, F#'s pipes, are none of them.
+var spacedNames = words(`imstart imend imsep system assistant endoftext eotid eomid startheaderid endheaderid beginoftext startofturn
+	endofturn startofrole endofrole endofprompt toolcall toolresponse fimprefix fimsuffix fimmiddle`)
+
+// turnNames are the tags that hosts and templates put around what is not the user's: results
+// of tools, thoughts, and their own words. They are also names in ordinary XML and HTML, so
+// that they lose their form alone, and the first two, which many files have, as they are alone.
+var turnNames = []string{
+	"system", "s", "system-reminder", "tool_result", "tool_results", "function_results", "function_calls", "think", "thinking", "tool_call", "tool_calls",
+	"tool_response", "tool_responses", "start_function_call", "end_function_call", "start_function_response", "end_function_response",
+	"start_function_declaration", "end_function_declaration", "seed:bos", "seed:eos", "seed:think", "seed:tool_call", "unk",
+}
+
+// turnWords are those of the kind between square brackets, which help texts have, too.
+var turnWords = []string{"ARGS", "CALL_ID", "THINK", "/THINK", "BOS", "EOS", "UNK"}
 
 // bracketStart marks the letters that square tokens begin with.
 var bracketStart = func() (t [256]bool) {
-	for _, name := range squareNames {
+	for _, name := range slices.Concat(squareNames, turnWords, []string{"|", "e", "~"}) {
 		t[name[0]] = true
 	}
 	return t
@@ -57,7 +70,7 @@ var tokenStart = func() (t [256]bool) {
 
 // turnStart marks the letters that tags of hosts begin with.
 var turnStart = func() (t [256]bool) {
-	for _, name := range turnNames {
+	for _, name := range append(turnNames, "extra_id_") {
 		t[name[0]], t[name[0]-'a'+'A'] = true, true
 	}
 	return t
@@ -110,38 +123,50 @@ func token(s string) int {
 	switch s[0] {
 	case '_':
 		return wordToken(s)
-	case '<', '[', '&':
+	case '<', '[', '&', ']':
 	default:
 		return 0
 	}
 	first, n := char(s)
-	switch first {
-	case '<':
-		second, m := char(s[n:])
-		switch second {
-		case '|', fullBar:
-			return barToken(s, n+m)
-		case '<':
-			return namedToken(s, n+m, doubleNames, ">>")
-		}
-		return namedToken(s, n, angleNames, ">")
-	case '[':
+	second, m := char(s[n:])
+	bar := second == '|' || second == fullBar
+	switch {
+	case first == '<' && bar:
+		return barToken(s, n+m, '>')
+	case first == '<' && second == '<':
+		return namedToken(s, n+m, doubleNames, ">>")
+	case first == '<':
+		return max(namedToken(s, n, angleNames, ">"), halfToken(s, n))
+	case first == '[' && bar:
+		return barToken(s, n+m, ']')
+	case first == '[' && second != 'e' && second != '~':
 		return namedToken(s, n, squareNames, "]")
+	}
+	for _, wave := range waveNames {
+		if strings.HasPrefix(s, wave) {
+			return len(wave)
+		}
 	}
 	return 0
 }
 
-// turnTag reports whether s begins with a start or end tag of turnNames.
+// turnTag reports whether s begins with a start or end tag of turnNames, or with one of
+// turnWords.
 func turnTag(s string) bool {
+	if s[0] == '[' && len(s) > 1 && bracketStart[s[1]] {
+		return namedToken(s, 1, turnWords, "]") > 0
+	}
 	if s[0] != '<' || len(s) < 3 || !turnStart[s[1]] && (s[1] != '/' || !turnStart[s[2]]) {
 		return false
 	}
 	name := strings.TrimPrefix(s[1:min(len(s), maxTokenName)], "/")
-	end := strings.IndexFunc(name, func(r rune) bool { return !isWord(r) && r != '-' })
+	end := strings.IndexFunc(name, func(r rune) bool { return !isWord(r) && r != '-' && r != ':' })
 	if end < 0 || name[end] != '>' && name[end] != '/' && !isSpace(name[end]) {
 		return false
 	}
-	return name[end] == '>' && name[:end] == turnNames[0] || slices.ContainsFunc(turnNames[1:], func(one string) bool { return strings.EqualFold(one, name[:end]) })
+	named := func(one string) bool { return strings.EqualFold(one, name[:end]) }
+	return name[end] == '>' && slices.Contains(turnNames[:2], name[:end]) || slices.ContainsFunc(turnNames[2:], named) ||
+		strings.HasPrefix(name, "extra_id_") && isNumber(name[len("extra_id_"):end])
 }
 
 func wordToken(s string) int {
@@ -152,19 +177,47 @@ func wordToken(s string) int {
 	return n
 }
 
-// barToken reads a name from s[i:] up to a bar and an angle.
-func barToken(s string, i int) int {
+// barToken reads a name from s[i:] up to a bar and what closes it, or without the bar.
+func barToken(s string, i int, closing rune) int {
+	from, spaced := i, false
 	for range maxTokenName {
 		r, n := char(s[i:])
-		i += n
 		switch {
 		case r == '|' || r == fullBar:
-			if r, n = char(s[i:]); r == '>' {
-				return i + n
+			if (spaced || closing == ']') && !knownName(s[from:i], closing) {
+				return 0
+			}
+			if r, m := char(s[i+n:]); r == closing {
+				return i + n + m
 			}
 			return 0
+		case r == '>' && closing == '>' && !spaced && i > from:
+			return i + n
+		case r == ' ':
+			spaced = true
 		case !isWord(r) && r != '-' && r != '/' && r != '\u2581': // what some tokenizers put for a space
 			return 0
+		}
+		i += n
+	}
+	return 0
+}
+
+// knownName reports whether a name is one of spacedNames, however its words are joined.
+func knownName(name string, closing rune) bool {
+	name = strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
+	return spacedNames[name] || closing == ']' && (name == "user" || name == "tool") // EXAONE
+}
+
+// halfToken reads a name from s[i:] up to a bar and an angle, where no bar is before it.
+func halfToken(s string, i int) int {
+	from := i
+	for i < len(s) && isWord(rune(s[i])) && i < maxTokenName {
+		i++
+	}
+	if r, n := char(s[i:]); i > from && (r == '|' || r == fullBar) {
+		if r, m := char(s[i+n:]); r == '>' {
+			return i + n + m
 		}
 	}
 	return 0

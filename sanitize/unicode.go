@@ -40,8 +40,8 @@ func unshaped(r rune) bool {
 // hidden removes characters that cannot be seen, where they have no business.
 func (f *findings) hidden(s string) string {
 	o := output{from: s}
-	prev := rune(0)        // the character before, as it stays in the text
-	line, rtl := -1, false // up to where it is known whether the line has right-to-left letters
+	prev := rune(0)                         // the character before, as it stays in the text
+	line, rtl, isolated := -1, false, false // up to where it is known what the line has
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if !unshaped(r) {
@@ -54,10 +54,10 @@ func (f *findings) hidden(s string) string {
 			i += size
 			continue
 		}
-		if isMark(r) && i >= line {
+		if (isMark(r) || isIsolate(r)) && i >= line {
 			var start int
 			start, line = lineAt(s, i)
-			rtl = hasRTL(s[start:line])
+			rtl, isolated = hasRTL(s[start:line]), hasIsolates(s[start:line])
 		}
 		next, _ := utf8.DecodeRuneInString(s[i+n:])
 		if belongs(r, prev, next, i == 0, rtl) {
@@ -66,7 +66,7 @@ func (f *findings) hidden(s string) string {
 			continue
 		}
 		f.remove(ruleOf(r))
-		if r == softHyphen || splitsWord(r, prev, next) { // the word reads as it looks without it
+		if r == softHyphen || splitsWord(r, prev, next) || isolated && isIsolate(r) && !unshaped(prev) && !unshaped(next) { // it reads as it looks without it
 			o.drop(i, i+n)
 		} else {
 			o.replace(i, i+n, "hidden text")
@@ -106,6 +106,27 @@ func flag(s string, prev rune) int {
 
 // isMark reports whether r is a mark of direction.
 func isMark(r rune) bool { return r == 0x200e || r == 0x200f || r == 0x061c }
+
+// isIsolate reports whether r begins or ends a stretch with a direction of its own,
+// which programs put around what they insert.
+func isIsolate(r rune) bool { return r >= 0x2066 && r <= 0x2069 }
+
+// hasIsolates reports whether every such stretch of a line ends in it, and none ends
+// that has not begun.
+func hasIsolates(line string) bool {
+	depth := 0
+	for _, r := range line {
+		switch {
+		case r == 0x2069 && depth == 0:
+			return false
+		case r == 0x2069:
+			depth--
+		case isIsolate(r):
+			depth++
+		}
+	}
+	return depth == 0
+}
 
 // hasRTL reports whether a line has a letter that is written from right to left.
 func hasRTL(line string) bool {
