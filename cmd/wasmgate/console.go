@@ -1,13 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/show"
+	"github.com/wasmgate/wasmgate/cmd/internal/browser"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/control"
 )
@@ -18,7 +19,8 @@ func (c *cli) newConsole() *cobra.Command {
 		Use:   "console",
 		Short: "Sign a browser in to the console of the running gateway",
 		Long: `Prints a link by which a browser on this machine signs in to the console, and a code to paste at its
-sign-in page; both are good once, for a minute. With --open it opens the link.`,
+sign-in page; both are good once, for a minute. With --open it opens the link, and ends when the
+browser has it.`,
 		Example: "  wasmgate console --open",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,12 +40,15 @@ sign-in page; both are good once, for a minute. With --open it opens the link.`,
 			if err != nil {
 				return err
 			}
-			if open {
-				if err := show.OpenBrowser(s.URL); err != nil {
-					fmt.Fprintln(c.err, "wasmgate: no browser could be opened: "+err.Error())
-				}
+			if err := c.said(s, fmt.Sprintf("%s\nor paste the code %s at %s, within %s", s.URL, s.Code, s.At, roughly(time.Until(s.Until)))); err != nil || !open {
+				return err
 			}
-			return c.said(s, fmt.Sprintf("%s\nor paste the code %s at %s, within %s", s.URL, s.Code, s.At, roughly(time.Until(s.Until))))
+			ctx, cancel := context.WithDeadline(cmd.Context(), s.Until)
+			defer cancel()
+			if err := browser.Open(ctx, cfg.State, s.URL); err != nil && cmd.Context().Err() == nil {
+				fmt.Fprintln(c.err, "wasmgate: no browser opened the link: "+err.Error())
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open the link in a browser")

@@ -2,16 +2,18 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/show"
+	"github.com/wasmgate/wasmgate/cmd/internal/browser"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/login"
 )
@@ -88,10 +90,21 @@ func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, no
 		r.Query = at.RawQuery
 		return g.EndLogin(ctx, r)
 	}
-	if err := show.OpenBrowser(begun.URL); err != nil {
-		fmt.Fprintln(c.err, "wasmgate: no browser could be opened: "+err.Error())
+	cfg, err := c.open()
+	if err != nil {
+		return nil, err
 	}
-	if r.Query, err = back.Wait(ctx, begun.State); err != nil {
+	opening, cancel := context.WithCancel(ctx)
+	var opened sync.WaitGroup
+	opened.Go(func() {
+		if err := browser.Open(opening, cfg.State, begun.URL); err != nil && opening.Err() == nil {
+			fmt.Fprintln(c.err, "wasmgate: no browser could be opened: "+err.Error())
+		}
+	})
+	r.Query, err = back.Wait(ctx, begun.State)
+	cancel() // the person may have opened the address by hand
+	opened.Wait()
+	if err != nil {
 		return nil, err
 	}
 	return g.EndLogin(ctx, r)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	serveEcho()
 	serveProxy()
 	serveMeasured()
-	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub})
+	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub, "xdg-open": opener})
 }
 
 // TestScripts runs the program as people do. Beside what testscript offers, a
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 //	record FILE              sets $RECORD to the id of the last call in an audit log
 //	approval FILE            sets $APPROVAL to the id of the approval that an audit log tells of last
 //
-// the server mcp-stub, and echo.wasm, a command that answers with its input, with
+// the server mcp-stub, xdg-open, which notes its arguments and opens the page, and echo.wasm, a command that answers with its input, with
 // echo2.wasm, the same in another file.
 func TestScripts(t *testing.T) {
 	if underRace {
@@ -244,6 +245,25 @@ func echoModule() []byte {
 		section(5, "\x01\x00\x01") + // one page of memory
 		section(7, "\x02"+text("memory")+"\x02\x00"+text("_start")+"\x00\x02") +
 		section(10, "\x01"+text(body)))
+}
+
+// opener opens a page as a browser would, and writes its arguments and where it was led to the file
+// that OPENED names.
+func opener() {
+	page, err := os.ReadFile(strings.TrimPrefix(os.Args[1], "file://"))
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(regexp.MustCompile(`url=([^"]+)"`).FindStringSubmatch(string(page))[1])
+	if err != nil {
+		panic(err)
+	}
+	resp.Body.Close()
+	opened := fmt.Sprintf("arguments %q\nled to %s\n", os.Args[1:], resp.Header.Get("Location"))
+	if err := os.WriteFile(os.Getenv("OPENED"), []byte(opened), 0o600); err != nil {
+		panic(err)
+	}
 }
 
 // stub is an MCP server of the older revisions with the tools echo, fail,

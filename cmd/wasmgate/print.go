@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -26,19 +25,10 @@ var (
 const good, bad, faint = show.Good, show.Bad, show.Faint
 
 // printJSON prints a result for machines.
-func (c *cli) printJSON(v any) error {
-	e := json.NewEncoder(c.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
+func (c *cli) printJSON(v any) error { return show.JSON(c.out, v, "  ") }
 
 // printLine prints what programs read on one line of w.
-func printLine(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
+func printLine(w io.Writer, v any) error { return show.JSON(w, v, "") }
 
 // said prints what a command has done.
 func (c *cli) said(result any, text string) error {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,20 +86,16 @@ func (c *cli) newProbeRun() *cobra.Command {
 		Short: "Try the gateway at URL, behind which `probe serve` stands",
 		Long: "Prints what was stopped, kept, came through or was lost, for each revision of MCP that the gateway speaks.\n" +
 			"Exits with 3 if anything came through or was lost.",
-		Example: "  wasmgate probe run http://127.0.0.1:7420/mcp\n  wasmgate probe run https://gateway.example/mcp --header \"Authorization: Bearer $TOKEN\" --json",
+		Example: "  wasmgate probe run http://127.0.0.1:7420/mcp\n  wasmgate probe run https://gateway.example/mcp --header - --json <headers.txt",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u, err := url.Parse(args[0])
 			if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 				return misuse("%s is no http or https URL of an MCP endpoint", args[0])
 			}
-			o := probe.Options{URL: args[0], Header: make(http.Header)}
-			for _, h := range headers {
-				name, value, ok := strings.Cut(h, ":")
-				if !ok {
-					return misuse("--header: write NAME: VALUE")
-				}
-				o.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+			o := probe.Options{URL: args[0]}
+			if o.Header, err = c.headers(headers); err != nil {
+				return err
 			}
 			if isTerminal(c.err) {
 				o.Progress = func(check, revision string) { fmt.Fprintf(c.err, "\r\x1b[K%s, %s", revision, check) }
@@ -113,8 +110,35 @@ func (c *cli) newProbeRun() *cobra.Command {
 			return c.printProbe(found)
 		},
 	}
-	cmd.Flags().StringArrayVar(&headers, "header", nil, "send this header with each request: NAME: VALUE; may be repeated")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "send this header with each request: NAME: VALUE, or - for lines of them on standard input; may be repeated")
 	return cmd
+}
+
+// headers reads those of the command line. Credentials come on standard input.
+func (c *cli) headers(flags []string) (http.Header, error) {
+	all := make(http.Header)
+	for _, flag := range flags {
+		lines := flag
+		if flag == "-" {
+			b, err := c.input(flag)
+			if err != nil {
+				return nil, err
+			}
+			lines = strings.TrimSpace(string(b))
+		}
+		for line := range strings.Lines(lines) {
+			name, value, ok := strings.Cut(line, ":")
+			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+			if !ok {
+				return nil, misuse("--header: write NAME: VALUE")
+			}
+			if flag != "-" && slices.Contains([]string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key"}, name) {
+				return nil, misuse("--header %s: every user of this machine can read the arguments of a process; write --header - and the header on standard input", name)
+			}
+			all.Add(name, strings.TrimSpace(value))
+		}
+	}
+	return all, nil
 }
 
 func (c *cli) printProbe(found []probe.Finding) error {

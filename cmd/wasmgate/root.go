@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(stderr, "wasmgate: "+text)
+		fmt.Fprintln(stderr, "wasmgate: "+escaped.Lines(text)) // servers and files have a say in it
 	}
 	return exitCode(err)
 }

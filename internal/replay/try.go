@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -104,24 +103,6 @@ func Test(e audit.Entry) string {
 		return "" // arguments are JSON in a log
 	}
 	name := strings.ReplaceAll(e.ID, "-", "_")
-	in := Escaped(b)
+	in := escaped.JSON(b)
 	return fmt.Sprintf("package wasmgate_test\n\nimport data.wasmgate\n%s\ntest_call_%s if {\n\twasmgate.decision.effect == %q with input as %s\n}\n", lacking, name, cmp.Or(e.Effect, gate.Deny), in)
-}
-
-// Escaped is JSON with all that a screen would not simply show written as \uXXXX, which means the
-// same: it can only stand in strings.
-func Escaped(doc []byte) string {
-	var b strings.Builder
-	for _, r := range string(doc) {
-		switch {
-		case unicode.IsPrint(r) || r == '\n' || r == '\t' || r == '\r':
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
 }

@@ -48,7 +48,7 @@ func (c *client) open(ctx context.Context) error {
 	if c.revision == WithoutSessions {
 		r, err := c.ask(ctx, "server/discover", map[string]any{})
 		if err == nil && r.err != nil {
-			err = fmt.Errorf("server/discover: %s (%d)", r.err.Message, r.err.Code)
+			err = fmt.Errorf("server/discover: %.200q (%d)", r.err.Message, r.err.Code)
 		}
 		if err == nil && r.result == nil {
 			err = fmt.Errorf("server/discover: status %d", r.status)

@@ -1,0 +1,2 @@
+// Package browser opens pages in the browser of the user, so that no other user learns their addresses.
+package browser
