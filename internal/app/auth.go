@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/loopback"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
@@ -134,6 +135,10 @@ func (a *App) handler() http.Handler {
 	pages.Handle(noPage, calls)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, page := pages.Handler(r); page != noPage {
+			if !loopback.Host(r.Host) && !slices.Contains(hosts(a.Config()), r.Host) {
+				http.Error(w, "this Host is not allowed; add it to http.hosts in the configuration if it is meant", http.StatusForbidden)
+				return
+			}
 			bounded.ServeHTTP(w, r)
 			return
 		}

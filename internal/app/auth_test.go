@@ -506,6 +506,34 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
+// TestPagesCheckHost: what is served beside MCP answers to no name but the gateway's own, either.
+func TestPagesCheckHost(t *testing.T) {
+	s, _ := newTeam(t)
+	root := strings.TrimSuffix(s.url, "/mcp")
+	for _, path := range []string{"/connect/style.css", "/connect/unknown", "/connect/callback", "/connect/signin", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/oauth/client.json"} {
+		const no = "this Host is not allowed"
+		if _, own := get(t, root+path); strings.Contains(own, no) {
+			t.Errorf("%s by the gateway's own name: %s", path, own)
+		}
+		for _, host := range []string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7420", "10.0.0.1"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, root+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != http.StatusForbidden || !strings.Contains(string(said), no) {
+				t.Errorf("%s by the name %s: %d %s, %v", path, host, resp.StatusCode, said, err)
+			}
+		}
+	}
+}
+
 // TestKeysAtTheEndpoint: a key is its principal's, narrowed, until it is revoked: what is
 // under way with it ends then.
 func TestKeysAtTheEndpoint(t *testing.T) {

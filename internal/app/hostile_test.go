@@ -262,9 +262,28 @@ func TestIssuersHaveNoPrivateAddress(t *testing.T) {
 			t.Errorf("%s reaches this machine: %v", host, err)
 		}
 	}
-	if resp, err := app.AskOnly(true).Get(at.URL); err == nil {
+	if resp, err := app.AskOnly(true, at.URL).Get(at.URL); err == nil {
 		resp.Body.Close()
 		t.Errorf("a redirect is followed, to %s", resp.Request.URL)
+	}
+	reached.Store(false)
+	near := load(t, "servers: {a: {url: \"http://127.0.0.1:"+port+"/mcp\", auth: oauth}}\n")
+	for i, c := range append(app.LoginClients(near), app.IssuerClient(config.Issuer{URL: at.URL})) {
+		for _, host := range []string{"10.0.0.1", "192.168.0.1", "172.16.0.1", "100.64.0.1", "[fd00::1]", "169.254.169.254", "[::ffff:169.254.169.254]", "[fe80::1]"} {
+			c.Timeout = 5 * time.Second
+			resp, err := c.Get("http://" + host + ":" + port + "/")
+			if err == nil {
+				resp.Body.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "if that is meant") {
+				t.Errorf("the client %d of a server on this machine goes on to %s: %v", i, host, err)
+			}
+		}
+		if resp, err := c.Get("http://localhost:" + port + "/elsewhere"); err != nil {
+			t.Errorf("the client %d of a server on this machine does not reach it: %v", i, err)
+		} else {
+			resp.Body.Close()
+		}
 	}
 	reached.Store(false)
 	elsewhere := load(t, "servers: {a: {url: \"https://a.example.com/mcp\", auth: oauth}, b: {url: \"https://b.example.com/mcp\", auth: {mode: oauth, issuer: \"https://login.example.com\"}}}\n")

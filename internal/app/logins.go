@@ -69,28 +69,34 @@ func (a *App) SignInIssuers() (names []string) {
 	return names
 }
 
-// BeginSignIn begins to find out who sits at a browser, which comes back to redirect.
-func (a *App) BeginSignIn(ctx context.Context, issuer, redirect string) (*login.Begun, error) {
+// BeginSignIn begins to find out who sits at a browser, which comes back to redirect with the ticket.
+func (a *App) BeginSignIn(ctx context.Context, issuer, redirect string) (begun *login.Begun, ticket string, err error) {
 	to := a.provider(issuer)
 	if to == nil {
-		return nil, keyError("no issuer %q", issuer)
+		return nil, "", keyError("no issuer %q", issuer)
 	}
-	begun, err := a.logins.SignIn(ctx, to, redirect)
+	begun, ticket, err = a.logins.SignIn(ctx, to, redirect, issuer)
 	if err != nil {
-		a.log.Warn("nobody can sign in", "issuer", issuer, "error", err)
+		a.log.Warn("sign-in is not possible", "issuer", issuer, "error", err)
 	}
-	return begun, err
+	return begun, ticket, err
 }
 
-// EndSignIn returns the access token with which a browser has come back.
-func (a *App) EndSignIn(ctx context.Context, query url.Values) (token string, err error) {
-	if token, err = a.logins.SignedIn(ctx, query); err == nil {
-		_, err = a.TokenHolder(ctx, token)
+// EndSignIn returns the access token with which a browser has come back, and the caller that it
+// identifies.
+func (a *App) EndSignIn(ctx context.Context, ticket string, query url.Values) (token string, who *gate.Principal, err error) {
+	issuer, ok := a.logins.Purpose(ticket, query)
+	to := a.provider(issuer)
+	if !ok || to == nil {
+		return "", nil, login.ErrState
+	}
+	if token, err = a.logins.SignedIn(ctx, to, ticket, query); err == nil {
+		who, err = a.TokenHolder(ctx, token)
 	}
 	if err != nil {
-		a.log.Warn("a sign-in is refused", "error", err)
+		a.log.Warn("a sign-in is refused", "issuer", issuer, "error", err)
 	}
-	return token, err
+	return token, who, err
 }
 
 // provider is where people of an issuer sign in with a browser; nil without such an issuer.
@@ -144,7 +150,7 @@ func loginServers(c *config.Config) (all []*login.Server) {
 		}
 		all = append(all, &login.Server{
 			ID: s.ID, URL: s.URL, Mode: s.Auth.Mode, Shared: s.Auth.Shared, ClientID: s.Auth.ClientID, ClientSecret: string(s.Auth.ClientSecret),
-			PrivateKey: s.Auth.PrivateKey, KeyID: s.Auth.KeyID, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Actor: s.Auth.Actor, Client: askOnly(s.Private || loopbackURL(s.URL), s.URL, s.Auth.Issuer),
+			PrivateKey: s.Auth.PrivateKey, KeyID: s.Auth.KeyID, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Actor: s.Auth.Actor, Client: askOnly(s.Private, s.URL, s.Auth.Issuer),
 		})
 	}
 	return all

@@ -134,13 +134,21 @@ func issuer(i config.Issuer) (auth.Issuer, error) {
 
 // issuerClient asks an issuer, and nobody to whom it points elsewhere.
 func issuerClient(i config.Issuer) *http.Client {
-	return askOnly(i.Private || loopbackURL(i.URL), i.URL, i.JWKS)
+	return askOnly(i.Private, i.URL, i.JWKS)
 }
 
 // askOnly returns a client that follows no redirect, and judges addresses. Those of URLs that
-// the configuration has are meant, also if they are of this machine; what others point to is not.
+// the configuration has are meant. What they point to is public, or on this machine if the first of
+// them is; elsewhere in the operator's networks only if private says so.
 func askOnly(private bool, urls ...string) *http.Client {
-	hosts := []string{}
+	most := dial.Public
+	switch {
+	case private:
+		most = dial.Private
+	case loopbackURL(urls[0]):
+		most = dial.Loopback
+	}
+	var hosts []string
 	for _, raw := range urls {
 		if u, err := url.Parse(raw); err == nil {
 			hosts = append(hosts, strings.ToLower(u.Hostname()))
@@ -148,7 +156,7 @@ func askOnly(private bool, urls ...string) *http.Client {
 	}
 	return &http.Client{
 		Timeout:   issuerTime,
-		Transport: &http.Transport{DialContext: dial.New(dial.Options{}).Dialer(private, hosts...), MaxIdleConns: 1},
+		Transport: &http.Transport{DialContext: dial.New(dial.Options{}).AskDialer(most, hosts...), MaxIdleConns: 1},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("it answers with a redirect, which is not followed")
 		},

@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/evict"
 	"github.com/wasmgate/wasmgate/internal/login"
 )
 
@@ -19,8 +21,9 @@ const (
 	linkTime = 10 * time.Minute
 	// maxLinks bounds the links of everybody, maxOwn those of one principal.
 	maxLinks, maxOwn = 10_000, 16
-	// maxOpened bounds how often sign-ins and logins are begun by a link.
-	maxOpened = 10
+	// maxBegun bounds the logins that the caller begins by a link, maxNoted the records of visits that
+	// came to nothing.
+	maxBegun, maxNoted = 10, 10
 )
 
 // What is noted of a link.
@@ -61,9 +64,8 @@ type Connect struct {
 	o       Options
 	handler http.Handler
 
-	mu     sync.Mutex
-	links  map[string]*link // by id
-	visits map[string]visit // sign-ins that have begun, by their state
+	mu    sync.Mutex
+	links map[string]*link // by id
 }
 
 // A link is where one caller logs in to one server, because of one call.
@@ -76,7 +78,8 @@ type link struct {
 	call    string
 	until   time.Time
 	ended   chan struct{}
-	opened  int
+	logins  int // that were begun
+	noted   int // visits that came to nothing
 
 	browser [sha256.Size]byte // digest of the cookie of who has proved to be the caller
 	proved  bool
@@ -85,18 +88,12 @@ type link struct {
 	state   string       // of the login that has gone on; "" before
 }
 
-// A visit is a browser on its way to sign in.
-type visit struct {
-	link    *link
-	browser [sha256.Size]byte
-}
-
 // New returns one without links.
 func New(o Options) *Connect {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Connect{o: o, links: make(map[string]*link), visits: make(map[string]visit)}
+	c := &Connect{o: o, links: make(map[string]*link)}
 	c.handler = c.routes()
 	return c
 }
@@ -157,7 +154,7 @@ func (c *Connect) open(call *gate.Call, server string) *link {
 		if l.who.Owner != call.Who.Owner {
 			continue
 		}
-		if l.server == server && l.tool == call.Name && l.who.Client == call.Who.Client && l.until.Sub(c.o.Now()) > linkTime/2 {
+		if l.server == server && l.tool == call.Name && l.who.Client == call.Who.Client && l.logins < maxBegun && l.until.Sub(c.o.Now()) > linkTime/2 {
 			return l
 		}
 		if own++; oldest == nil || l.until.Before(oldest.until) {
@@ -167,11 +164,8 @@ func (c *Connect) open(call *gate.Call, server string) *link {
 	if own >= maxOwn {
 		c.drop(oldest)
 	}
-	for _, l := range c.links {
-		if len(c.links) < maxLinks {
-			break
-		}
-		c.drop(l)
+	if len(c.links) >= maxLinks {
+		c.drop(c.links[evict.Next(c.links, func(l *link) (gate.Owner, time.Time) { return l.who.Owner, l.until })])
 	}
 	return nil
 }
@@ -189,11 +183,6 @@ func (c *Connect) forget(l *link) bool {
 		return false
 	}
 	delete(c.links, l.id)
-	for state, v := range c.visits {
-		if v.link == l {
-			delete(c.visits, state)
-		}
-	}
 	return true
 }
 
@@ -219,6 +208,15 @@ func (c *Connect) note(l *link, what string, err error) error {
 	return c.o.Note(Event{what, l.who, l.server, l.tool, l.call, err})
 }
 
+// noteVisit records a visit that came to nothing. The link goes on: it may not have been the caller's.
+func (c *Connect) noteVisit(l *link, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.noted++; l.noted <= maxNoted {
+		_ = c.note(l, Refused, why) // nothing was granted
+	}
+}
+
 // cookieName is that of a link's cookies. With the prefix no other host, also none below the
 // same domain, can set one (RFC 6265bis, 4.1.3).
 func (c *Connect) cookieName(l *link) string {
@@ -232,11 +230,28 @@ func (c *Connect) cookieName(l *link) string {
 // bake gives a browser a new cookie of a link, and returns its digest.
 func (c *Connect) bake(w http.ResponseWriter, l *link) [sha256.Size]byte {
 	value := rand.Text()
+	c.setCookie(w, l, value, linkTime)
+	return sha256.Sum256([]byte(value))
+}
+
+// setCookie has a browser keep a value for a link, or forget it for an age below zero.
+func (c *Connect) setCookie(w http.ResponseWriter, l *link, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{
-		Name: c.cookieName(l), Value: value, Path: "/", MaxAge: int(linkTime.Seconds()), HttpOnly: true,
+		Name: c.cookieName(l), Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true,
 		Secure: strings.HasPrefix(c.o.Public(), "https://"), SameSite: http.SameSiteLaxMode, // it comes back from issuers' sites
 	})
-	return sha256.Sum256([]byte(value))
+}
+
+// ticket returns the link with whose sign-in a browser comes back, and the ticket that it has kept.
+func (c *Connect) ticket(r *http.Request, query url.Values) (l *link, ticket string) {
+	for _, cookie := range r.Cookies() {
+		if id, ok := c.o.Logins.Purpose(cookie.Value, query); ok {
+			if l := c.find(id); l != nil && c.cookieName(l) == cookie.Name {
+				return l, cookie.Value
+			}
+		}
+	}
+	return nil, ""
 }
 
 // brings returns the digest of the cookie of a link that a request has.

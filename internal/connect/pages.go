@@ -107,77 +107,52 @@ func (c *Connect) opens(w http.ResponseWriter, r *http.Request) {
 // passes takes the word of the proxy for who opens a link. A cookie that the browser brings counts
 // for nothing.
 func (c *Connect) passes(w http.ResponseWriter, r *http.Request, l *link) {
-	if !c.mayOpen(l) {
-		gone(w)
-		return
-	}
 	who, err := c.o.Proxied(r)
 	if err != nil {
-		_ = c.note(l, Refused, err)
+		c.noteVisit(l, err)
 		failed(w, "The proxy does not say who you are: the log of the gateway says why.")
 		return
 	}
 	c.proves(w, r, l, who)
 }
 
-// mayOpen counts how often something is begun by a link.
-func (c *Connect) mayOpen(l *link) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l.opened++
-	return l.opened <= maxOpened
-}
-
-// signIn leads a browser to the caller's own issuer. A cookie that it brings counts for nothing.
+// signIn leads a browser to the caller's own issuer. A cookie that it brings counts for nothing,
+// and nothing is kept of it here: previews and scanners of mail open links, too.
 func (c *Connect) signIn(w http.ResponseWriter, r *http.Request, l *link) {
 	provider := c.o.Provider(l.who.Issuer)
-	if provider == nil || !c.mayOpen(l) {
+	if provider == nil {
 		gone(w)
 		return
 	}
-	begun, err := c.o.Logins.SignIn(r.Context(), provider, c.o.Public()+login.SignInPath)
+	begun, ticket, err := c.o.Logins.SignIn(r.Context(), provider, c.o.Public()+login.SignInPath, l.id)
 	if err != nil {
-		_ = c.note(l, Refused, fmt.Errorf("nobody can sign in: %w", err))
+		c.noteVisit(l, fmt.Errorf("sign-in is not possible: %w", err))
 		failed(w, "Nobody can sign in: the log of the gateway says why. Open the link again later.")
 		return
 	}
-	v := visit{l, c.bake(w, l)}
-	c.mu.Lock()
-	if c.links[l.id] == l {
-		c.visits[begun.State] = v
-	}
-	c.mu.Unlock()
+	c.setCookie(w, l, ticket, linkTime)
 	http.Redirect(w, r, begun.URL, http.StatusSeeOther)
 }
 
 // errOther says that the person at the browser is not the caller.
 var errOther = errors.New("somebody else than the caller has signed in")
 
-// signedIn takes a browser that has come back from the issuer.
+// signedIn takes a browser that has come back from the issuer. It has to be the one that went there.
 func (c *Connect) signedIn(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	state := query.Get("state")
-	c.mu.Lock()
-	v, ok := c.visits[state]
-	c.mu.Unlock()
-	if !ok || c.find(v.link.id) == nil {
-		gone(w)
-		return
-	}
-	if digest, has := c.brings(r, v.link); !has || digest != v.browser {
+	l, ticket := c.ticket(r, query)
+	if l == nil {
 		foreign(w)
 		return
 	}
-	c.mu.Lock()
-	delete(c.visits, state)
-	c.mu.Unlock()
-	who, err := c.whose(r.Context(), query)
+	c.setCookie(w, l, "", -time.Second) // the ticket is good once
+	who, err := c.whose(r.Context(), l, ticket, query)
 	if err != nil {
-		_ = c.note(v.link, Refused, err)
+		c.noteVisit(l, err)
 		failed(w, "You are not signed in: the log of the gateway says why. Open the link again.")
 		return
 	}
-	c.proves(w, r, v.link, who)
+	c.proves(w, r, l, who)
 }
 
 // proves has the browser of the caller go on. Whoever is not the caller ends the link: it has come
@@ -197,12 +172,27 @@ func (c *Connect) proves(w http.ResponseWriter, r *http.Request, l *link, who *g
 	http.Redirect(w, r, c.o.Public()+"/connect/"+l.id, http.StatusSeeOther)
 }
 
-func (c *Connect) whose(ctx context.Context, query url.Values) (*gate.Principal, error) {
-	token, err := c.o.Logins.SignedIn(ctx, query)
+func (c *Connect) whose(ctx context.Context, l *link, ticket string, query url.Values) (*gate.Principal, error) {
+	provider := c.o.Provider(l.who.Issuer)
+	if provider == nil {
+		return nil, login.ErrState
+	}
+	token, err := c.o.Logins.SignedIn(ctx, provider, ticket, query)
 	if err != nil {
 		return nil, err
 	}
 	return c.o.Identify(ctx, token)
+}
+
+// mayBegin counts the logins that are begun by a link. After too many it ends.
+func (c *Connect) mayBegin(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.logins++; l.logins > maxBegun {
+		c.drop(l)
+		return false
+	}
+	return true
 }
 
 // ask shows what is granted to whom and because of which call, with a button.
@@ -211,7 +201,7 @@ func (c *Connect) ask(w http.ResponseWriter, r *http.Request, l *link) {
 	begun, form := l.begun, l.form
 	c.mu.Unlock()
 	if begun == nil || form == "" {
-		if !c.mayOpen(l) {
+		if !c.mayBegin(l) {
 			gone(w)
 			return
 		}

@@ -27,6 +27,7 @@ type Console struct {
 	signins signins
 	people  provider
 	name    string        // of this machine, made for this console
+	sealing []byte        // key of [Console.seal]
 	readers chan struct{} // has a token for each who reads events
 
 	comparing comparing
@@ -36,14 +37,15 @@ var _ app.Desk = (*Console)(nil)
 
 // New returns the console of a gateway.
 func New(a *app.App) *Console {
-	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a, name: "wasmgate-" + secret()[:32] + ".localhost", readers: make(chan struct{}, maxReaders)}
+	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a, name: "wasmgate-" + secret()[:32] + ".localhost", readers: make(chan struct{}, maxReaders), sealing: []byte(secret())}
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.serve(r))
 	}
 	mux.HandleFunc("GET /ui/signin", c.signinPage)
 	mux.HandleFunc("POST /ui/signin", c.signin)
-	mux.HandleFunc("GET /ui/signin/{issuer}", c.leave)
+	mux.HandleFunc("GET /ui/signin/{issuer}", c.depart)
+	mux.HandleFunc("POST /ui/signin/{issuer}", c.leave)
 	mux.HandleFunc("GET "+login.LoopbackPath, c.comeBack)
 	mux.HandleFunc("POST /ui/signout", c.signout)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ui/", http.StatusSeeOther) })

@@ -2,9 +2,12 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/login"
@@ -16,10 +19,11 @@ import (
 type provider interface {
 	// SignInIssuers are the names of the issuers.
 	SignInIssuers() []string
-	// BeginSignIn begins to find out who sits at a browser, which comes back to redirect.
-	BeginSignIn(ctx context.Context, issuer, redirect string) (*login.Begun, error)
-	// EndSignIn returns the access token with which it comes back.
-	EndSignIn(ctx context.Context, query url.Values) (token string, err error)
+	// BeginSignIn begins to find out who sits at a browser, which keeps a ticket and comes back to
+	// redirect with it.
+	BeginSignIn(ctx context.Context, issuer, redirect string) (begun *login.Begun, ticket string, err error)
+	// EndSignIn returns the access token with which it comes back, and whose that is.
+	EndSignIn(ctx context.Context, ticket string, query url.Values) (token string, who *gate.Principal, err error)
 	// TokenHolder says whose a token is, as long as it is good.
 	TokenHolder(ctx context.Context, token string) (*gate.Principal, error)
 }
@@ -38,45 +42,64 @@ func address(r *http.Request) (base string, named bool) {
 	return "http://" + base, false
 }
 
-// leave leads a browser to an issuer.
-func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
+// depart asks a person to go on to an issuer. Nothing begins before they press the button: pages of
+// other sites can make a browser ask for an address.
+func (c *Console) depart(w http.ResponseWriter, r *http.Request) {
 	base, named := address(r)
 	if !named {
 		http.Redirect(w, r, base+r.URL.Path, http.StatusSeeOther)
 		return
 	}
-	begun, err := c.people.BeginSignIn(r.Context(), r.PathValue("issuer"), base+login.LoopbackPath)
+	issuer := r.PathValue("issuer")
+	if !slices.Contains(c.people.SignInIssuers(), issuer) {
+		c.signinProblem(w, http.StatusNotFound, "The configuration has no issuer of this name.")
+		return
+	}
+	page(w, http.StatusOK, "depart", view{Title: "Sign in", Out: true, Of: issuer})
+}
+
+// leave leads a browser to an issuer.
+func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
+	base, _ := address(r)
+	begun, ticket, err := c.people.BeginSignIn(r.Context(), r.PathValue("issuer"), base+login.LoopbackPath)
 	if err != nil {
 		c.signinProblem(w, http.StatusBadGateway, "Nobody can sign in there now: the log of the gateway says why.")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName(leavingName, r), Value: c.signins.leave(begun.State), Path: login.LoopbackPath, MaxAge: int(leaveTime.Seconds()), HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, // it comes back from another site
-	})
-	http.Redirect(w, r, begun.URL, http.StatusSeeOther)
+	c.keepTicket(w, r, ticket, leaveTime)
+	// A redirect would be refused: the policy of the page lets its form lead to the console only.
+	w.Header().Set("Refresh", "0; url="+begun.URL)
+	page(w, http.StatusOK, "leaving", view{Title: "Sign in", Out: true, Of: begun})
 }
 
 // comeBack signs in the person with whom a browser comes back from an issuer. It has to be the
 // browser that went there: nobody is signed in as somebody else by a link.
 func (c *Console) comeBack(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	if !c.signins.back(query.Get("state"), r) {
+	ticket := ""
+	if kept, err := r.Cookie(cookieName(leavingName, r)); err == nil {
+		ticket = kept.Value
+	}
+	token, who, err := c.people.EndSignIn(r.Context(), ticket, r.URL.Query())
+	if errors.Is(err, login.ErrState) {
 		c.signinProblem(w, http.StatusForbidden, "This belongs to no sign-in that this browser has begun: begin again.")
 		return
 	}
-	token, err := c.people.EndSignIn(r.Context(), query)
-	var who *gate.Principal
-	if err == nil {
-		who, err = c.people.TokenHolder(r.Context(), token)
-	}
+	c.keepTicket(w, r, "", -time.Second) // it is good once
 	if err != nil {
 		c.signinProblem(w, http.StatusForbidden, "You are not signed in: the log of the gateway says why.")
 		return
 	}
-	c.stay(w, r, c.signins.come(token))
+	c.stay(w, r, c.signins.come(who.Owner, token))
 	w.Header().Set("Refresh", "0; url=/ui/") // a redirect would be another site's, with which a strict cookie is not sent
 	page(w, http.StatusOK, "signedin", view{Title: "Signed in", Out: true, Of: match.Name(who.Tenant, who.ID)})
+}
+
+// keepTicket has a browser keep a ticket, or forget it for an age below zero.
+func (c *Console) keepTicket(w http.ResponseWriter, r *http.Request, ticket string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(leavingName, r), Value: ticket, Path: login.LoopbackPath, MaxAge: int(age.Seconds()), HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, // it comes back from another site
+	})
 }
 
 func (c *Console) stay(w http.ResponseWriter, r *http.Request, cookie string) {

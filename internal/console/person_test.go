@@ -3,12 +3,14 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,12 +40,21 @@ func newPeople(t *testing.T) *people {
 
 func (p *people) SignInIssuers() []string { return []string{"corp"} }
 
-func (p *people) BeginSignIn(ctx context.Context, issuer, redirect string) (*login.Begun, error) {
-	return p.SignIn(ctx, &login.Server{ID: issuer, URL: resource, Mode: login.SignsIn, Issuer: p.idp.URL, Client: http.DefaultClient}, redirect)
+func (p *people) server() *login.Server {
+	return &login.Server{ID: "corp", URL: resource, Mode: login.SignsIn, Issuer: p.idp.URL, Client: http.DefaultClient}
 }
 
-func (p *people) EndSignIn(ctx context.Context, query url.Values) (string, error) {
-	return p.SignedIn(ctx, query)
+func (p *people) BeginSignIn(ctx context.Context, issuer, redirect string) (*login.Begun, string, error) {
+	return p.SignIn(ctx, p.server(), redirect, issuer)
+}
+
+func (p *people) EndSignIn(ctx context.Context, ticket string, query url.Values) (string, *gate.Principal, error) {
+	token, err := p.SignedIn(ctx, p.server(), ticket, query)
+	if err != nil {
+		return "", nil, err
+	}
+	who, err := p.TokenHolder(ctx, token)
+	return token, who, err
 }
 
 func (p *people) TokenHolder(_ context.Context, token string) (*gate.Principal, error) {
@@ -80,6 +91,21 @@ func (b *browser) get(at string) *http.Response {
 	return resp
 }
 
+// leaves presses the button that leads to the issuer, and goes there.
+func (b *browser) leaves() *http.Response {
+	b.t.Helper()
+	resp, err := b.PostForm(b.at+"/ui/signin/corp", nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	resp.Body.Close()
+	to, ok := strings.CutPrefix(resp.Header.Get("Refresh"), "0; url=")
+	if !ok {
+		b.t.Fatalf("leaving: %d, %q", resp.StatusCode, resp.Header.Get("Refresh"))
+	}
+	return b.get(to)
+}
+
 func newBrowser(t *testing.T, at string) *browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -111,16 +137,18 @@ allow contains "auditors read" if {
 	web := httptest.NewServer(d.c)
 	defer web.Close()
 
-	if leaves := d.ask("GET", "/ui/signin/corp", nil, nil).Result().Cookies(); len(leaves) != 1 || !leaves[0].HttpOnly || leaves[0].Path != login.LoopbackPath {
+	if leaves := d.ask("POST", "/ui/signin/corp", url.Values{}, nil).Result().Cookies(); len(leaves) != 1 || !leaves[0].HttpOnly || leaves[0].Path != login.LoopbackPath {
 		t.Errorf("a browser leaves with %v", leaves)
 	}
 	alice := newBrowser(t, web.URL)
 	if got := alice.get("/ui/calls"); got.Request.URL.Path != "/ui/signin" {
 		t.Errorf("before she signs in: %s", got.Request.URL)
 	}
-	named := alice.get(strings.Replace(web.URL, "127.0.0.1", "localhost", 1) + "/ui/signin/corp")
-	if named.StatusCode != http.StatusOK || named.Request.URL.Path != login.LoopbackPath || named.Header.Get("Refresh") != "0; url=/ui/" {
-		t.Errorf("signing in: %d at %s", named.StatusCode, named.Request.URL)
+	if named := alice.get(strings.Replace(web.URL, "127.0.0.1", "localhost", 1) + "/ui/signin/corp"); named.StatusCode != http.StatusOK || named.Request.URL.String() != web.URL+"/ui/signin/corp" {
+		t.Errorf("before she leaves: %d at %s", named.StatusCode, named.Request.URL)
+	}
+	if back := alice.leaves(); back.StatusCode != http.StatusOK || back.Request.URL.Path != login.LoopbackPath || back.Header.Get("Refresh") != "0; url=/ui/" {
+		t.Errorf("signing in: %d at %s", back.StatusCode, back.Request.URL)
 	}
 	for _, c := range []struct {
 		path string
@@ -144,23 +172,23 @@ allow contains "auditors read" if {
 
 	p.idp.Person("mallory")
 	mallory := newBrowser(t, web.URL)
-	mallory.get("/ui/signin/corp")
+	mallory.leaves()
 	if got := mallory.get("/ui/calls"); got.StatusCode != http.StatusForbidden {
 		t.Errorf("whom no policy knows: %d", got.StatusCode)
 	}
 	mallory.stop = web.URL + login.LoopbackPath
 	eve := newBrowser(t, web.URL)
 	eve.stop = mallory.stop
-	back := mallory.get("/ui/signin/corp").Header.Get("Location")
+	back := mallory.leaves().Header.Get("Location")
 	mallory.stop = ""
 	for who, b := range map[string]*browser{"a browser that has begun nothing": newBrowser(t, web.URL), "one that is signed in": alice} {
 		if got := b.get(back); got.StatusCode != http.StatusForbidden {
 			t.Errorf("%s is signed in by another's link: %d", who, got.StatusCode)
 		}
 	}
-	forged := regexp.MustCompile(`code=[^&]*`).ReplaceAllString(eve.get("/ui/signin/corp").Header.Get("Location"), "code=forged")
+	forged := regexp.MustCompile(`code=[^&]*`).ReplaceAllString(eve.leaves().Header.Get("Location"), "code=forged")
 	eve.stop = ""
-	if got := eve.get(forged); got.StatusCode != http.StatusForbidden || len(got.Cookies()) > 0 {
+	if got := eve.get(forged); got.StatusCode != http.StatusForbidden || slices.ContainsFunc(got.Cookies(), func(c *http.Cookie) bool { return c.MaxAge >= 0 }) {
 		t.Errorf("who comes back with a code of nobody's: %d, %v", got.StatusCode, got.Cookies())
 	}
 	if got := []int{mallory.get(back).StatusCode, mallory.get(back).StatusCode}; got[0] != 200 || got[1] != 403 {
@@ -173,7 +201,7 @@ allow contains "auditors read" if {
 	}
 }
 
-// What signs browsers in is bounded in number and time: links and codes, browsers that have signed in, and those on their way to an issuer.
+// What signs browsers in is bounded in number and time: links and codes, and browsers that have signed in.
 func TestSignInBounds(t *testing.T) {
 	now := time.Now()
 	s := newSignins(func() time.Time { return now })
@@ -191,37 +219,33 @@ func TestSignInBounds(t *testing.T) {
 	if s.take(code) != "" || s.take(token) == "" {
 		t.Error("a code outlives guesses, or a link does not")
 	}
-	back := func(state, cookie string) bool {
+	in := func(cookie string) bool {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.AddCookie(&http.Cookie{Name: cookieName(leavingName, r), Value: cookie})
-		return s.back(state, r)
+		r.AddCookie(&http.Cookie{Name: cookieName(stayName, r), Value: cookie})
+		_, ok := s.in(r, false)
+		return ok
 	}
-	for i := range 3 * maxLeaving {
-		s.come("token")
-		s.leave(string(rune('a' + i)))
+	token, _, _ = s.offer()
+	operator, bob := s.take(token), s.come(gate.Owner{ID: "bob"}, "his")
+	for range 3 * maxStays {
+		now = now.Add(time.Second)
+		s.come(gate.Owner{ID: "alice"}, "hers")
 	}
-	if len(s.stays) > maxStays || len(s.leaving) > maxLeaving {
-		t.Errorf("%d browsers have signed in, and %d are on their way", len(s.stays), len(s.leaving))
+	if !in(operator) || !in(bob) || len(s.persons) > maxStays {
+		t.Errorf("a person who signs in often signs out the operator (%t) or another (%t); %d stay", !in(operator), !in(bob), len(s.persons))
 	}
-	mine, other := s.leave("mine"), s.leave("other")
-	for name, ok := range map[string]bool{"another browser": back("mine", other), "one without a state": back("", mine), "one with another's": back("other", mine)} {
-		if ok {
-			t.Errorf("%s comes back", name)
-		}
+	for i := range 3 * maxStays {
+		s.come(gate.Owner{ID: fmt.Sprint("p", i)}, "theirs")
 	}
-	now = now.Add(leaveTime + time.Second)
-	if back("mine", mine) {
-		t.Error("a browser comes back too late")
-	}
-	late := s.leave("late")
-	if len(s.leaving) != 1 || !back("late", late) || back("late", late) {
-		t.Errorf("%d are on their way, of whom one comes back, once", len(s.leaving))
+	if !in(operator) || len(s.persons) > maxStays {
+		t.Errorf("many persons sign out the operator, or %d stay", len(s.persons))
 	}
 	now = now.Add(stayTime)
-	if s.come("token"); len(s.stays) != 1 {
-		t.Errorf("%d browsers stay signed in", len(s.stays))
+	now = now.Add(time.Second)
+	if s.come(gate.Owner{ID: "alice"}, "token"); len(s.persons) != 1 {
+		t.Errorf("%d browsers stay signed in", len(s.persons))
 	}
-	asks, waits := s.come("a token"), s.come("a token")
+	asks, waits := s.come(gate.Owner{ID: "alice"}, "a token"), s.come(gate.Owner{ID: "alice"}, "a token")
 	for range 3 { // of which the second alone waits, as a page does that reads events
 		now = now.Add(stayTime * 2 / 5)
 		for cookie, more := range map[string]bool{asks: true, waits: false} {
@@ -230,11 +254,77 @@ func TestSignInBounds(t *testing.T) {
 			s.in(r, more)
 		}
 	}
-	if _, ok := s.stays[sum(asks)]; !ok {
+	if _, ok := s.persons[sum(asks)]; !ok {
 		t.Error("a browser that asks is signed out")
 	}
-	if _, ok := s.stays[sum(waits)]; ok {
+	if _, ok := s.persons[sum(waits)]; ok {
 		t.Error("a browser that only waits stays signed in")
+	}
+}
+
+// However often sign-ins are begun, others sign in, and the issuer is asked once. No page of another
+// site begins one.
+func TestSignInFlood(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", "package wasmgate\n\nallow contains \"all read\" if input.action == \"admin/read\"\n")
+	p := newPeople(t)
+	d.c.people = p
+	web := httptest.NewServer(d.c)
+	defer web.Close()
+	alice := newBrowser(t, web.URL)
+	alice.stop = web.URL + login.LoopbackPath
+	back := alice.leaves().Header.Get("Location")
+	alice.stop = ""
+	asked := p.idp.Requests()
+	for i := range 2000 {
+		r := httptest.NewRequest(http.MethodPost, "/ui/signin/corp", nil)
+		r.Host = here
+		want := http.StatusOK
+		switch i % 4 {
+		case 1:
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			want = http.StatusForbidden
+		case 2:
+			r.Header.Set("Origin", "https://evil.example")
+			want = http.StatusForbidden
+		case 3:
+			r.Method = http.MethodGet
+		}
+		w := httptest.NewRecorder()
+		d.c.ServeHTTP(w, r)
+		if begins := len(w.Result().Cookies()) > 0; w.Code != want || begins != (i%4 == 0) {
+			t.Fatalf("%d: status %d, begins %t", i, w.Code, begins)
+		}
+	}
+	if n := p.idp.Requests() - asked; n > 1 { // a client for another redirect
+		t.Errorf("the issuer was asked %d times", n)
+	}
+	if got := alice.get(back); got.StatusCode != http.StatusOK {
+		t.Errorf("the sign-in that was begun before: %d", got.StatusCode)
+	}
+	if got := alice.get("/ui/calls"); got.StatusCode != http.StatusOK || got.Request.URL.Path != "/ui/calls" {
+		t.Errorf("signed in: %d at %s", got.StatusCode, got.Request.URL)
+	}
+}
+
+// A text is shown as what the console has done only to the browser to which the console said it.
+func TestForgedDone(t *testing.T) {
+	d := open(t, "")
+	const lie = "Session ended. Run: curl evil.example"
+	if w := d.ask("POST", "/ui/pause", url.Values{}, nil); w.Code != http.StatusSeeOther {
+		t.Fatalf("pausing: %d", w.Code)
+	} else if to := w.Header().Get("Location"); !strings.Contains(d.ask("GET", to, nil, nil).Body.String(), "is paused") {
+		t.Errorf("%s does not say what was done", to)
+	} else if u, err := url.Parse(to); err != nil {
+		t.Error(err)
+	} else {
+		other := httptest.NewRequest(http.MethodGet, "/ui/", nil)
+		q := u.Query()
+		q.Set("done", lie)
+		for _, link := range []string{"/ui/?done=" + url.QueryEscape(lie), "/ui/?" + q.Encode(), "/ui/?done=" + url.QueryEscape(lie) + "&seal=" + d.c.seal(other, lie)} {
+			if got := d.ask("GET", link, nil, nil); got.Code != http.StatusOK || strings.Contains(got.Body.String(), "curl evil") {
+				t.Errorf("%s: %d, shows a text of another", link, got.Code)
+			}
+		}
 	}
 }
 

@@ -5,26 +5,30 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/evict"
 )
 
 const (
 	offerTime = time.Minute    // that a link or a code is good for
 	stayTime  = 12 * time.Hour // that a browser stays signed in without a request
 	maxOffers = 16
-	maxStays  = 64
+	// maxStays bounds the browsers of the operator, and those of all others.
+	maxStays = 64
 	// maxWrong is after how many wrong codes all that are open end: eight digits would be
 	// guessed otherwise. Links, which cannot be guessed, stay good.
 	maxWrong = 5
 	stayName = "wasmgate_console"
 
-	// leaveTime is how long a browser may be at an issuer, and maxLeaving how many are.
+	// leaveTime is how long a browser may be at an issuer.
 	leaveTime   = 10 * time.Minute
-	maxLeaving  = 64
 	leavingName = "wasmgate_console_leaves"
 )
 
@@ -32,23 +36,19 @@ const (
 type signins struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	offers  []offer
-	stays   map[[32]byte]stay    // by the digest of the cookie
-	leaving map[string]departure // by the state that comes back
-	wrong   int
+	mu     sync.Mutex
+	offers []offer
+	// The browsers that have signed in, by the digests of their cookies. Persons may have no right
+	// here: they never sign out the operator.
+	operator, persons map[[32]byte]stay
+	wrong             int
 }
 
 // A stay is a browser that has signed in.
 type stay struct {
+	owner gate.Owner
 	until time.Time
 	token string // of a person who has signed in at an issuer; "" for the operator
-}
-
-// A departure is a browser on its way to an issuer.
-type departure struct {
-	cookie [32]byte // its digest
-	until  time.Time
 }
 
 type offer struct {
@@ -57,7 +57,7 @@ type offer struct {
 }
 
 func newSignins(now func() time.Time) signins {
-	return signins{now: now, stays: make(map[[32]byte]stay), leaving: make(map[string]departure)}
+	return signins{now: now, operator: make(map[[32]byte]stay), persons: make(map[[32]byte]stay)}
 }
 
 // offer makes a link's token and a code. Each is good once, and ends the other.
@@ -86,7 +86,7 @@ func (s *signins) take(said string) string {
 	for i, o := range s.offers {
 		if (o.token == digest || o.code == digest) && now.Before(o.until) {
 			s.offers = append(s.offers[:i:i], s.offers[i+1:]...)
-			return s.stay("")
+			return s.stay(s.operator, stay{})
 		}
 	}
 	if s.wrong++; s.wrong >= maxWrong {
@@ -97,56 +97,25 @@ func (s *signins) take(said string) string {
 	return ""
 }
 
-// stay signs in a browser, and returns its cookie. The caller holds mu.
-func (s *signins) stay(token string) string {
+// stay signs in a browser, and returns its cookie. In a full table it signs out the one used
+// longest ago of the person who has the most. The caller holds mu.
+func (s *signins) stay(in map[[32]byte]stay, one stay) string {
 	now := s.now()
-	for k, one := range s.stays {
-		if now.After(one.until) || len(s.stays) >= maxStays {
-			delete(s.stays, k)
-		}
+	maps.DeleteFunc(in, func(_ [32]byte, one stay) bool { return now.After(one.until) })
+	if len(in) >= maxStays {
+		delete(in, evict.Next(in, func(one stay) (gate.Owner, time.Time) { return one.owner, one.until }))
 	}
 	cookie := secret()
-	s.stays[sum(cookie)] = stay{now.Add(stayTime), token}
+	one.until = now.Add(stayTime)
+	in[sum(cookie)] = one
 	return cookie
 }
 
 // come signs in the person of a token.
-func (s *signins) come(token string) (cookie string) {
+func (s *signins) come(who gate.Owner, token string) (cookie string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stay(token)
-}
-
-// leave has a browser go to an issuer, from where a state comes back, and returns the cookie by
-// which it is known then.
-func (s *signins) leave(state string) (cookie string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	for k, one := range s.leaving {
-		if now.After(one.until) || len(s.leaving) >= maxLeaving {
-			delete(s.leaving, k)
-		}
-	}
-	cookie = secret()
-	s.leaving[state] = departure{sum(cookie), now.Add(leaveTime)}
-	return cookie
-}
-
-// back reports whether a request is of the browser that has left with a state, once.
-func (s *signins) back(state string, r *http.Request) bool {
-	c, err := r.Cookie(cookieName(leavingName, r))
-	if err != nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one, ok := s.leaving[state]
-	if !ok || one.cookie != sum(c.Value) {
-		return false
-	}
-	delete(s.leaving, state)
-	return !s.now().After(one.until)
+	return s.stay(s.persons, stay{owner: who, token: token})
 }
 
 // in reports whether a request is of a browser that has signed in, and with which token: none
@@ -159,16 +128,21 @@ func (s *signins) in(r *http.Request, asks bool) (token string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, now := sum(c.Value), s.now()
-	one, ok := s.stays[k]
-	if !ok || now.After(one.until) {
-		delete(s.stays, k)
-		return "", false
+	for _, in := range []map[[32]byte]stay{s.operator, s.persons} {
+		one, ok := in[k]
+		switch {
+		case !ok:
+			continue
+		case now.After(one.until):
+			delete(in, k)
+			return "", false
+		case asks:
+			one.until = now.Add(stayTime)
+			in[k] = one
+		}
+		return one.token, true
 	}
-	if asks {
-		one.until = now.Add(stayTime)
-		s.stays[k] = one
-	}
-	return one.token, true
+	return "", false
 }
 
 // out signs the browser of a request out.
@@ -176,7 +150,8 @@ func (s *signins) out(r *http.Request) {
 	if c, err := r.Cookie(cookieName(stayName, r)); err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.stays, sum(c.Value))
+		delete(s.operator, sum(c.Value))
+		delete(s.persons, sum(c.Value))
 	}
 }
 

@@ -2,13 +2,14 @@ package dial
 
 import "net/netip"
 
-// A reach says what it takes to be allowed to dial an address.
-type reach int
+// A Reach says which addresses may be dialled. Each includes those before it.
+type Reach int
 
 const (
-	public  reach = iota // a rule
-	private              // a rule that says Private
-	local                // a rule that says Private and names the address itself
+	Public   Reach = iota
+	Loopback       // this machine
+	Private        // the networks of the operator
+	local          // link-local and metadata addresses, which have to be named themselves
 	never
 )
 
@@ -18,41 +19,41 @@ const (
 // decides.
 var special = []struct {
 	prefix netip.Prefix
-	reach  reach
+	reach  Reach
 	what   string
 }{
 	{netip.MustParsePrefix("0.0.0.0/8"), never, "an unspecified address"},
-	{netip.MustParsePrefix("10.0.0.0/8"), private, "a private address"},
+	{netip.MustParsePrefix("10.0.0.0/8"), Private, "a private address"},
 	{netip.MustParsePrefix("100.100.100.200/32"), local, "a metadata address"}, // Alibaba's
-	{netip.MustParsePrefix("100.64.0.0/10"), private, "a shared address of a provider (RFC 6598)"},
-	{netip.MustParsePrefix("127.0.0.0/8"), private, "a loopback address"},
+	{netip.MustParsePrefix("100.64.0.0/10"), Private, "a shared address of a provider (RFC 6598)"},
+	{netip.MustParsePrefix("127.0.0.0/8"), Loopback, "a loopback address"},
 	{netip.MustParsePrefix("168.63.129.16/32"), local, "a metadata address"}, // Azure's
 	{netip.MustParsePrefix("169.254.0.0/16"), local, "a link-local or metadata address"},
-	{netip.MustParsePrefix("172.16.0.0/12"), private, "a private address"},
+	{netip.MustParsePrefix("172.16.0.0/12"), Private, "a private address"},
 	{netip.MustParsePrefix("192.0.0.0/24"), local, "a reserved or metadata address"}, // 192.0.0.192: Oracle's
-	{netip.MustParsePrefix("192.0.2.0/24"), private, "a documentation address"},
+	{netip.MustParsePrefix("192.0.2.0/24"), Private, "a documentation address"},
 	{netip.MustParsePrefix("192.88.99.0/24"), never, "a 6to4 relay"},
-	{netip.MustParsePrefix("192.168.0.0/16"), private, "a private address"},
-	{netip.MustParsePrefix("198.18.0.0/15"), private, "a benchmark address"},
-	{netip.MustParsePrefix("198.51.100.0/24"), private, "a documentation address"},
-	{netip.MustParsePrefix("203.0.113.0/24"), private, "a documentation address"},
+	{netip.MustParsePrefix("192.168.0.0/16"), Private, "a private address"},
+	{netip.MustParsePrefix("198.18.0.0/15"), Private, "a benchmark address"},
+	{netip.MustParsePrefix("198.51.100.0/24"), Private, "a documentation address"},
+	{netip.MustParsePrefix("203.0.113.0/24"), Private, "a documentation address"},
 	{netip.MustParsePrefix("224.0.0.0/4"), never, "a multicast address"},
 	{netip.MustParsePrefix("240.0.0.0/4"), never, "a reserved address"},
 
-	{netip.MustParsePrefix("::1/128"), private, "a loopback address"},
+	{netip.MustParsePrefix("::1/128"), Loopback, "a loopback address"},
 	{netip.MustParsePrefix("fd00:42::42/128"), local, "a metadata address"},        // Scaleway's
 	{netip.MustParsePrefix("fd00:a9fe:a9fe::/48"), local, "a metadata address"},    // Akamai's
 	{netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), local, "a metadata address"}, // Oracle's
 	{netip.MustParsePrefix("fd00:ec2::/32"), local, "a metadata address"},          // Amazon's
 	{netip.MustParsePrefix("fd20:ce::/32"), local, "a metadata address"},           // Google's
-	{netip.MustParsePrefix("fc00::/7"), private, "a private address"},
+	{netip.MustParsePrefix("fc00::/7"), Private, "a private address"},
 	{netip.MustParsePrefix("fe80::/10"), local, "a link-local address"},
 	{netip.MustParsePrefix("ff00::/8"), never, "a multicast address"},
 	{netip.MustParsePrefix("2001::/23"), never, "a protocol's address (Teredo and others)"},
-	{netip.MustParsePrefix("2001:db8::/32"), private, "a documentation address"},
+	{netip.MustParsePrefix("2001:db8::/32"), Private, "a documentation address"},
 	{netip.MustParsePrefix("2002::/16"), never, "a 6to4 address"},
-	{netip.MustParsePrefix("3fff::/20"), private, "a documentation address"},
-	{netip.MustParsePrefix("2000::/3"), public, ""},
+	{netip.MustParsePrefix("3fff::/20"), Private, "a documentation address"},
+	{netip.MustParsePrefix("2000::/3"), Public, ""},
 	{netip.MustParsePrefix("::/0"), never, "an address that is not global"},
 }
 
@@ -70,7 +71,7 @@ var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
 // classify returns how far a may be reached, and what it is. Other forms of an
 // IPv4 address count as that address.
-func classify(a netip.Addr) (reach, string) {
+func classify(a netip.Addr) (Reach, string) {
 	if !a.IsValid() || a.Zone() != "" { // no prefix contains an address with a zone
 		return never, "an address with a zone"
 	}
@@ -84,25 +85,23 @@ func classify(a netip.Addr) (reach, string) {
 			return s.reach, s.what
 		}
 	}
-	return public, ""
+	return Public, ""
 }
 
-// refusal returns why a must not be dialled, or "". Literal says that the rule
-// names the address itself.
-func refusal(a netip.Addr, private, literal bool) (reach, string) {
-	r, what := classify(a)
-	if r <= allowance(private, literal) {
-		return r, ""
-	}
-	return r, what
-}
-
-func allowance(mayPrivate, literal bool) reach {
+// allowance is how far a host may be: private says that its rule allows private addresses, and
+// literal that the rule names the address itself.
+func allowance(private, literal bool) Reach {
 	switch {
-	case mayPrivate && literal:
+	case private && literal:
 		return local
-	case mayPrivate:
-		return private
+	case private:
+		return Private
 	}
-	return public
+	return Public
+}
+
+// isLiteral reports whether a host is an address.
+func isLiteral(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
 }

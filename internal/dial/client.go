@@ -54,17 +54,16 @@ func New(o Options) *Client {
 	return &Client{o}
 }
 
-// addresses returns what may be dialled for t. It refuses a name if any of its
+// addresses returns what may be dialled for t, if it is not farther than most. It refuses a name if any of its
 // addresses is refused: a public name with a private address is an attack or a
 // mistake.
-func (c *Client) addresses(ctx context.Context, t Target, mayPrivate bool) ([]netip.Addr, error) {
+func (c *Client) addresses(ctx context.Context, t Target, most Reach) ([]netip.Addr, error) {
 	a, err := netip.ParseAddr(t.Host)
-	literal := err == nil
 	all := []netip.Addr{a}
-	if metadataHosts[t.Host] && !mayPrivate {
-		return nil, refuseAddress(t, a, private, "a metadata service")
+	if metadataHosts[t.Host] && most < Private {
+		return nil, refuseAddress(t, a, Private, "a metadata service")
 	}
-	if !literal {
+	if err != nil {
 		if all, err = c.o.Resolve(ctx, absolute(t.Host)); err != nil {
 			return nil, fmt.Errorf("resolve %s: %w", t.Host, err)
 		}
@@ -73,8 +72,8 @@ func (c *Client) addresses(ctx context.Context, t Target, mayPrivate bool) ([]ne
 		}
 	}
 	for i, a := range all {
-		if r, why := refusal(a, mayPrivate, literal); why != "" {
-			return nil, refuseAddress(t, a, r, why)
+		if r, what := classify(a); r > most {
+			return nil, refuseAddress(t, a, r, what)
 		}
 		all[i] = a.Unmap()
 	}
@@ -90,12 +89,12 @@ func absolute(host string) string {
 
 // refuseAddress keeps the address itself from the tool, which could map a
 // private network by it.
-func refuseAddress(t Target, a netip.Addr, r reach, why string) *Denied {
+func refuseAddress(t Target, a netip.Addr, r Reach, why string) *Denied {
 	d := &Denied{Target: t, Reason: "its host is " + why, Err: fmt.Errorf("%s is %s", t.Host, why)}
 	if a.IsValid() {
 		d.Err = fmt.Errorf("%s is at %s, %s", t.Host, a, why)
 	}
-	if r == private {
+	if r == Loopback || r == Private {
 		need := needed(t)
 		need.Private = true
 		d.Need = &need

@@ -122,7 +122,7 @@ func (e *Egress) send(ctx context.Context, h hop) (Response, error) {
 	if err := e.quota.send(h.size(header)); err != nil {
 		return Response{}, err
 	}
-	to, err := e.client.addresses(ctx, h.target, private)
+	to, err := e.client.addresses(ctx, h.target, allowance(private, isLiteral(h.target.Host)))
 	if err != nil {
 		return Response{}, err
 	}

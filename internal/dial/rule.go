@@ -73,12 +73,12 @@ func (r Rule) compile() (rule, error) {
 		return rule{}, fmt.Errorf("rule %s: %w", r, err)
 	}
 	if a, err := netip.ParseAddr(o.host); err == nil {
-		switch reach, why := refusal(a, r.Private, true); {
-		case why == "":
-		case reach == never:
-			return rule{}, fmt.Errorf("rule %s: %s is %s, which cannot be granted", r, a, why)
+		switch far, what := classify(a); {
+		case far <= allowance(r.Private, true):
+		case far == never:
+			return rule{}, fmt.Errorf("rule %s: %s is %s, which cannot be granted", r, a, what)
 		default:
-			return rule{}, fmt.Errorf("rule %s: %s is %s; if it is meant, add private: true", r, a, why)
+			return rule{}, fmt.Errorf("rule %s: %s is %s; if it is meant, add private: true", r, a, what)
 		}
 	}
 	c := rule{origin: o, methods: []string{"GET", "HEAD"}, private: r.Private}

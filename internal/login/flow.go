@@ -14,12 +14,13 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/evict"
 )
 
 const (
 	// flowTime is how long a person may take.
 	flowTime = 10 * time.Minute
-	// maxFlows bounds the flows that are under way.
+	// maxFlows bounds the logins that are under way.
 	maxFlows = 1000
 )
 
@@ -33,7 +34,6 @@ type flow struct {
 	client   client
 	scopes   []string
 	until    time.Time
-	signIn   bool // of a person at the gateway: nothing is kept
 }
 
 // A Start asks for a login.
@@ -85,11 +85,12 @@ func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.begin(&flow{server: s, owner: s.owner(b.Owner), redirect: b.Redirect, place: p, client: c, scopes: l.asksFor(s, s.owner(b.Owner), p, b.Scopes)})
+	return l.begin(&flow{server: s, owner: s.owner(b.Owner), redirect: b.Redirect, place: p, client: c, scopes: l.asksFor(s, s.owner(b.Owner), p, b.Scopes)}), nil
 }
 
-// begin has a flow wait for its answer.
-func (l *Logins) begin(f *flow) (*Begun, error) {
+// begin has a flow wait for its answer. In a full table it replaces one of the owner that has the
+// most.
+func (l *Logins) begin(f *flow) *Begun {
 	f.verifier, f.until = oauth2.GenerateVerifier(), l.o.Now().Add(flowTime)
 	state := rand.Text()
 	l.mu.Lock()
@@ -100,10 +101,10 @@ func (l *Logins) begin(f *flow) (*Begun, error) {
 		}
 	}
 	if len(l.flows) >= maxFlows {
-		return nil, errors.New("too many people log in at once; try again later")
+		delete(l.flows, evict.Next(l.flows, func(f *flow) (gate.Owner, time.Time) { return f.owner, f.until }))
 	}
 	l.flows[state] = f
-	return &Begun{f.url(state), f.place.Issuer, state, f.scopes, f.place.resource}, nil
+	return &Begun{f.url(state), f.place.Issuer, state, f.scopes, f.place.resource}
 }
 
 // asksFor chooses scopes: those that are configured or asked for, or else those that the
@@ -148,9 +149,18 @@ func (f *flow) url(state string) string {
 var ErrState = errors.New("this answer belongs to no login that is under way: it may have come too late, or twice")
 
 // Finish ends a login with what the browser brought back: the query of its redirect. It is
-// taken once, and only from who has begun it.
+// taken once, and only from the owner that has begun it.
 func (l *Logins) Finish(ctx context.Context, owner gate.Owner, query url.Values) (*Login, error) {
-	f, g, err := l.finish(ctx, query, func(f *flow) bool { return !f.signIn && f.owner == f.server.owner(owner) })
+	state := query.Get("state")
+	l.mu.Lock()
+	f := l.flows[state]
+	if f == nil || f.owner != f.server.owner(owner) || f.until.Before(l.o.Now()) {
+		l.mu.Unlock()
+		return nil, ErrState
+	}
+	delete(l.flows, state)
+	l.mu.Unlock()
+	g, err := f.exchange(ctx, l.o.Now(), query)
 	if err != nil {
 		return nil, err
 	}
@@ -160,30 +170,21 @@ func (l *Logins) Finish(ctx context.Context, owner gate.Owner, query url.Values)
 	return l.keep(f.server, f.owner, g)
 }
 
-// finish takes the one flow that an answer belongs to, and gets what was granted.
-func (l *Logins) finish(ctx context.Context, query url.Values, belongs func(*flow) bool) (*flow, *grant, error) {
-	state := query.Get("state")
-	l.mu.Lock()
-	f := l.flows[state]
-	if f == nil || !belongs(f) || f.until.Before(l.o.Now()) {
-		l.mu.Unlock()
-		return nil, nil, ErrState
-	}
-	delete(l.flows, state)
-	l.mu.Unlock()
+// exchange gets what was granted for the answer to a flow.
+func (f *flow) exchange(ctx context.Context, now time.Time, query url.Values) (*grant, error) {
 	if err := f.answered(query); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	g := &grant{
-		ID: newID(), URL: f.server.URL, Made: l.o.Now(), Issuer: f.place.Issuer, Resource: f.place.resource,
+		ID: newID(), URL: f.server.URL, Made: now, Issuer: f.place.Issuer, Resource: f.place.resource,
 		Token: f.place.TokenEndpoint, Revocation: f.place.RevocationEndpoint, Client: f.client,
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {query.Get("code")}, "redirect_uri": {f.redirect}, "code_verifier": {f.verifier}}
-	g, err := g.ask(ctx, f.server, l.o.Now(), form)
+	g, err := g.ask(ctx, f.server, now, form)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the authorization server gives no token: %w", err)
+		return nil, fmt.Errorf("the authorization server gives no token: %w", err)
 	}
-	return f, g, nil
+	return g, nil
 }
 
 // answered judges an authorization response. The issuer comes first: before it is known to be

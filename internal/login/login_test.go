@@ -405,7 +405,8 @@ func TestAnswers(t *testing.T) {
 	if _, err := r.Finish(t.Context(), alice, late); !errors.Is(err, ErrState) {
 		t.Errorf("an answer that is late: %v", err)
 	}
-	begun, err := r.SignIn(t.Context(), &Server{ID: "corp", URL: r.server.URL, Mode: SignsIn, Issuer: as.URL, Client: r.server.Client}, redirect)
+	corp := &Server{ID: "corp", URL: r.server.URL, Mode: SignsIn, Issuer: as.URL, Client: r.server.Client}
+	begun, ticket, err := r.SignIn(t.Context(), corp, redirect, "mine")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,10 +414,27 @@ func TestAnswers(t *testing.T) {
 	if _, err := r.Finish(t.Context(), gate.Owner{}, signedIn); !errors.Is(err, ErrState) {
 		t.Errorf("a sign-in as a login: %v", err)
 	}
-	if _, err := r.SignedIn(t.Context(), begin()); !errors.Is(err, ErrState) {
+	if _, err := r.SignedIn(t.Context(), corp, ticket, begin()); !errors.Is(err, ErrState) {
 		t.Errorf("a login as a sign-in: %v", err)
 	}
-	if _, err := r.SignedIn(t.Context(), signedIn); err != nil {
+	other := New(r.o) // another process, and another key
+	for name, kept := range map[string]string{"no ticket": "", "a changed one": ticket[:20] + "A" + ticket[21:], "half of one": ticket[:len(ticket)/2], "one of another state": secondTicket(t, r, corp)} {
+		if _, ok := r.Purpose(kept, signedIn); ok && kept != ticket {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	if _, ok := other.Purpose(ticket, signedIn); ok {
+		t.Error("the ticket of another gateway is taken")
+	}
+	r.between(nil, flowTime+time.Second)
+	if _, err := r.SignedIn(t.Context(), corp, ticket, signedIn); !errors.Is(err, ErrState) {
+		t.Errorf("a sign-in that is late: %v", err)
+	}
+	r.between(nil, 0)
+	if purpose, ok := r.Purpose(ticket, signedIn); purpose != "mine" || !ok {
+		t.Errorf("the sign-in is for %q, %t", purpose, ok)
+	}
+	if _, err := r.SignedIn(t.Context(), corp, ticket, signedIn); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(url.Values){
@@ -435,6 +453,15 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: the code was sent", name)
 		}
 	}
+}
+
+func secondTicket(t *testing.T, r *rig, corp *Server) string {
+	t.Helper()
+	_, ticket, err := r.SignIn(t.Context(), corp, redirect, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
 }
 
 // Metadata that would lead tokens elsewhere, or codes into other hands, is refused.

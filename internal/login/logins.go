@@ -2,6 +2,9 @@ package login
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,6 +95,9 @@ type Logins struct {
 	flows   map[string]*flow
 	rows    map[vault.Key]*row
 
+	seal      cipher.AEAD // of tickets
+	providers map[string]*provider
+
 	exchanges atomic.Bool       // a server takes tokens of callers in exchange
 	tokens    map[caller]string // of those who were let in since
 	actors    map[*Server]*grant
@@ -105,7 +111,25 @@ func New(o Options) *Logins {
 	if o.Public == nil {
 		o.Public = func() string { return "" }
 	}
-	return &Logins{o: o, servers: make(map[string]*Server), flows: make(map[string]*flow), rows: make(map[vault.Key]*row), tokens: make(map[caller]string)}
+	return &Logins{
+		o: o, servers: make(map[string]*Server), flows: make(map[string]*flow), rows: make(map[vault.Key]*row), tokens: make(map[caller]string),
+		seal: newSeal(), providers: make(map[string]*provider),
+	}
+}
+
+// newSeal makes a key for this process.
+func newSeal() cipher.AEAD {
+	key := make([]byte, 32)
+	rand.Read(key) // never fails
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err) // the key has its size
+	}
+	seal, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // AES has its block size
+	}
+	return seal
 }
 
 // Set has these servers, and no others, from now on.

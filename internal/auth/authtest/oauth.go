@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type OAuth struct {
 	*httptest.Server
 	// Change changes the metadata before it is given out. It is set before the first request.
 	Change func(metadata map[string]any)
+
+	requests atomic.Int64
 
 	mu     sync.Mutex
 	user   string
@@ -71,7 +74,10 @@ func NewOAuth(t testing.TB) *OAuth {
 	mux.HandleFunc("GET /authorize", o.authorize)
 	mux.HandleFunc("POST /token", o.token)
 	mux.HandleFunc("POST /revoke", o.revoke)
-	o.Server = httptest.NewServer(mux)
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o.requests.Add(1)
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(o.Close)
 	return o
 }
@@ -111,6 +117,9 @@ func (o *OAuth) Count(grantType string) int {
 	defer o.mu.Unlock()
 	return o.count[grantType]
 }
+
+// Requests is how many requests of any kind there were.
+func (o *OAuth) Requests() int { return int(o.requests.Load()) }
 
 // Asked are the token requests so far.
 func (o *OAuth) Asked() []url.Values {
