@@ -268,14 +268,15 @@ func (c *cli) printAlways(a app.Approval, w *app.Always) {
 	if w == nil {
 		return
 	}
+	if w.Still != "" {
+		fmt.Fprintf(c.err, "No grant was written: your policy will still ask next time (%s). A grant does not change that; change the rule.\n", visible(w.Still))
+		return
+	}
 	said := "granted for good"
 	if !w.Added {
 		said = "is granted for good already"
 	}
 	fmt.Fprintf(c.out, "%s %s to %s, in %s; wasmgate revoke %s takes it back\n", visible(a.Tool), said, visible(a.Principal), w.Grants, visible(a.Tool))
-	if w.Still != "" {
-		fmt.Fprintf(c.err, "the policy is not content with a grant; of the same call it would say: %s\n", visible(w.Still))
-	}
 }
 
 // waits says how many calls do.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -149,14 +148,8 @@ func (c *cli) auditTable(follow bool) func(audit.Entry) {
 	}
 }
 
-// refusedAt is how a refusal begins: with what other columns show.
-var refusedAt = regexp.MustCompile(`^\S* refused at [a-z_]+: `)
-
 func auditRow(e audit.Entry) []string {
-	tool, why, record := short(e.Tool, maxTool), strings.Join(e.Reasons, "; "), e.ID
-	if e.Error != "" { // the reasons are those of the decision, which may not be what refused it
-		why = refusedAt.ReplaceAllString(e.Error, "")
-	}
+	tool, why, record := short(e.Tool, maxTool), audit.Why(&e), e.ID
 	if why == "" {
 		why = news(e)
 	}

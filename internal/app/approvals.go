@@ -114,12 +114,12 @@ type Decided struct {
 	Always   *Always  `json:"always,omitempty"`
 }
 
-// Always tells of the grant that stands for an answer that is to hold for good.
+// Always tells of the grant for an answer that is to hold for good.
 type Always struct {
 	Grants string `json:"grants"` // the file
-	Added  bool   `json:"added"`  // false if it has the grant already
-	// Still says what the policy makes of the same call now, unless it allows it:
-	// the grant is not all that the policy asks about.
+	Added  bool   `json:"added"`  // false if it has the grant already, or none was written
+	// Still says what the policy would make of the same call with the grant, unless it would allow
+	// it. No grant is written then.
 	Still string `json:"still,omitempty"`
 }
 
@@ -258,28 +258,73 @@ func (r *Remote) BreakGlass(ctx context.Context, g GlassRequest) (time.Time, err
 	return asked[time.Time](ctx, r, methodBreakGlass, g)
 }
 
-// always grants the tool of a request to its principal, so that nobody is asked
-// again.
+// always grants the tool of a request to its principal, so that nobody is asked again. No grant is
+// written if the policy asks all the same.
 func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
-	of := r.Question
-	to, tool := match.Name(of.Call.Who.Tenant, of.Call.Who.ID), of.Tool.Name.String()
+	to, tool := alwaysFor(r)
 	done := &Always{Grants: a.policy.Load().Policy.Grants}
-	var err error
-	if done.Added, err = config.AddAlways(a.policy.Load().Policy.Grants, tool, to); err != nil {
+	still, err := a.stillAsked(ctx, []approval.Request{r})
+	if err != nil {
+		return nil, err
+	}
+	if done.Still = still[r.ID]; done.Still != "" {
+		a.log.Warn("a grant does not stop the question, and none was written", "tool", tool, "principal", to, "approval", r.ID, "policy", done.Still)
+		return done, nil
+	}
+	if done.Added, err = config.AddAlways(done.Grants, tool, to); err != nil {
 		return nil, err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {
 		return nil, fmt.Errorf("the policy is refused with it: %w", err)
 	}
 	a.log.Info("tool approved for good", "tool", tool, "principal", to, "approval", r.ID, "grants", done.Grants)
-	d, err := a.gateway.Operator().Policy().Authorize(ctx, of.Query)
+	return done, nil
+}
+
+// alwaysFor returns whom the grant that [App.always] writes is for, and of which tool.
+func alwaysFor(r approval.Request) (to, tool string) {
+	of := r.Question
+	return match.Name(of.Call.Who.Tenant, of.Call.Who.ID), of.Tool.Name.String()
+}
+
+// StillAsked says, by the ids of the calls that wait, what the policy would say of them if their
+// tools were approved for good; a call that it would allow then is not in it.
+func (a *App) StillAsked(ctx context.Context) (map[string]string, error) {
+	q := a.gateway.Approvals()
+	if q == nil {
+		return nil, nil
+	}
+	return a.stillAsked(ctx, q.Pending(ctx))
+}
+
+func (a *App) stillAsked(ctx context.Context, all []approval.Request) (map[string]string, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	p, err := a.policy.Load().Load()
 	if err != nil {
 		return nil, err
 	}
-	if d = d.Asked(); d.Effect != gate.Allow {
-		done.Still = fmt.Sprintf("%s: %s", d.Effect, strings.Join(d.Reasons, "; "))
+	p.Options.Bundles = a.bundles.Load().InUse()
+	for _, r := range all {
+		to, tool := alwaysFor(r)
+		p.Options.Grants = append(p.Options.Grants, policy.Grant{To: []string{to}, Tools: []string{tool}, Always: []string{tool}})
 	}
-	return done, nil
+	engine, err := policy.Load(ctx, p.Files, p.Options)
+	if err != nil {
+		return nil, err
+	}
+	still := make(map[string]string)
+	for _, r := range all {
+		d, err := engine.Authorize(ctx, r.Question.Query)
+		if err != nil {
+			return nil, err
+		}
+		if d = d.Asked(); d.Effect != gate.Allow {
+			still[r.ID] = fmt.Sprintf("%s: %s", d.Effect, strings.Join(d.Reasons, "; "))
+		}
+	}
+	return still, nil
 }
 
 func (a *App) describe(r approval.Request) Approval {

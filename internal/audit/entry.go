@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -202,4 +204,16 @@ func entry(r *gate.Record, full bool) Entry {
 		e.Arguments, e.Result = c.Args.Raw(), r.Result.Raw()
 	}
 	return e
+}
+
+// refusedAt is how the error of a refusal begins: with what the entry says elsewhere.
+var refusedAt = regexp.MustCompile(`^\S* refused at [a-z_]+: `)
+
+// Why says why a call ended as it did: the error if there was one, or else the reasons of the
+// decision, which may not be what refused it.
+func Why(e *Entry) string {
+	if e.Error != "" {
+		return refusedAt.ReplaceAllString(e.Error, "")
+	}
+	return strings.Join(e.Reasons, "; ")
 }

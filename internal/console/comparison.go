@@ -253,7 +253,7 @@ func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
 	if last != nil && last.Running {
 		w.Header().Set("Refresh", "2")
 	}
-	return show(w, r, "comparison", "Compare another policy", map[string]any{"Files": slices.Sorted(maps.Keys(files)), "File": file, "Text": text, "Packs": packs, "Grants": grants, "Labels": labels, "Last": last})
+	return c.show(w, r, "comparison", "Compare another policy", map[string]any{"Files": slices.Sorted(maps.Keys(files)), "File": file, "Text": text, "Packs": packs, "Grants": grants, "Labels": labels, "Last": last})
 }
 
 // textOf returns what is in a file, "" if there is none.
@@ -287,5 +287,5 @@ func (c *Console) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if err := c.compare(r.Context(), to); err != nil {
 		return err
 	}
-	return done(w, r, "/ui/policy/comparison", "the comparison has begun")
+	return c.done(w, r, "/ui/policy/comparison", "the comparison has begun")
 }

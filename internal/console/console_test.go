@@ -536,7 +536,8 @@ func TestApprove(t *testing.T) {
 }
 
 // What is approved for good is granted as well, for which approving is not enough; what is denied
-// grants nothing.
+// grants nothing. Where a rule of the user's own asks, a grant does not stop the question: none is
+// offered, and none is written.
 func TestAlwaysIsAGrant(t *testing.T) {
 	const rule, grants = `
 deny contains "nothing for good" if input.action == "admin/grant"
@@ -546,11 +547,17 @@ deny contains "nothing for good" if input.action == "admin/grant"
 		always         bool
 		want           int
 		passes, grants bool
+		pack           bool // asks, in the place of the user's rule
 	}{
-		{rule, "approved", true, 403, false, false}, {rule, "approved", false, 200, true, false},
-		{"", "denied", true, 200, false, false}, {"", "approved", true, 200, false, true}, // the next call is judged by another policy
+		{rule, "approved", true, 403, false, false, false}, {rule, "approved", false, 200, true, false, false},
+		{"", "denied", true, 200, false, false, false}, {"", "approved", true, 200, true, false, false},
+		{"", "approved", true, 200, true, true, true}, {"", "approved", false, 200, true, false, true},
 	} {
-		d := open(t, "policy: {paths: [p.rego]}\napprovals: {channels: [cli], hold: 0s}\n", "grants.yaml", grants, "p.rego", asks+c.rule)
+		rules, packs := asks+c.rule, ""
+		if c.pack {
+			rules, packs = "package wasmgate\n", ", packs: [grants, approve]"
+		}
+		d := open(t, "policy: {paths: [p.rego], data: {labels: labels.yaml}"+packs+"}\napprovals: {channels: [cli], hold: 0s}\n", "grants.yaml", grants, "p.rego", rules, "labels.yaml", "local__hash: {effect: [external]}\n")
 		call := func() error { return d.call("local__hash", `{"text":"a","algorithm":"sha256"}`) }
 		if err := call(); err == nil {
 			t.Fatal("nobody was asked")
@@ -558,6 +565,9 @@ deny contains "nothing for good" if input.action == "admin/grant"
 		all, err := d.app.Approvals(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%+v %v", all, err)
+		}
+		if page := d.ask("GET", "/ui/approvals", nil, nil).Body.String(); strings.Contains(page, `value="always"`) != c.pack || strings.Contains(page, "A grant cannot stop this question") == c.pack {
+			t.Errorf("%+v: the page offers what does not help: %s", c, page)
 		}
 		body := fmt.Sprintf(`{"verdict":%q,"binding":%q,"always":%t}`, c.verdict, all[0].Binding, c.always)
 		if w := d.ask("POST", "/api/v1/approvals/"+all[0].ID+"/decision", body, nil); w.Code != c.want {

@@ -56,7 +56,7 @@ func (c *Console) exceptionsPage(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range []string{"rule", "tool", "server", "at", "fingerprint"} {
 		query[name] = r.FormValue(name)
 	}
-	return show(w, r, "exceptions", "Exceptions", map[string]any{"For": query, "Place": cmp.Or(query["at"], "the call"), "Exceptions": x})
+	return c.show(w, r, "exceptions", "Exceptions", map[string]any{"For": query, "Place": cmp.Or(query["at"], "the call"), "Exceptions": x})
 }
 
 func (c *Console) exceptPage(w http.ResponseWriter, r *http.Request) error {
@@ -64,5 +64,5 @@ func (c *Console) exceptPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return done(w, r, "/ui/findings", "written, and read by the gateway in a moment: "+strings.TrimSpace(written.Line))
+	return c.done(w, r, "/ui/findings", "written, and read by the gateway in a moment: "+strings.TrimSpace(written.Line))
 }

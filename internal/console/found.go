@@ -37,7 +37,7 @@ func (c *Console) findingsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, "findings", "Findings", map[string]any{"All": list, "Query": r.URL.Query(), "Indexed": p})
+	return c.show(w, r, "findings", "Findings", map[string]any{"All": list, "Query": r.URL.Query(), "Indexed": p})
 }
 
 // sandboxed is what calls of a sandboxed tool have used.
@@ -97,5 +97,5 @@ func (c *Console) modulesPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, "modules", "Modules", map[string]any{"Of": m, "Indexed": p})
+	return c.show(w, r, "modules", "Modules", map[string]any{"Of": m, "Indexed": p})
 }

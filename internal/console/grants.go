@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -89,7 +90,7 @@ func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	used := make(map[use]int)
 	p, err := c.index.Each(r.Context(), index.Query{Event: gate.Done, Code: codes.OK, Since: time.Now().AddDate(0, 0, -7)}, func(r index.Row) bool {
-		used[use{gate.Action(r.Action), r.Server, r.Tool}]++
+		used[use{gate.Action(r.Action), r.Server, r.Tool, r.Tenant, r.Principal, r.Roles}]++
 		return true
 	})
 	if err != nil {
@@ -100,7 +101,7 @@ func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
 		kinds = append(kinds, k.name)
 	}
 	rows := grantRows(all, used)
-	return show(w, r, "grants", "Grants", map[string]any{"Rows": rows, "Matrix": matrixOf(all, rows), "File": c.status().Grants, "Seen": seen, "Kinds": kinds, "Indexed": p})
+	return c.show(w, r, "grants", "Grants", map[string]any{"Rows": rows, "Matrix": matrixOf(all, rows, used), "File": c.status().Grants, "Seen": seen, "Kinds": kinds, "Indexed": p})
 }
 
 // grantPage grants what a form names, or revokes a row of the page.
@@ -143,7 +144,7 @@ func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
 	if err := c.setGrants(r.Context(), r.PostFormValue("seen"), all); err != nil {
 		return err
 	}
-	return done(w, r, "/ui/grants", fmt.Sprintf("%s: %s %s", what, kind.name, pattern))
+	return c.done(w, r, "/ui/grants", fmt.Sprintf("%s: %s %s", what, kind.name, pattern))
 }
 
 // A grantKind is a key of a grant.
@@ -165,8 +166,16 @@ var grantKinds = []grantKind{
 
 // use is what calls are counted by.
 type use struct {
-	action       gate.Action
-	server, tool string
+	action                  gate.Action
+	server, tool            string
+	tenant, principal, role string // roles, as the index has them
+}
+
+// of reports whether the caller is one to whom a grant is given.
+func (u use) of(to []string) bool {
+	var roles []string
+	_ = json.Unmarshal([]byte(u.role), &roles) // "" for none
+	return match.Listed(to, u.tenant, u.principal, roles)
 }
 
 // grantRow is one pattern of one grant.
@@ -174,27 +183,33 @@ type grantRow struct {
 	Entry             int // of the file
 	To, Kind, Pattern string
 	Except            []string
-	Used              int // by calls of the last week that this pattern matches; -1: it is not known
+	Used              int // by calls of the last week that it let pass; -1: it is not known
 }
 
 func grantRows(all []config.Grant, used map[use]int) (rows []grantRow) {
 	for i, g := range all {
 		for _, kind := range grantKinds {
 			for _, p := range *kind.patterns(&g) {
-				row := grantRow{Entry: i, To: strings.Join(g.To, ", "), Kind: kind.name, Pattern: p, Except: g.Except, Used: -1}
-				if kind.matches != nil {
-					row.Used = 0
-					for u, n := range used {
-						if kind.matches(p, u) {
-							row.Used += n
-						}
-					}
-				}
-				rows = append(rows, row)
+				rows = append(rows, grantRow{Entry: i, To: strings.Join(g.To, ", "), Kind: kind.name, Pattern: p, Except: g.Except, Used: kind.usedBy(p, []config.Grant{g}, used)})
 			}
 		}
 	}
 	return rows
+}
+
+// usedBy counts the calls that a pattern of some grants has let pass; -1 if that is not known.
+func (k grantKind) usedBy(pattern string, grants []config.Grant, used map[use]int) (calls int) {
+	if k.matches == nil {
+		return -1
+	}
+	for u, n := range used {
+		if k.matches(pattern, u) && slices.ContainsFunc(grants, func(g config.Grant) bool {
+			return u.of(g.To) && !slices.ContainsFunc(g.Except, func(p string) bool { return match.Pattern(p).Matches(u.tool) })
+		}) {
+			calls += n
+		}
+	}
+	return calls
 }
 
 // A grantMatrix is who is granted what, as far as it can be taken in at one look.
@@ -216,7 +231,7 @@ const (
 	matrixRows    = 200
 )
 
-func matrixOf(all []config.Grant, rows []grantRow) (m grantMatrix) {
+func matrixOf(all []config.Grant, rows []grantRow, used map[use]int) (m grantMatrix) {
 	column := make(map[string]int)
 	for _, g := range all {
 		for _, who := range g.To {
@@ -232,7 +247,7 @@ func matrixOf(all []config.Grant, rows []grantRow) (m grantMatrix) {
 		}
 	}
 	type what struct{ kind, pattern string }
-	at := make(map[what]int)
+	at, by := make(map[what]int), make(map[what][]config.Grant)
 	for _, r := range rows {
 		i, there := at[what{r.Kind, r.Pattern}]
 		if !there {
@@ -242,8 +257,9 @@ func matrixOf(all []config.Grant, rows []grantRow) (m grantMatrix) {
 			}
 			i = len(m.What)
 			at[what{r.Kind, r.Pattern}] = i
-			m.What = append(m.What, matrixRow{r.Kind, r.Pattern, r.Used, make([]string, len(m.Who))})
+			m.What = append(m.What, matrixRow{Kind: r.Kind, Pattern: r.Pattern, Cells: make([]string, len(m.Who))})
 		}
+		by[what{r.Kind, r.Pattern}] = append(by[what{r.Kind, r.Pattern}], all[r.Entry])
 		granted := "yes"
 		if len(r.Except) > 0 {
 			granted = "but not " + strings.Join(r.Except, ", ")
@@ -251,6 +267,13 @@ func matrixOf(all []config.Grant, rows []grantRow) (m grantMatrix) {
 		for _, who := range all[r.Entry].To {
 			if c, there := column[who]; there && m.What[i].Cells[c] != "yes" {
 				m.What[i].Cells[c] = granted
+			}
+		}
+	}
+	for i, row := range m.What {
+		for _, kind := range grantKinds {
+			if kind.name == row.Kind {
+				m.What[i].Used = kind.usedBy(row.Pattern, by[what{row.Kind, row.Pattern}], used)
 			}
 		}
 	}

@@ -2,11 +2,15 @@ package console
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +33,9 @@ var pages embed.FS
 // templates are the pages, each within the frame.
 var templates = func() map[string]*template.Template {
 	functions := template.FuncMap{
-		"visible": escaped.Text, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
-		"raw": func(b []byte) string { return replay.Escaped(b) }, "otherwise": replay.Otherwise,
+		"visible": visible, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
+		"raw": func(b []byte) string { return escaped.JSON(b) }, "otherwise": replay.Otherwise,
+		"why":  func(e audit.Entry) string { return audit.Why(&e) },
 		"text": func(b []byte) string { return escaped.Text(string(b)) },
 	}
 	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(pages, "pages/frame.html"))
@@ -46,6 +51,15 @@ var templates = func() map[string]*template.Template {
 	}
 	return all
 }()
+
+// visible shows a text, of any type whose kind is string. Anything else that reaches a page by
+// mistake is an error: a person cannot read it.
+func visible(v any) (string, error) {
+	if s := reflect.ValueOf(v); s.Kind() == reflect.String {
+		return escaped.Text(s.String()), nil
+	}
+	return "", fmt.Errorf("a page shows a %T as text", v)
+}
 
 // A view is what a page shows.
 type view struct {
@@ -68,15 +82,29 @@ func page(w http.ResponseWriter, status int, name string, v view) {
 	_, _ = w.Write(b.Bytes()) // an error means that nobody looks
 }
 
-func show(w http.ResponseWriter, r *http.Request, name, title string, of any) error {
-	page(w, http.StatusOK, name, view{Title: title, At: name, Done: r.URL.Query().Get("done"), Of: of})
+func (c *Console) show(w http.ResponseWriter, r *http.Request, name, title string, of any) error {
+	done := r.FormValue("done")
+	if !hmac.Equal([]byte(r.FormValue("seal")), []byte(c.seal(r, done))) {
+		done = "" // a link of another's making
+	}
+	page(w, http.StatusOK, name, view{Title: title, At: name, Done: done, Of: of})
 	return nil
 }
 
 // done goes back to a page that says what was done, so that loading it again does nothing.
-func done(w http.ResponseWriter, r *http.Request, to, what string) error {
-	http.Redirect(w, r, to+"?done="+url.QueryEscape(what), http.StatusSeeOther)
+func (c *Console) done(w http.ResponseWriter, r *http.Request, to, what string) error {
+	http.Redirect(w, r, to+"?"+url.Values{"done": {what}, "seal": {c.seal(r, what)}}.Encode(), http.StatusSeeOther)
 	return nil
+}
+
+// seal proves to the browser of a request that the console has said a text to it.
+func (c *Console) seal(r *http.Request, text string) string {
+	h := hmac.New(sha256.New, c.sealing)
+	if kept, err := r.Cookie(cookieName(stayName, r)); err == nil {
+		h.Write([]byte(kept.Value + "\x00"))
+	}
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
@@ -105,6 +133,41 @@ type count struct {
 	N    int
 }
 
+// A trouble is what a person should look at.
+type trouble struct{ Text, Page string }
+
+// problemsOf lists them, each with the page that shows more.
+func problemsOf(s *app.Status) (all []trouble) {
+	add := func(page, format string, args ...any) { all = append(all, trouble{fmt.Sprintf(format, args...), page}) }
+	for _, p := range s.Problems {
+		add("", "%s", p)
+	}
+	if s.Approvals > 0 {
+		add("/ui/approvals", "%d calls need approval.", s.Approvals)
+	}
+	for _, one := range s.Servers {
+		page := "/ui/servers/" + url.PathEscape(one.Server)
+		if one.Error != "" {
+			add(page, "Server %s: %s", one.Server, one.Error)
+		}
+		if one.Circuit != "" {
+			add(page, "Server %s fails: its circuit is %s.", one.Server, one.Circuit)
+		}
+		for _, what := range one.Unenforced {
+			add(page, "Server %s is not fully confined: %s", one.Server, what)
+		}
+		for _, name := range one.Quarantined {
+			add("/ui/pins", "Server %s: %s needs approval.", one.Server, name)
+		}
+		for _, n := range one.Notes {
+			if n.Quarantined && !slices.Contains(one.Quarantined, n.Tool) {
+				add(page, "Server %s: %s %s", one.Server, n.Tool, n.Text)
+			}
+		}
+	}
+	return all
+}
+
 func (c *Console) overview(w http.ResponseWriter, r *http.Request) error {
 	now, calls, byCode, ready, quarantined := time.Now(), 0, map[string]int{}, 0, 0
 	var each minutes
@@ -129,8 +192,8 @@ func (c *Console) overview(w http.ResponseWriter, r *http.Request) error {
 		codes = append(codes, count{code, n})
 	}
 	slices.SortFunc(codes, func(a, b count) int { return strings.Compare(a.Name, b.Name) })
-	return show(w, r, "overview", "Overview", map[string]any{
-		"Status": s, "Calls": calls, "Codes": codes, "Ready": ready, "Quarantined": quarantined, "Bars": bars(&each), "Paused": slices.Contains(s.Paused, ""), "Indexed": p,
+	return c.show(w, r, "overview", "Overview", map[string]any{
+		"Status": s, "Problems": problemsOf(s), "Calls": calls, "Codes": codes, "Ready": ready, "Quarantined": quarantined, "Bars": bars(&each), "Paused": slices.Contains(s.Paused, ""), "Indexed": p,
 	})
 }
 
@@ -149,7 +212,7 @@ func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 		next.Set("before", strconv.FormatUint(all[len(all)-1].Seq, 10))
 		older = template.URL(next.Encode()) // which has escaped it
 	}
-	return show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Live": r.URL.RawQuery == "", "Older": older, "Indexed": p})
+	return c.show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Live": r.URL.RawQuery == "", "Older": older, "Indexed": p})
 }
 
 func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
@@ -164,7 +227,7 @@ func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
 			beside = append(beside, e)
 		}
 	}
-	return show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Values": flow.Values(main), "Steps": steps(main), "Raw": all, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool})
+	return c.show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Values": flow.Values(main), "Steps": steps(main), "Raw": all, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool})
 }
 
 func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
@@ -181,7 +244,11 @@ func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, "approvals", "Approvals", map[string]any{"All": all, "Asks": c.app.Asks(), "Destinations": destinations})
+	still, err := c.app.StillAsked(r.Context())
+	if err != nil {
+		return err
+	}
+	return c.show(w, r, "approvals", "Approvals", map[string]any{"All": all, "Asks": c.app.Asks(), "Destinations": destinations, "Still": still})
 }
 
 func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
@@ -199,10 +266,15 @@ func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
 	case "deny":
 		d.Verdict = gate.Denied
 	}
-	if _, err := c.decide(r.Context(), id, d); err != nil {
+	decided, err := c.decide(r.Context(), id, d)
+	if err != nil {
 		return err
 	}
-	return done(w, r, "/ui/approvals", fmt.Sprintf("%s is %s", id, d.Verdict))
+	said := fmt.Sprintf("%s by %s is %s.", decided.Approval.Tool, decided.Approval.Principal, d.Verdict)
+	if a := decided.Always; a != nil && a.Still != "" {
+		said += " No grant was written: the policy will still say " + a.Still + "."
+	}
+	return c.done(w, r, "/ui/approvals", said)
 }
 
 func (c *Console) revokePage(w http.ResponseWriter, r *http.Request) error {
@@ -210,13 +282,13 @@ func (c *Console) revokePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return done(w, r, "/ui/approvals", fmt.Sprintf("%d destinations are approved no more", len(gone)))
+	return c.done(w, r, "/ui/approvals", fmt.Sprintf("%d destinations are approved no more", len(gone)))
 }
 
 func (c *Console) pinsPage(w http.ResponseWriter, r *http.Request) error {
 	all, err := c.app.Pins(r.Context(), "")
 	if err != nil {
-		return show(w, r, "pins", "Pins", map[string]any{"Off": err.Error()})
+		return c.show(w, r, "pins", "Pins", map[string]any{"Off": err.Error()})
 	}
 	var waiting []difference
 	for _, server := range servers(all.Pins) {
@@ -228,7 +300,7 @@ func (c *Console) pinsPage(w http.ResponseWriter, r *http.Request) error {
 			waiting = append(waiting, d)
 		}
 	}
-	return show(w, r, "pins", "Pins", map[string]any{"Pins": all, "Waiting": waiting})
+	return c.show(w, r, "pins", "Pins", map[string]any{"Pins": all, "Waiting": waiting})
 }
 
 // servers returns those of which something is quarantined.
@@ -247,11 +319,11 @@ func (c *Console) approvePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return done(w, r, "/ui/pins", fmt.Sprintf("%d definitions of %s are approved", len(added), server))
+	return c.done(w, r, "/ui/pins", fmt.Sprintf("%d definitions of %s are approved", len(added), server))
 }
 
 func (c *Console) serversPage(w http.ResponseWriter, r *http.Request) error {
-	return show(w, r, "servers", "Servers", c.status())
+	return c.show(w, r, "servers", "Servers", c.status())
 }
 
 func (c *Console) serverPage(w http.ResponseWriter, r *http.Request) error {
@@ -264,7 +336,7 @@ func (c *Console) serverPage(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return t.Server != id })
-			return show(w, r, "server", id, map[string]any{"Server": one, "Tools": tools, "Paused": slices.Contains(s.Paused, id)})
+			return c.show(w, r, "server", id, map[string]any{"Server": one, "Tools": tools, "Paused": slices.Contains(s.Paused, id)})
 		}
 	}
 	return &missing{"server " + id}
@@ -275,7 +347,7 @@ func (c *Console) sessionsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, "sessions", "Sessions", all)
+	return c.show(w, r, "sessions", "Sessions", all)
 }
 
 func (c *Console) sessionPage(w http.ResponseWriter, r *http.Request) error {
@@ -284,7 +356,7 @@ func (c *Console) sessionPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := flow.Of(calls)
-	return show(w, r, "session", "Session", map[string]any{"Session": s, "Flow": f, "Picture": picture(f)})
+	return c.show(w, r, "session", "Session", map[string]any{"Session": s, "Flow": f, "Picture": picture(f)})
 }
 
 func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
@@ -296,7 +368,7 @@ func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
 	if err := c.reset(r.Context(), id, version); err != nil {
 		return err
 	}
-	return done(w, r, "/ui/sessions", "session "+id+" begins anew")
+	return c.done(w, r, "/ui/sessions", "session "+id+" begins anew")
 }
 
 func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
@@ -309,7 +381,7 @@ func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 		what, to = "server "+server, "/ui/servers/"+url.PathEscape(server)
 	}
 	if resume {
-		return done(w, r, to, what+" goes on")
+		return c.done(w, r, to, what+" goes on")
 	}
-	return done(w, r, to, what+" is paused: every new call is refused")
+	return c.done(w, r, to, what+" is paused: every new call is refused")
 }

@@ -101,5 +101,5 @@ func (c *Console) policyPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, "policy", "Policy", map[string]any{"Policy": p, "Query": r.URL.Query(), "Indexed": of})
+	return c.show(w, r, "policy", "Policy", map[string]any{"Policy": p, "Query": r.URL.Query(), "Indexed": of})
 }

@@ -78,7 +78,7 @@ func (c *Console) explanationPage(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return show(w, r, "explanation", "Why it was decided so", map[string]any{"Call": e, "Why": why})
+	return c.show(w, r, "explanation", "Why it was decided so", map[string]any{"Call": e, "Why": why})
 }
 
 // arguments returns the record of a call with its arguments and its result, if they are kept.
@@ -121,7 +121,7 @@ func (c *Console) argumentsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, "arguments", "Arguments and result", map[string]any{"Call": e, "Test": replay.Test(e)})
+	return c.show(w, r, "arguments", "Arguments and result", map[string]any{"Call": e, "Test": replay.Test(e)})
 }
 
 // try says what the policy decides on a call that nobody makes.
@@ -175,5 +175,5 @@ func (c *Console) showTrial(w http.ResponseWriter, r *http.Request, t replay.Tri
 		var sent bytes.Buffer
 		coerced = json.Compact(&sent, t.Arguments) == nil && sent.Len() > 0 && !bytes.Equal(sent.Bytes(), tried.Arguments)
 	}
-	return show(w, r, "trial", "Try a call", map[string]any{"Trial": t, "Labels": strings.Join(t.Labels, ", "), "Tools": tools, "Tried": tried, "Coerced": coerced})
+	return c.show(w, r, "trial", "Try a call", map[string]any{"Trial": t, "Labels": strings.Join(t.Labels, ", "), "Tools": tools, "Tried": tried, "Coerced": coerced})
 }

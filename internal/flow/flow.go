@@ -26,7 +26,7 @@ type Call struct {
 	Tool   string    `json:"tool"`
 	Code   string    `json:"code"`
 	Labels []string  `json:"labels,omitempty"` // that came with it
-	Why    []string  `json:"why,omitempty"`
+	Why    string    `json:"why,omitempty"`
 	// Values are those of its arguments that the session had met before, if it was stopped or
 	// asked about: see [audit.Entry.Met].
 	Values []Value `json:"values,omitempty"`
@@ -60,7 +60,7 @@ func Of(calls []audit.Entry) Flow {
 		}
 	}
 	for _, e := range calls {
-		one := Call{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: e.Reasons, Values: Values(e)}
+		one := Call{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: audit.Why(&e), Values: Values(e)}
 		for _, l := range e.LabelsAfter {
 			if !slices.Contains(e.LabelsBefore, l) {
 				one.Labels = append(one.Labels, l)

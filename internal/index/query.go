@@ -402,8 +402,9 @@ func records(name string, from *reader, t *table, rows []int) ([]audit.Entry, *r
 
 // A Row is what the index itself says of a record: enough to count, and no more.
 type Row struct {
-	Time                                  time.Time
-	Action, Code, Server, Tool, Principal string
+	Time                                          time.Time
+	Action, Code, Server, Tool, Tenant, Principal string
+	Roles                                         string // an array of JSON; "" for none
 }
 
 // Each visits what the index has of the records that are wanted, the newest first, until visit
@@ -447,13 +448,13 @@ func (p part) each(q *Query, visit func(Row) bool) error {
 	if err := read(t, blockTime, &t.times); err != nil {
 		return err
 	}
-	for _, i := range []int{action, code, server, tool, principal} {
+	for _, i := range []int{action, code, server, tool, tenant, principal, roles} {
 		if err := t.column(i); err != nil {
 			return err
 		}
 	}
 	word := func(i, row int) string { return t.words[i][t.names[i][row]] }
 	return t.choose(q, func(i int) bool {
-		return visit(Row{time.UnixMicro(t.times[i]), word(action, i), word(code, i), word(server, i), word(tool, i), word(principal, i)})
+		return visit(Row{time.UnixMicro(t.times[i]), word(action, i), word(code, i), word(server, i), word(tool, i), word(tenant, i), word(principal, i), word(roles, i)})
 	})
 }

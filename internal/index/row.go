@@ -15,12 +15,14 @@ const (
 	code
 	server
 	tool
+	tenant
 	principal
+	roles // as the array of JSON that the record has
 	session
 	columns
 )
 
-var columnNames = [columns]string{"event", "action", "code", "server", "tool", "principal", "session"}
+var columnNames = [columns]string{"event", "action", "code", "server", "tool", "tenant", "principal", "roles", "session"}
 
 // What else is known of a record.
 const (
@@ -86,6 +88,8 @@ func (r *row) field(key string, value []byte) (err error) {
 		r.flags |= hasFindings
 	case "fuel":
 		r.flags |= hasFuel
+	case columnNames[roles]:
+		r.names[roles] = value
 	default:
 		for i, name := range columnNames {
 			if name == key {

@@ -44,7 +44,7 @@ if (table && table.dataset.live) {
     cell(row, e.tool)
     cell(row, e.principal)
     cell(row, ((e.took_us ?? 0) / 1000).toFixed(2) + "ms", "number")
-    cell(row, (e.reasons ?? []).join("; "))
+    cell(row, e.error?.replace(/^\S* refused at [a-z_]+: /, "") || (e.reasons ?? []).join("; "))
   }
   const tell = () => {
     news.hidden = waiting.length === 0
