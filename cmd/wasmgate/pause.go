@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -54,26 +55,38 @@ func (c *cli) pause(cmd *cobra.Command, server string, resume bool) error {
 	if known := app.ServerIDs(cfg); server != "" && !slices.Contains(known, server) {
 		return misuse("the configuration has no server %s%s", server, spelling.Suggest(server, known))
 	}
-	now, err := pauseNow(cmd, cfg, server, resume)
+	before, now, err := pauseNow(cmd, cfg, server, resume)
 	if err != nil {
 		return err
 	}
+	if resume && len(now) > 0 && !slices.Contains(before, server) {
+		return fmt.Errorf("nothing was resumed; paused: %s. Run: %s", paused.Words(now), paused.Resume(now))
+	}
 	said := "nothing is paused"
 	if words := paused.Words(now); words != "" {
-		said = "paused: " + words + "; wasmgate resume lets calls pass again"
+		said = fmt.Sprintf("paused: %s; to let calls pass again: %s", words, paused.Resume(now))
 	}
 	return c.said(map[string]any{"paused": now}, said)
 }
 
-// pauseNow asks the gateway that runs, or else writes down what the next one starts with.
-func pauseNow(cmd *cobra.Command, cfg *config.Config, server string, resume bool) ([]string, error) {
+// pauseNow asks the gateway that runs, or else writes down what the next one starts with. It returns
+// what was paused before, and what is now.
+func pauseNow(cmd *cobra.Command, cfg *config.Config, server string, resume bool) (before, now []string, err error) {
 	r, err := app.Dial(cmd.Context(), cfg)
 	if errors.Is(err, control.ErrNotRunning) {
-		return paused.Next(cfg.State, server, resume)
+		if before, err = paused.Read(cfg.State); err == nil {
+			now, err = paused.Next(cfg.State, server, resume)
+		}
+		return before, now, err
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
-	return r.Pause(cmd.Context(), server, resume)
+	s, err := r.Status(cmd.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	now, err = r.Pause(cmd.Context(), server, resume)
+	return s.Paused, now, err
 }

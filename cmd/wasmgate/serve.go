@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 		return app.Follow(ctx, cfg, log, r, front)
 	}
 	defer r.Close()
-	return runsAlready(ctx, r)
+	return runsAlready(ctx, cfg, r)
 }
 
 // consoleAddress is where the console is: with HTTP at its usual address, unless the
@@ -146,23 +147,29 @@ func consoleAddress(cfg *config.Config, f serveFlags) string {
 	}
 }
 
-// runsAlready says which process has the configuration.
-func runsAlready(ctx context.Context, r *app.Remote) error {
+// runsAlready says which process has the state folder.
+func runsAlready(ctx context.Context, cfg *config.Config, r *app.Remote) error {
 	s, err := r.Status(ctx)
 	if err != nil {
 		return err
 	}
-	at := "without HTTP"
+	at, on := "without HTTP", "this configuration already"
 	if s.URL != "" {
 		at = "at " + s.URL
 	}
-	return fmt.Errorf("a wasmgate runs on this configuration already, pid %d, %s; connect to it, or end it first", s.PID, at)
+	if s.Config != cfg.File {
+		on = fmt.Sprintf("the state folder %s already, with %s", cfg.State, cmp.Or(s.Config, "no configuration"))
+	}
+	return fmt.Errorf("a wasmgate runs on %s, pid %d, %s; connect to it, or end it first", on, s.PID, at)
 }
 
 // welcome tells the operator where clients connect, and once the servers have
 // settled what is served.
 func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []string, out io.Writer) {
 	s := a.Status()
+	if public := a.Config().PublicURL; public != "" && url != "" { // tokens are for it
+		url = public + "/mcp"
+	}
 	if c.json {
 		_ = printLine(out, map[string]any{"url": url, "grants": s.Grants, "audit": s.Audit, "pid": s.PID})
 	} else {
@@ -204,14 +211,18 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 	for _, p := range s.Problems {
 		fmt.Fprintln(out, "problem    "+visible(p))
 	}
-	c.printShut(out, s, granted)
+	c.printShut(out, s, granted, a.Config().Auth.On())
 	if url != "" {
 		fmt.Fprintf(out, "\nAdd it to a client, for example with:\n  claude mcp add --transport http wasmgate %s\n  {\"mcpServers\": {\"wasmgate\": {\"type\": \"http\", \"url\": %q}}}\n", url, url)
 	}
 }
 
 // printShut names the servers that cannot be used, or not yet, and what would change that.
-func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool) {
+func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool, auth bool) {
+	to := ""
+	if auth { // local calls nothing
+		to = " --to role:NAME"
+	}
 	open := make(map[string]bool)
 	for _, t := range granted {
 		open[t.Server] = true
@@ -222,7 +233,7 @@ func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool) {
 		case one.Fault != "":
 			fmt.Fprintf(out, "faulted    %s: %s: %s\n", one.Server, one.Fault, short(visible(one.Error), 160))
 		case one.Tools+one.Prompts+one.Resources+one.Templates+one.Methods > 0 && !open[one.Server]:
-			commands = append(commands, fmt.Sprintf("  wasmgate grant --server %s%s", one.Server, c.configFlag()))
+			commands = append(commands, fmt.Sprintf("  wasmgate grant --server %s%s%s", one.Server, to, c.configFlag()))
 		}
 	}
 	if names := s.Unready(); len(names) > 0 {

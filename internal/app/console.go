@@ -128,7 +128,7 @@ func (a *App) listenConsole(ctx context.Context, f Front) net.Listener {
 	if f.Desk == nil || f.Console == "" {
 		return nil
 	}
-	ln, err := web.Listen(ctx, f.Console)
+	ln, err := web.Listen(ctx, f.Console, "console.listen in the configuration")
 	if err != nil {
 		a.log.Info("no console", "error", err)
 		a.noConsole = fmt.Sprintf("its address is taken: %v", err)

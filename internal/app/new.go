@@ -38,6 +38,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 			a.lock.Release()
 		}
 	}()
+	if w := a.openState(); w != "" {
+		log.Warn(w)
+	}
 	if a.senders, err = newSenders(cfg); err != nil {
 		return nil, err
 	}

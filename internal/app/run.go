@@ -125,8 +125,12 @@ func (a *App) listen(ctx context.Context, f Front) (on []net.Listener, socket ne
 	if p := a.cfg.Auth.Proxy; p != nil && p.Unix != "" && len(f.Listen) > 0 {
 		a.listens = append(slices.Clip(f.Listen), web.UnixPrefix+p.Unix)
 	}
-	for _, addr := range a.listens {
-		ln, err := web.Listen(ctx, addr)
+	for i, addr := range a.listens {
+		setting := "--listen"
+		if i >= len(f.Listen) {
+			setting = "auth.proxy.unix in the configuration"
+		}
+		ln, err := web.Listen(ctx, addr, setting)
 		if err != nil {
 			return on, nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -112,7 +113,7 @@ func (a *App) Status() *Status {
 	s.Metrics, s.Shipping, s.Problems = others.Metrics, others.Shipping, append(s.Problems, others.Problems...)
 	if words := paused.Words(a.gateway.Operator().Paused()); words != "" {
 		s.Paused = a.gateway.Operator().Paused()
-		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")
+		s.Problems = append(s.Problems, fmt.Sprintf("paused: %s: new calls are refused; `%s` lets them pass again", words, paused.Resume(s.Paused)))
 	}
 	if s.BreakGlass = a.glass.Until(); !s.BreakGlass.IsZero() {
 		s.Problems = append(s.Problems, fmt.Sprintf("break-glass until %s: the operator answers any question; `wasmgate auth break-glass --end` ends it", s.BreakGlass.Format(time.TimeOnly)))
@@ -161,6 +162,9 @@ func (a *App) Status() *Status {
 	for _, p := range RelayWarnings(context.Background(), a.config.Load().cfg, a.gateway.Operator().Policy()) {
 		s.Problems = append(s.Problems, p.Message)
 	}
+	if w := a.openState(); w != "" {
+		s.Problems = append(s.Problems, w)
+	}
 	if ok, why := confine.Supervised(); !ok {
 		s.Problems = append(s.Problems, "children: "+why)
 	}
@@ -174,6 +178,15 @@ func (a *App) Status() *Status {
 	}
 	s.Problems = append(s.Problems, a.configProblems()...)
 	return s
+}
+
+// openState says that others can reach what is in the state folder; "" if they cannot.
+func (a *App) openState() string {
+	info, err := os.Stat(a.cfg.State)
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o007 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("state: other users can open the folder %s (mode %03o). Run: chmod 700 %s", a.cfg.State, info.Mode().Perm(), a.cfg.State)
 }
 
 func leftOut(m status.Module) string {

@@ -415,6 +415,19 @@ func TestRevokeAfterReread(t *testing.T) {
 	}
 }
 
+// The id of a key holds neither what parts a key nor what begins a flag.
+func TestKeyIDs(t *testing.T) {
+	keys, err := auth.OpenKeys(filepath.Join(t.TempDir(), "keys.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if secret, made, err := keys.Create(auth.Key{Name: "x", Principal: "ci"}); err != nil || strings.ContainsAny(made.ID, "-_") || !strings.HasPrefix(secret, auth.KeyPrefix+made.ID+"_") {
+			t.Errorf("the id of a key is %q, %v", made.ID, err)
+		}
+	}
+}
+
 func TestAPIKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "keys.json")
 	keys, err := auth.OpenKeys(file)

@@ -125,7 +125,7 @@ func (k *Keys) Create(key Key) (secret string, made Key, err error) {
 		return "", Key{}, errors.New("a key needs a principal")
 	}
 	random := make([]byte, 32+9)
-	for again := true; again; again = key.ID[0] == '-' { // commands would take such an id for a flag
+	for again := true; again; again = strings.ContainsAny(key.ID, "-_") { // _ parts the key, and commands take - for a flag
 		rand.Read(random) // never fails
 		key.ID = base64.RawURLEncoding.EncodeToString(random[32:])
 	}

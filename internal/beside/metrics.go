@@ -19,7 +19,7 @@ const listenAgain = 5 * time.Second
 // serveMetrics serves Prometheus until ctx ends.
 func (b *Beside) serveMetrics(ctx context.Context, c config.Metrics) {
 	for {
-		on, err := web.Listen(ctx, c.Listen)
+		on, err := web.Listen(ctx, c.Listen, "telemetry.metrics.listen in the configuration")
 		if err == nil {
 			b.problem("metrics", nil)
 			err = b.serveMetricsOn(ctx, on)

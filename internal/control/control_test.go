@@ -180,6 +180,32 @@ func TestLockIsReleased(t *testing.T) {
 	}
 }
 
+// A folder in which every user can write is no state folder: they would become the operator.
+func TestOpenStateFolder(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes here")
+	}
+	for mode := range os.FileMode(0o1000) {
+		if mode&0o700 != 0o700 {
+			continue // others than root cannot use it
+		}
+		state := t.TempDir()
+		if err := os.Chmod(state, mode); err != nil {
+			t.Fatal(err)
+		}
+		l, err := control.Acquire(state)
+		if (err == nil) != (mode&0o002 == 0) {
+			t.Errorf("mode %03o: %v", mode, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "chmod 700 "+state) {
+			t.Errorf("the error does not say what to do: %v", err)
+		}
+		if l != nil {
+			l.Release()
+		}
+	}
+}
+
 func TestOnlyTheOwnerMayAsk(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes here")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/wasmgate/wasmgate/internal/files"
 )
@@ -17,10 +18,14 @@ var ErrHeld = errors.New("another wasmgate runs on this state folder")
 type Lock struct{ f *os.File }
 
 // Acquire takes the lock of a state folder, which it creates for its owner
-// alone. The error is [ErrHeld] if another process has it.
+// alone. The error is [ErrHeld] if another process has it. A folder in which every user can write
+// is refused.
 func Acquire(state string) (*Lock, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("create state folder: %w", err)
+	}
+	if info, err := os.Stat(state); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 {
+		return nil, fmt.Errorf("every user of this machine can write in the state folder %s (mode %03o), and become the operator by it. Run: chmod 700 %s", state, info.Mode().Perm(), state)
 	}
 	f, err := os.OpenFile(filepath.Join(state, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -84,10 +84,14 @@ func (d Label) arguments(key string, pointers []string) []string {
 	return []string{key + ": {" + strings.Join(each, ", ") + "}"}
 }
 
-var plainYAML = regexp.MustCompile(`^[a-z/][A-Za-z0-9_/-]*$`)
+var (
+	plainYAML = regexp.MustCompile(`^[a-z/][A-Za-z0-9_/-]*$`)
+	// noString are plain words that YAML reads as something else than text.
+	noString = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n)$`)
+)
 
 func yamlWord(w string) string {
-	if plainYAML.MatchString(w) {
+	if plainYAML.MatchString(w) && !noString.MatchString(w) {
 		return w
 	}
 	b, _ := json.Marshal(w) // a JSON string is one of YAML, too

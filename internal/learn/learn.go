@@ -34,8 +34,8 @@ type Proposal struct {
 	// Open are the arguments that were seen and that nothing narrows.
 	Open  []Open `json:"open"`
 	Rates []Rate `json:"rates"`
-	// Calls is how many calls it is made of. Refused are those beside that were refused when
-	// they were made, or that nothing is known of, from which nothing is learned.
+	// Calls is how many calls it is made of. Refused are those from which nothing is learned: they
+	// were refused when they were made, nothing is known of them, or a name in them reads as a pattern.
 	Calls   int `json:"calls"`
 	Refused int `json:"refused"`
 	// Unseen is of how many calls nobody has kept the arguments: their tools are granted,
@@ -112,13 +112,19 @@ type made struct {
 func inTime(sessions []policy.RecordedSession) (all []made) {
 	for _, s := range sessions {
 		for _, c := range s.Calls {
-			if passed(c) {
-				all = append(all, made{c, s.ID, match.Name(s.Who.Tenant, s.Who.ID)})
+			if who := match.Name(s.Who.Tenant, s.Who.ID); passed(c) && literal(who) && literal(c.Tool) {
+				all = append(all, made{c, s.ID, who})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b made) int { return a.Time.Compare(b.Time) })
 	return all
+}
+
+// literal reports whether a name means itself in a grant: another's log, or an issuer, can have ids
+// and tools that read as patterns and roles there.
+func literal(name string) bool {
+	return !strings.Contains(name, "*") && !strings.HasPrefix(name, "role:")
 }
 
 // passed reports whether something is learned from a call: whether it was allowed when it was

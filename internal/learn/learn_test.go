@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/learn"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
@@ -85,6 +86,45 @@ func TestOnlyWhatPassed(t *testing.T) {
 	))
 	if err != nil || len(p.Grants) != 1 || len(p.Grants[0].Tools) != 1 || p.Refused != 3 || p.Unseen != 2 || len(p.Bounds) != 0 {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// Names that mean more than themselves in a file of grants grant nothing: they can be another's words.
+func TestLiteralNames(t *testing.T) {
+	var recorded []policy.RecordedSession
+	for i, who := range []string{"*", "bo*", "*/ann", "role:admin", "null", "true", "yes", "y", "ann"} {
+		recorded = append(recorded, policy.RecordedSession{ID: fmt.Sprint(i), Who: &gate.Principal{Owner: gate.Owner{ID: who}}, Calls: []policy.RecordedCall{
+			call(gate.Allow, "*", `{}`), call(gate.Allow, "s__*", `{}`), call(gate.Allow, "null", `{}`),
+		}})
+	}
+	p, err := learn.From(func(yield func(policy.RecordedSession, error) bool) {
+		for _, s := range recorded {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := p.GrantsFile(nil)
+	grants, err := config.ParseGrants("grants.yaml", []byte(file))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	var to []string
+	for _, g := range grants {
+		to = append(to, g.To...)
+		if !slices.Equal(g.Tools, []string{"null"}) {
+			t.Errorf("%q are granted", g.Tools)
+		}
+	}
+	slices.Sort(to)
+	if want := []string{"ann", "null", "true", "y", "yes"}; !slices.Equal(to, want) {
+		t.Errorf("grants are to %q, want %q\n%s", to, want, file)
+	}
+	if limits := p.RateLimits(); strings.Contains(limits, "*") || strings.Contains(limits, "[null]") {
+		t.Errorf("rate limits:\n%s", limits)
 	}
 }
 

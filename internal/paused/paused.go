@@ -74,3 +74,16 @@ func Words(paused []string) string {
 		return "server " + strings.Join(paused, ", ")
 	}
 }
+
+// Resume returns the commands that let calls pass again.
+func Resume(paused []string) string {
+	var commands []string
+	for _, server := range paused {
+		command := "wasmgate resume"
+		if server != "" {
+			command += " --server " + server
+		}
+		commands = append(commands, command)
+	}
+	return strings.Join(commands, " && ")
+}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,19 +16,25 @@ import (
 const UnixPrefix = "unix:"
 
 // Listen listens on host:port, or on unix:PATH, which only the user of this process may
-// open then. A socket that nobody listens on any more is replaced. The error says who has
-// a port that is taken.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
+// open then. A socket that nobody listens on any more is replaced. For an address that is taken the
+// error names its holder, and the setting that chooses another.
+func Listen(ctx context.Context, addr, setting string) (net.Listener, error) {
 	ln, err := listen(ctx, addr)
-	if !errors.Is(err, syscall.EADDRINUSE) {
+	var taken *socketTaken
+	holder := "another process"
+	switch {
+	case errors.As(err, &taken):
+	case errors.Is(err, syscall.EADDRINUSE):
+		holder = cmp.Or(PortHolder(addr), holder)
+	default:
 		return ln, err
 	}
-	holder := PortHolder(addr)
-	if holder == "" {
-		holder = "another process"
-	}
-	return nil, fmt.Errorf("%s has %s already; end it, or choose another address with --listen", holder, addr)
+	return nil, fmt.Errorf("%s has %s already; end it, or choose another address with %s", holder, addr, setting)
 }
+
+type socketTaken struct{}
+
+func (*socketTaken) Error() string { return "another process listens on the socket" }
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
@@ -63,7 +70,7 @@ func clear(ctx context.Context, path string) error {
 	var d net.Dialer
 	if c, err := d.DialContext(ctx, "unix", path); err == nil {
 		c.Close()
-		return fmt.Errorf("another process listens on %s", path)
+		return new(socketTaken)
 	}
 	return os.Remove(path)
 }
