@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -70,13 +69,22 @@ func Learn(ctx context.Context, cfg *config.Config, log *slog.Logger, r LearnReq
 	if err = errors.Join(err, a.Close(ctx)); err != nil {
 		return confine.Proposal{}, err
 	}
-	home, err := os.UserHomeDir()
+	dirs, err := config.UserDirs()
 	if err != nil {
 		return confine.Proposal{}, err
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return confine.Propose(used, home), nil
+	return confine.Propose(used, dirs.Home, ownPlaces(cfg, dirs)), nil
+}
+
+// ownPlaces are the files and folders that a gateway reads its rules from, or keeps its state
+// and machine code in.
+func ownPlaces(cfg *config.Config, dirs config.Dirs) []string {
+	own := append(cfg.Files(), dirs.Config, dirs.State, cfg.State, cfg.Audit.Path, cfg.Pins.Lockfile)
+	own = append(own, cfg.Policy.Paths...)
+	own = append(own, cfg.Policy.Grants, cfg.Policy.Labels, cfg.Policy.RateLimits)
+	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
 }
 
 // exercise connects the server and does with it what r says.

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,31 +41,60 @@ const (
 type Proposal struct {
 	Rules Rules
 	// Left is what was used and is not in Rules, with the reason in words: it is
-	// for a person to decide. At most 20.
+	// for a person to decide. At most 20, keys first, and a line for the others.
 	Left []string
 }
 
 // Propose folds what a child used into rules: files into their folders, many
 // folders beside each other into the one around them. What every confined child
 // may use is left out, and it never proposes the root, home or any other folder
-// that holds more than one concern.
+// that holds more than one concern, nor keys, what runs when its user signs in, or
+// what belongs to the gateway: the files and folders in own. Home and own may be, or
+// lead through, symbolic links.
 //
 // A proposal allows what was seen, good or bad: it is to be read before it is
 // used.
-func Propose(used []Access, home string) Proposal {
-	p := &proposer{home: filepath.Clean(home), paths: make(map[AccessKind]map[string]bool)}
+func Propose(used []Access, home string, own []string) Proposal {
+	homes := resolved([]string{home})
+	p := &proposer{
+		homes: homes, own: resolved(own), keys: newPlaces(homes, keyPlaces), logins: newPlaces(homes, loginPlaces),
+		shared: newPlaces(homes, sharedFolders), paths: make(map[AccessKind]map[string]bool),
+	}
 	for _, a := range used {
 		p.add(a)
 	}
 	return p.proposal()
 }
 
-type proposer struct {
-	home  string
-	paths map[AccessKind]map[string]bool // folders, or files of broad folders
-	rules Rules
-	left  []string
+// resolved returns paths and where they lead.
+func resolved(paths []string) []string {
+	var all []string
+	for _, path := range paths {
+		all = append(all, filepath.Clean(path))
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != filepath.Clean(path) {
+			all = append(all, real)
+		}
+	}
+	return all
 }
+
+type proposer struct {
+	homes, own           []string // also without links
+	keys, logins, shared places
+	paths                map[AccessKind]map[string]bool // folders, or files of broad folders
+	rules                Rules
+	left                 [leftKinds][]string
+}
+
+// What is left out, the most important first: what a server can use without end must not
+// push out what it used once.
+const (
+	leftKey = iota
+	leftWide
+	leftSystem
+	leftSocket
+	leftKinds
+)
 
 func (p *proposer) add(a Access) {
 	switch {
@@ -75,14 +105,18 @@ func (p *proposer) add(a Access) {
 			p.rules.Connect = append(p.rules.Connect, a.Port)
 		}
 	case a.Kind == AccessSocket:
-		p.leave(a.Path + ": sockets other than TCP are never allowed")
+		p.leave(leftSocket, a.Path+": sockets other than TCP are never allowed")
 	case ownProcess.MatchString(a.Path): // of the child, or nobody's business
 	case beneathAny(a.Path, systemFolders):
-		p.leave(a.Path + ": of the system, and mostly not needed; name it under " + string(a.Kind) + " if it is")
-	case p.secret(a.Path):
-		p.leave(a.Path + ": among keys; name it under " + string(a.Kind) + " if the server is meant to have it")
+		p.leave(leftSystem, a.Path+": of the system, and mostly not needed; name it under "+string(a.Kind)+" if it is")
+	case beneathAny(a.Path, p.own):
+		p.leave(leftKey, a.Path+": it belongs to the gateway, and decides what servers may do")
+	case p.keys.have(a.Path):
+		p.leave(leftKey, a.Path+": among keys; name it under "+string(a.Kind)+" if the server is meant to have it")
+	case a.Kind == AccessWrite && p.logins.have(a.Path):
+		p.leave(leftKey, a.Path+": it runs outside of the server, such as when you sign in; name it under write if the server is meant to change it")
 	case p.broad(a.Path):
-		p.leave(a.Path + ": the whole folder was used (" + string(a.Kind) + "); name what of it is needed")
+		p.leave(leftWide, a.Path+": the whole folder was used ("+string(a.Kind)+"); name what of it is needed")
 	default:
 		if p.paths[a.Kind] == nil {
 			p.paths[a.Kind] = make(map[string]bool)
@@ -108,9 +142,9 @@ func (p *proposer) place(a Access) string {
 	return a.Path
 }
 
-func (p *proposer) leave(s string) {
-	if len(p.left) < maxLeft && !slices.Contains(p.left, s) {
-		p.left = append(p.left, s)
+func (p *proposer) leave(kind int, s string) {
+	if !slices.Contains(p.left[kind], s) {
+		p.left[kind] = append(p.left[kind], s)
 	}
 }
 
@@ -120,8 +154,15 @@ func (p *proposer) proposal() Proposal {
 	r.Execute = p.fold(AccessExecute, nil)
 	r.Read = p.fold(AccessRead, slices.Concat(r.Write, r.Execute))
 	slices.Sort(r.Connect)
-	slices.Sort(p.left)
-	return Proposal{Rules: r, Left: p.left}
+	var left []string
+	for _, some := range p.left {
+		slices.Sort(some)
+		left = append(left, some...)
+	}
+	if n := len(left) - maxLeft; n > 0 {
+		left = append(left[:maxLeft], fmt.Sprintf("%d more", n))
+	}
+	return Proposal{Rules: r, Left: left}
 }
 
 // fold returns the paths of a kind, without those in folders of which others
@@ -169,22 +210,22 @@ func (p *proposer) inSet(set map[string]bool, path string) bool {
 }
 
 // broad reports whether a folder holds more than one concern: the root and what
-// stands directly beneath it, home and the ways to it, other homes, and where
-// many programs keep their files.
+// stands directly beneath it, home and the ways to it, other homes, where many
+// programs keep their files, and what has keys, programs or the gateway's own in it.
 func (p *proposer) broad(folder string) bool {
-	return filepath.Dir(folder) == "/" || beneath(p.home, folder) || filepath.Dir(folder) == "/home" ||
-		folder == "/var/lib" || slices.Contains(sharedFolders, strings.TrimPrefix(folder, p.home+"/"))
-}
-
-// secret reports whether path is where people keep their keys.
-func (p *proposer) secret(path string) bool {
-	return slices.ContainsFunc(keyFolders, func(f string) bool { return beneath(path, p.home+"/"+f) })
+	around := func(path string) bool { return beneath(path, folder) }
+	return filepath.Dir(folder) == "/" || filepath.Dir(folder) == "/home" || folder == "/var/lib" ||
+		slices.ContainsFunc(p.homes, around) || slices.ContainsFunc(p.own, around) || slices.ContainsFunc(p.shared.real, around) ||
+		p.keys.below(folder) || p.logins.below(folder)
 }
 
 // beneath reports whether path is folder or in it.
 func beneath(path, folder string) bool {
 	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
 }
+
+// holds reports whether a path has a name, or several with slashes between, in it.
+func holds(path, name string) bool { return strings.Contains(path+"/", "/"+name+"/") }
 
 func beneathAny(path string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return beneath(path, f) })
@@ -200,11 +241,8 @@ var systemFolders = []string{"/proc", "/sys", "/dev", "/run"}
 // ownProcess are the places where processes look at themselves.
 var ownProcess = regexp.MustCompile("^/proc/[0-9]+(/|$)|^/sys/fs/cgroup/")
 
-// sharedFolders are those of many programs, in home; keyFolders those of keys.
-var (
-	sharedFolders = []string{".config", ".cache", ".local", ".local/share", ".local/state", ".local/bin"}
-	keyFolders    = []string{".ssh", ".gnupg", ".aws", ".kube", ".docker", ".netrc", ".password-store", ".config/gcloud"}
-)
+// sharedFolders are those of many programs, in home.
+var sharedFolders = []string{".config", ".cache", ".local", ".local/share", ".local/state", ".local/bin"}
 
 // packageFolders hold installed packages.
 var packageFolders = []string{"node_modules", "site-packages"}

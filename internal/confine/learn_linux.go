@@ -106,11 +106,20 @@ func connected(pid int, n *notification) []Access {
 	family, port := binary.NativeEndian.Uint16(addr), binary.BigEndian.Uint16(addr[2:])
 	switch {
 	case family == unix.AF_UNIX:
-		return []Access{{Kind: AccessSocket, Path: fmt.Sprintf("%q", bytes.TrimRight(addr[2:], "\x00"))}}
+		return []Access{{Kind: AccessSocket, Path: fmt.Sprintf("%q", nameOfSocket(addr[2:]))}}
 	case family != unix.AF_INET && family != unix.AF_INET6 || port == 0: // 0: libraries ask for the way to a host
 		return nil
 	}
 	return []Access{{Kind: AccessConnect, Port: port}}
+}
+
+// nameOfSocket returns the name in an address: a path ends at its first NUL, behind which
+// stands what happened to be in the memory of the program; an abstract name begins with one.
+func nameOfSocket(name []byte) []byte {
+	if end := bytes.IndexByte(name, 0); end > 0 {
+		return name[:end]
+	}
+	return bytes.TrimRight(name, "\x00")
 }
 
 // named returns the path that a call names, absolute, or "" if it cannot be

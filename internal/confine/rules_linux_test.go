@@ -160,7 +160,7 @@ func TestAHostileServerDoesNotGetOut(t *testing.T) {
 		"make a device":                        {[]string{"device", filepath.Join(s.work, "null")}, denied, ""},
 		"connect to another port":              {[]string{"tcp", other}, denied, "network"},
 		"connect to another port, by a child":  {[]string{"child", "tcp", other}, denied, "network"},
-		"bind a port":                          {[]string{"bind", "0"}, denied, "network"},
+		"bind a port":                          {[]string{"bind", "0"}, forbidden, ""},
 		"connect with Fast Open":               {[]string{"fastopen", other}, forbidden, "sockets"},
 		"connect with multipath TCP":           {[]string{"mptcp", other}, forbidden, "sockets"},
 		"send UDP":                             {[]string{"udp", "53"}, forbidden, "sockets"},
@@ -170,6 +170,15 @@ func TestAHostileServerDoesNotGetOut(t *testing.T) {
 		"send to one by a pair":                {[]string{"unixpair", s.datagrams}, forbidden, "sockets"},
 		"make TCP another protocol":            {[]string{"ulp"}, forbidden, "sockets"},
 		"listen":                               {[]string{"listen"}, forbidden, "calls"},
+		"take a name by a pair":                {[]string{"bindpair"}, forbidden, "sockets"},
+		"keep writers waiting":                 {[]string{"lease", s.open}, forbidden, "calls"},
+		"be told of changes":                   {[]string{"watch", s.work}, forbidden, "calls"},
+		"change flags of a file":               {[]string{"flags", s.open}, "inappropriate ioctl", "calls"},
+		"label a file":                         {[]string{"label", s.open}, "inappropriate ioctl", "calls"},
+		"make a file unchangeable":             {[]string{"verity", s.open}, "inappropriate ioctl", ""},
+		"read the machine's connections":       {[]string{"read", "/proc/self/net/tcp"}, denied, "files"},
+		"read the machine's sockets":           {[]string{"read", "/proc/thread-self/net/unix"}, denied, "files"},
+		"read what is mounted":                 {[]string{"read", "/proc/self/mountinfo"}, denied, "files"},
 		"signal the gateway":                   {[]string{"signal", us, "0"}, forbidden, "signals"},
 		"kill a neighbour":                     {[]string{"signal", neighbour, "0"}, forbidden, "signals"},
 		"kill a neighbour, by a child":         {[]string{"child", "signal", neighbour, "0"}, forbidden, "signals"},
@@ -281,6 +290,9 @@ func TestAConfinedServerMayDoWhatItsRulesSay(t *testing.T) {
 		"signal its own":             {s.rules(), []string{"own"}},
 		"have some processes":        {s.rules(), []string{"processes", "6"}},
 		"have some memory":           {s.rules(), []string{"hold", "64"}},
+		"read about itself":          {s.rules(), []string{"read", "/proc/self/status"}},
+		"lock a file":                {s.rules(), []string{"lock", s.open}},
+		"ask for addresses":          {s.rules(), []string{"addresses"}},
 		"read its certificates' way": {s.rules(), []string{"read", "/etc/hosts"}},
 	}
 	for name, tt := range tests {
@@ -432,6 +444,10 @@ func TestLearnTellsWhatIsUsed(t *testing.T) {
 		"a port":                      {[]string{"tcp", strconv.Itoa(s.other)}, confine.Access{Kind: confine.AccessConnect, Port: uint16(s.other)}},
 		"a Unix domain socket":        {[]string{"unix", s.socket}, confine.Access{Kind: confine.AccessSocket, Path: strconv.Quote(s.socket)}},
 	}
+	tests["a socket's name ends at its end"] = struct {
+		attack []string
+		want   confine.Access
+	}{[]string{"unixdirty", s.socket}, tests["a Unix domain socket"].want}
 	program, err := hostile()
 	if err != nil {
 		t.Fatal(err)

@@ -69,18 +69,38 @@ type argument struct{ i, is uint32 }
 
 const ioprioProcess = 1 // IOPRIO_WHO_PROCESS
 
-// notWith are calls that are refused with one value of an argument: those that
-// type into terminals, and those that have the kernel send signals to others.
-var notWith = []struct {
-	nr     uint32
-	arg    uint32
-	values []uint32
+// commands are the calls whose second argument says what to do with a descriptor, which
+// may be open for reading only. They list what is allowed: some commands make others
+// wait (leases), have the kernel signal them (owners) or change the file itself (flags,
+// verity, labels), and each file system and kernel adds its own.
+var commands = []struct {
+	nr      uint32
+	refused []uint32 // of kinds that are allowed
+	allowed []uint32
+	kinds   []uint32   // whose second byte this is: all of them are allowed
+	answer  unix.Errno // to the others
 }{
-	{unix.SYS_IOCTL, 1, []uint32{unix.TIOCSTI, unix.TIOCLINUX, fioSetOwn, siocSetGroup}},
-	{unix.SYS_FCNTL, 1, []uint32{unix.F_SETOWN, unix.F_SETOWN_EX}},
+	{unix.SYS_FCNTL, nil, []uint32{
+		unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL,
+		unix.F_GETLK, unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW,
+		unix.F_GETOWN, unix.F_GETOWN_EX, unix.F_GETSIG, unix.F_SETSIG, unix.F_GETLEASE, unix.F_GETPIPE_SZ, unix.F_SETPIPE_SZ,
+		unix.F_ADD_SEALS, unix.F_GET_SEALS, unix.F_GET_RW_HINT, unix.F_GET_FILE_RW_HINT, fcntlSameFile, fcntlCreated,
+	}, nil, unix.EPERM},
+	{unix.SYS_IOCTL, []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCEXCL, unix.TIOCCONS, fioSetOwn, siocSetGroup}, []uint32{
+		unix.FICLONE, unix.FICLONERANGE, unix.FS_IOC_GETFLAGS, getVersion, getAttributes, getExtents, blockSize,
+	}, []uint32{ofTerminals, ofSockets}, unix.ENOTTY},
 }
 
-const fioSetOwn, siocSetGroup = 0x8901, 0x8902 // FIOSETOWN, SIOCSPGRP
+// Commands for which the package unix has no name.
+const (
+	fioSetOwn, siocSetGroup     = 0x8901, 0x8902 // FIOSETOWN, SIOCSPGRP
+	fcntlSameFile, fcntlCreated = 1027, 1028     // F_DUPFD_QUERY, F_CREATED_QUERY
+	getVersion                  = 0x80087601     // FS_IOC_GETVERSION
+	getAttributes               = 0x801c581f     // FS_IOC_FSGETXATTR
+	getExtents                  = 0xc020660b     // FS_IOC_FIEMAP
+	blockSize                   = 2              // FIGETBSZ
+	ofTerminals, ofSockets      = 0x5400, 0x8900 // also of pipes and of all descriptors
+)
 
 // signalling are the calls that the supervisor judges where Landlock does not.
 var signalling = []uint32{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL}
@@ -149,13 +169,20 @@ func (l *launch) filter(abi int) filter {
 				allow(p)
 			})
 		}
-		for _, c := range notWith {
+		for _, c := range commands {
 			call(c.nr, func(p *filter) {
-				p.arg(c.arg)
-				for _, v := range c.values {
+				p.arg(1)
+				for _, v := range c.refused {
 					p.when(unix.BPF_JEQ, v, refuse(unix.EPERM))
 				}
-				allow(p)
+				for _, v := range c.allowed {
+					p.when(unix.BPF_JEQ, v, allow)
+				}
+				p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xff00, 0, 0)
+				for _, kind := range c.kinds {
+					p.when(unix.BPF_JEQ, kind, allow)
+				}
+				refuse(c.answer)(p)
 			})
 		}
 	}
@@ -177,9 +204,16 @@ func (l *launch) filter(abi int) filter {
 			})
 			allow(p)
 		})
-		if !l.networked() { // there are pairs alone, whose ends could take names that others listen for
-			call(unix.SYS_BIND, refuse(unix.EPERM))
-		}
+		// The ends of a pair of Unix domain sockets could take names that others listen
+		// for. Resolvers bind AF_NETLINK, whose addresses have 12 bytes; what has another
+		// length is refused.
+		call(unix.SYS_BIND, func(p *filter) {
+			if l.networked() {
+				p.arg(2)
+				p.when(unix.BPF_JEQ, unix.SizeofSockaddrNetlink, allow)
+			}
+			refuse(unix.EPERM)(p)
+		})
 		// TCP Fast Open connects by sending, which Landlock did not see at first.
 		for _, c := range []struct{ nr, flags uint32 }{{unix.SYS_SENDTO, 3}, {unix.SYS_SENDMSG, 2}, {unix.SYS_SENDMMSG, 3}} {
 			call(c.nr, func(p *filter) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// Of fcntl and ioctl, as the package unix has no names for them.
+const modified, setAttributes = 2, 0x401c5820 // DN_MODIFY, FS_IOC_FSSETXATTR
 
 func main() {
 	if os.Args[1] == "sleep" {
@@ -89,6 +93,19 @@ func attack(kind string, args []string) error {
 
 	case "tcp", "tcp6", "mptcp", "udp", "raw", "packet", "fastopen":
 		return send(kind, number(0))
+	case "unixdirty": // with what was in memory behind the name
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		name := bytes.Repeat([]byte("memory"), 18)
+		copy(name, append([]byte(arg(0)), 0))
+		address := unix.RawSockaddrUnix{Family: unix.AF_UNIX}
+		for i := range address.Path {
+			address.Path[i] = int8(name[i])
+		}
+		_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&address)), unsafe.Sizeof(address))
+		return is(errno)
 	case "unix":
 		return dial(unix.AF_UNIX, unix.SOCK_STREAM, arg(0))
 	case "unixpair":
@@ -165,6 +182,35 @@ func attack(kind string, args []string) error {
 			return err
 		}
 		_, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETOWN, number(0))
+		return err
+	case "lease", "watch", "flags", "verity", "label": // on what is open for reading only
+		f, err := os.Open(arg(0))
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case "lease": // whoever opens the file to write waits
+			_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+			return err
+		case "watch":
+			_, err = unix.FcntlInt(f.Fd(), unix.F_NOTIFY, modified)
+			return err
+		}
+		command := map[string]uintptr{"flags": unix.FS_IOC_SETFLAGS, "verity": unix.FS_IOC_ENABLE_VERITY, "label": setAttributes}[kind]
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), command, ^uintptr(0))
+		return is(errno, unix.EFAULT, unix.EOPNOTSUPP)
+	case "lock": // what a server may do
+		f, err := os.Open(arg(0))
+		if err != nil {
+			return err
+		}
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.FS_IOC_GETFLAGS, ^uintptr(0)); errno != unix.EFAULT && errno != unix.ENOTTY {
+			return errno
+		}
+		_, err = unix.IoctlGetInt(int(f.Fd()), unix.TIOCINQ)
+		return errors.Join(err, unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}), unix.Flock(int(f.Fd()), unix.LOCK_SH))
+	case "addresses":
+		_, err := net.Interfaces()
 		return err
 	case "environment":
 		if os.Getenv(arg(0)) != arg(1) {
