@@ -114,7 +114,7 @@ type note struct {
 	Engine string `json:"engine"`         // its fingerprint
 	Entry  string `json:"entry"`          // path in the cache
 	Size   int64  `json:"size"`           // of the entry
-	Sum    string `json:"sum,omitempty"`  // digest of the entry, if that of the outline is as large
+	Sum    string `json:"sum,omitempty"`  // digest of the entry: the engine checks the code in it alone, not the table before
 	Kept   string `json:"kept,omitempty"` // digest of the file beside the note
 }
 
@@ -295,9 +295,6 @@ func (c *Cache) holds(n note) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Size() != n.Size {
 		return false
 	}
-	if n.Sum == "" {
-		return true
-	}
 	sum, err := digest(file)
 	return err == nil && sum == n.Sum
 }
@@ -330,15 +327,14 @@ func (c *Cache) fill(ctx context.Context, key Key, wasm []byte) (n note, err err
 		return n, costly("it has %d bytes of machine code, and may have %d", size, c.limits.code)
 	}
 	entry = filepath.Join(work, ofModule, entry)
-	var ofOther int64
-	if n.Entry, ofOther, err = made(filepath.Join(work, ofOutline)); err != nil {
+	if n.Entry, _, err = made(filepath.Join(work, ofOutline)); err != nil {
 		return n, err
 	}
-	if n.Size = size; n.Entry != "" && ofOther == size { // the size does not tell them apart
-		n.Sum, err = digest(entry)
-	}
-	if err == nil && n.Entry != "" {
-		err = c.adopt(entry, n.Entry)
+	n.Size = size
+	if n.Entry != "" {
+		if n.Sum, err = digest(entry); err == nil {
+			err = c.adopt(entry, n.Entry)
+		}
 	}
 	if err = errors.Join(err, c.writeNote(key, n)); err != nil {
 		return n, err

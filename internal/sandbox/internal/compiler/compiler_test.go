@@ -363,6 +363,30 @@ func TestCacheIsReadOnlyIfItAgrees(t *testing.T) {
 	}
 }
 
+// TestFlippedBits: no bit of an entry can change without being found before the engine reads
+// it. The engine's own checksum leaves out the table of functions, by which it would jump.
+func TestFlippedBits(t *testing.T) {
+	wasm := seven()
+	dir := filepath.Join(t.TempDir(), "cache")
+	c := open(t, dir)
+	code := fill(t, c, wasm)
+	entry := filepath.Join(dir, code.note.Entry)
+	whole, err := os.ReadFile(entry)
+	check(t, err)
+	for i := range whole {
+		whole[i] ^= 1 << (i % 8)
+		check(t, os.WriteFile(entry, whole, 0o600))
+		if c.Has(keyOf(wasm)) {
+			t.Errorf("byte %d of %d is changed, and the entry is held for whole", i, len(whole))
+		}
+		whole[i] ^= 1 << (i % 8)
+	}
+	check(t, os.WriteFile(entry, whole, 0o600))
+	if !c.Has(keyOf(wasm)) {
+		t.Error("the whole entry is not held")
+	}
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
