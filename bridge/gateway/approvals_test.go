@@ -230,11 +230,10 @@ func TestApproveByFunction(t *testing.T) {
 					}
 					return yes, nil
 				}})
-				began := time.Now()
 				_, err := c.CallTool(t.Context(), "mail__send", map[string]string{"text": "hi"})
 				e, ok := errors.AsType[*gateway.Error](err)
-				if took := time.Since(began); !ok || e.Outcome != "refused_approve" || e.Approval != "" || e.Retryable() || took > 30*time.Second {
-					t.Errorf("after %v: %+v", took, err)
+				if !ok || e.Outcome != "refused_approve" || e.Approval != "" || e.Retryable() { // as it would be after a wait for operators
+					t.Errorf("%+v", err)
 				}
 				fails = false
 				if _, err := c.CallTool(t.Context(), "mail__send", map[string]string{"text": "hi"}); err != nil {

@@ -131,10 +131,8 @@ func TestCloseIsBounded(t *testing.T) {
 			<-begun
 			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			began := time.Now()
-			err = g.Close(short)
-			if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "not ended, and ha") || took > 4*time.Second {
-				t.Errorf("after %v: %v", took, err)
+			if err := g.Close(short); err == nil || !strings.Contains(err.Error(), "not ended, and ha") {
+				t.Error(err)
 			}
 			close(end)
 			if err := g.Close(t.Context()); err != nil {
@@ -246,8 +244,8 @@ func TestClientAs(t *testing.T) {
 	}
 }
 
-// TestToolsOfReadyServers: a server that hangs while it connects keeps a listing for two seconds,
-// and nothing of the others from it.
+// TestToolsOfReadyServers: a listing does not wait for a server that hangs until it connects,
+// which here it does when the test is over.
 func TestToolsOfReadyServers(t *testing.T) {
 	unraced.Long(t)
 	open := make(chan struct{})
@@ -260,10 +258,9 @@ func TestToolsOfReadyServers(t *testing.T) {
 	})
 	g.Start(t.Context())
 	defer close(open)
-	began := time.Now()
 	list, err := g.NewClient(gateway.ClientConfig{}).Tools(t.Context())
-	if took := time.Since(began); err != nil || len(list) != 1 || took > 8*time.Second {
-		t.Errorf("after %v: %v, %v", took, list, err)
+	if err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -83,17 +84,19 @@ func TestHalfBody(t *testing.T) {
 // connection is kept.
 func TestBodyInTime(t *testing.T) {
 	unraced.Long(t)
-	g := bodyGateway(t, gateway.Config{Recorder: new(records), Limits: gateway.Limits{BodyTime: time.Second}})
-	srv := httptest.NewServer(g)
-	t.Cleanup(srv.Close)
-	for range 2 {
-		resp, err := srv.Client().Post(srv.URL+"/healthz", "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
+	timelimit.Grow(t, time.Second, func(limit time.Duration) error {
+		srv := httptest.NewServer(bodyGateway(t, gateway.Config{Recorder: new(records), Limits: gateway.Limits{BodyTime: limit}}))
+		defer srv.Close()
+		for range 2 {
+			resp, err := srv.Client().Post(srv.URL+"/healthz", "application/json", strings.NewReader("{}"))
+			if err != nil {
+				return err
+			}
+			resp.Body.Close()
+			time.Sleep(limit * 9 / 8) // longer than a body may take
 		}
-		resp.Body.Close()
-		time.Sleep(1100 * time.Millisecond) // longer than a body may take
-	}
+		return nil
+	})
 }
 
 // While it drains a gateway is not healthy, so that balancers and supervisors send nothing more.

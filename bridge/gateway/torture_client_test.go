@@ -34,7 +34,7 @@ func torture(t *testing.T) *tortured {
 	t.Helper()
 	tt := &tortured{records: new(records), let: make(chan struct{})}
 	tt.Gateway = start(t, gateway.Config{
-		Recorder: tt.records, Policy: granting("f__*"), Limits: gateway.Limits{Body: 4 << 20, Concurrent: 16, Wait: 5 * time.Second},
+		Recorder: tt.records, Policy: granting("f__*"), Limits: gateway.Limits{Body: 4 << 20, Concurrent: 16, Wait: time.Minute},
 		Functions: map[string][]gateway.LocalTool{"f": {tool("echo", nil), tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
 			select {
 			case <-tt.let:

@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"crypto/rand"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -18,9 +21,16 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)
 	s.SetLookAgain(20 * time.Millisecond)
-	soon := time.Now().Add(3 * time.Second)
+	timelimit.Grow(t, 3*time.Second, func(life time.Duration) error { // in which all streams are opened
+		return streamsEnd(t, s, p, time.Now().Add(life))
+	})
+}
+
+// streamsEnd opens streams, of which some have a credential that ends soon.
+func streamsEnd(t *testing.T, s *site, p *authtest.Provider, soon time.Time) error {
+	t.Helper()
 	key := func(name string, life time.Duration) string {
-		k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: name, As: "builder", Expires: life})
+		k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: name + rand.Text(), As: "builder", Expires: life})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +54,8 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 		for _, w := range []way{ways("")[1], ways(s.session(tt.credential))[4]} {
 			resp := front{http.DefaultClient, s.url, []string{"Authorization", tt.credential}}.open(t, w)
 			if resp.StatusCode != http.StatusOK {
-				t.Fatalf("%s, %s: %s", name, w.name, resp.Status)
+				resp.Body.Close()
+				return fmt.Errorf("%s, %s: %s", name, w.name, resp.Status)
 			}
 			done := make(chan struct{})
 			go func() {
@@ -73,6 +84,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 		default:
 		}
 	}
+	return nil
 }
 
 // TestRevokedUnderWay: with a credential ends whatever is under way with it, also what nobody waits for over a connection: a call

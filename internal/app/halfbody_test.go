@@ -49,7 +49,7 @@ func TestHalfBody(t *testing.T) {
 			}
 			defer c.Close()
 			fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\nhalf=", one.method, one.path, u.Host)
-			if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			if err := c.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 			said := "no answer"

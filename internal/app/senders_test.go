@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -242,17 +243,25 @@ func TestRevokedElsewhere(t *testing.T) {
 
 	issuers := map[string]string{"alice": "corp", "bob": ""}
 	answered := make(map[string]chan struct{})
-	soon := time.Now().Add(3 * time.Second)
-	for who := range issuers {
-		token, done := s.token(p, map[string]any{"sub": who, "jti": who, "exp": soon.Add(-time.Minute).Unix()}), make(chan struct{}) // clocks may differ by a minute
-		answered[who] = done
-		go func() {
-			defer close(done)
-			resp := s.open(http.DefaultClient, s.url, "tools/call", `"name":"files__wait","arguments":{}`, "Authorization", token)
-			resp.Body.Close()
-		}()
-		<-s.waits
-	}
+	var soon time.Time
+	timelimit.Grow(t, 3*time.Second, func(life time.Duration) error { // in which both calls begin
+		soon = time.Now().Add(life)
+		for who := range issuers {
+			token, done := s.token(p, map[string]any{"sub": who, "jti": who, "exp": soon.Add(-time.Minute).Unix()}), make(chan struct{}) // clocks may differ by a minute
+			answered[who] = done
+			go func() {
+				defer close(done)
+				resp := s.open(http.DefaultClient, s.url, "tools/call", `"name":"files__wait","arguments":{}`, "Authorization", token)
+				resp.Body.Close()
+			}()
+			select {
+			case <-s.waits:
+			case <-done:
+				return fmt.Errorf("the call of %s has ended", who)
+			}
+		}
+		return nil
+	})
 	time.Sleep(time.Until(soon))
 	carol := strings.TrimPrefix(s.token(p, map[string]any{"sub": "carol"}), "Bearer ")
 	for i := range 10_001 { // which is more than is remembered: what has ended goes first

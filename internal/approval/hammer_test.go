@@ -16,7 +16,7 @@ import (
 // records tell the same.
 func TestHammer(t *testing.T) {
 	const rounds, racers = 50, 8
-	q, l := newQueue(t, approval.Options{Hold: 10 * time.Second})
+	q, l := newQueue(t, approval.Options{Hold: time.Minute})
 	for round := range rounds {
 		args := gate.MustDoc(fmt.Sprintf(`{"round":%d}`, round))
 		one := func(id string, change ...func(*gate.Question)) gate.Question {

@@ -26,7 +26,7 @@ import (
 // patience is for what must happen; short is for what must not, or is not
 // waited for.
 const (
-	patience = 30 * time.Second
+	patience = 3 * time.Minute
 	short    = 100 * time.Millisecond
 )
 

@@ -169,7 +169,7 @@ func (d *desk) browser(who string) *browser {
 		d.t.Fatal(err)
 	}
 	b := &browser{desk: d, who: who}
-	b.Client = &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	b.Client = &http.Client{Jar: jar, Timeout: 3 * time.Minute, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if b.stop != "" && strings.HasPrefix(r.URL.String(), b.stop) || len(via) > 10 {
 			return http.ErrUseLastResponse
 		}
@@ -306,7 +306,7 @@ func TestConnect(t *testing.T) {
 	is(t, alice.get(to), 200, "You are logged in to jira")
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Error("the call is never told")
 	}
 	all, err := d.logins.List()

@@ -73,6 +73,7 @@ func open(t testing.TB, configuration string, files ...string) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Policy.Timeout = max(cfg.Policy.Timeout, 5*time.Second) // a busy machine takes its time for a decision
 	a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler), "")
 	if err != nil {
 		t.Fatal(err)

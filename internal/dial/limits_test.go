@@ -98,12 +98,8 @@ func TestTimeIsOfTheWholeCall(t *testing.T) {
 			scope := open(t, origin)
 			scope.Limits.Timeout = 100 * time.Millisecond
 			e := w.client().Egress(scope)
-			start := time.Now()
 			_, err := e.Do(t.Context(), get(origin+path))
 			wantFailed(t, err, dial.LimitTimeout)
-			if took := time.Since(start); took > time.Minute {
-				t.Errorf("it took %v", took)
-			}
 			dialled := len(w.dialled)
 			_, err = e.Do(t.Context(), get(origin)) // the time of the call is over
 			wantFailed(t, err, dial.LimitTimeout)

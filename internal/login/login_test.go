@@ -63,7 +63,7 @@ func newRig(t testing.TB, as *authtest.OAuth, scope string, change func(*Server)
 	}))
 	t.Cleanup(at.Close)
 	r.server = &Server{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: &http.Client{
-		Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("no redirects") },
+		Timeout: 3 * time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("no redirects") },
 		Transport: roundTrip(func(q *http.Request) (*http.Response, error) {
 			r.mu.Lock()
 			tokens := r.tokens

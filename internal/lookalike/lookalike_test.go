@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/internal/lookalike"
 	"github.com/wasmgate/wasmgate/internal/seed"
@@ -164,19 +163,21 @@ func TestIndexAgreesWithAlike(t *testing.T) {
 	}
 }
 
-// Ten thousand names, of which many differ in one letter, are no matter of pairs.
-func TestManyNames(t *testing.T) {
-	start := time.Now()
-	var x lookalike.Index
-	for i := range 10_000 {
-		n := fmt.Sprintf("aaaa%c%caaaa_%c", 'a'+rune(i%26), 'a'+rune(i/26%26), 'a'+rune(i/676%26))
-		x.Alike(n, nil)
-		x.Add(n)
-	}
-	took := time.Since(start)
-	t.Logf("10,000 names in %v", took)
-	if took > 20*time.Second {
-		t.Errorf("took %v", took)
+// BenchmarkIndex looks up and adds names, of which many differ in one letter: the time that one
+// takes grows less than their number.
+func BenchmarkIndex(b *testing.B) {
+	for _, names := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(names), func(b *testing.B) {
+			for b.Loop() {
+				var x lookalike.Index
+				for i := range names {
+					n := fmt.Sprintf("aaaa%c%caaaa_%c", 'a'+rune(i%26), 'a'+rune(i/26%26), 'a'+rune(i/676%26))
+					x.Alike(n, nil)
+					x.Add(n)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(names), "ns/name")
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -144,15 +145,17 @@ func TestStandbysAreTrimmed(t *testing.T) {
 // A standby waits for longer than a call may take, and ends with its module.
 func TestStandbyWaits(t *testing.T) {
 	unraced.Long(t)
-	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo", Limits: sandbox.Limits{Timeout: 2 * time.Second}})
-	for call := range 2 {
+	var r *sandbox.Runtime
+	var m *sandbox.Module
+	timelimit.Grow(t, time.Second, func(limit time.Duration) error {
+		r, m = standbyModule(t, sandbox.ModuleConfig{Name: "echo", Limits: sandbox.Limits{Timeout: limit}})
 		if _, err := m.Call(t.Context(), "a", nil, sandbox.CallConfig{}); err != nil {
-			t.Fatal(err)
+			return err
 		}
-		if call == 0 {
-			time.Sleep(2500 * time.Millisecond)
-		}
-	}
+		time.Sleep(limit * 5 / 4)
+		_, err := m.Call(t.Context(), "a", nil, sandbox.CallConfig{})
+		return err
+	})
 	if err := r.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

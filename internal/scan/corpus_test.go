@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -27,7 +26,7 @@ type sample struct {
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
-func samples(t *testing.T, name string) []sample {
+func samples(t testing.TB, name string) []sample {
 	t.Helper()
 	dir := os.Getenv("WASMGATE_CORPUS")
 	if dir == "" {
@@ -167,7 +166,6 @@ func TestCorpus(t *testing.T) {
 		b.WriteString(categories[name].row("poisoned: " + name))
 	}
 	t.Log("\n" + b.String())
-	t.Logf("10,000 harmless definitions take %v when they are listed", timed(t, harmless).Round(10*time.Millisecond))
 	if path := os.Getenv("WASMGATE_SCAN_TABLE"); path != "" {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -175,19 +173,18 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// timed returns how long the scanner of a listing, which leaves sanitizing to
-// others, takes for ten thousand definitions.
-func timed(t *testing.T, all []sample) time.Duration {
-	t.Helper()
+// BenchmarkListing scans definitions of real servers as a listing does, which leaves sanitizing
+// to others.
+func BenchmarkListing(b *testing.B) {
 	var definitions [][]byte
-	for _, d := range all {
+	for _, d := range samples(b, "benign.jsonl") {
 		definitions = append(definitions, d.definition())
 	}
-	s, start := scan.New(scan.Options{}), time.Now()
-	for i := range 10_000 {
+	s, i := scan.New(scan.Options{}), 0
+	for b.Loop() {
 		if _, err := s.Tool(definitions[i%len(definitions)]); err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
+		i++
 	}
-	return time.Since(start)
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
 	"github.com/wasmgate/wasmgate/internal/seed"
@@ -375,8 +374,8 @@ func TestWordsFarAwayAllowNothing(t *testing.T) {
 	}
 }
 
-// What is made to be slow takes time by its length, and not by its square: seconds, of
-// which the race detector makes many on a busy machine, and not days.
+// Texts that are made to be slow take time by their length, which is seconds, and not by its
+// square, which is days: then the test does not end.
 func TestHostileTextsEnd(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seed.Rand(t)
 	size := 512 << 10
@@ -388,13 +387,8 @@ func TestHostileTextsEnd(t *testing.T) {
 		"https://a.webhook.office.com/webhookb2/", "%41", "QUFBQUFBQUFBQUFBQUFBQUFB", "41414141", "4242 ", "GB00", "ghp_", "eyJ", "jira=" + random(r, letters, 23), "\xff",
 	} {
 		text := "(((" + strings.Repeat(part, size/len(part)) + ")))"
-		start := time.Now()
 		clean, _ := s.Redact(text)
-		if took := time.Since(start); took > 5*time.Minute {
-			t.Errorf("%q took %v", part, took)
-		} else {
-			t.Logf("%.30q: %v, %d bytes", part, took.Round(time.Millisecond), len(clean))
-		}
+		t.Logf("%.30q: %d bytes", part, len(clean))
 	}
 }
 

@@ -32,7 +32,7 @@ func newHeldServer(name string) *heldServer {
 }
 
 func (h *heldServer) config(server string) upstream.Config {
-	return upstream.Config{Server: server, Tools: rig.Options(), CallTimeout: 10 * time.Second, Dial: func() (mcp.Transport, error) {
+	return upstream.Config{Server: server, Tools: rig.Options(), CallTimeout: 3 * time.Minute, Dial: func() (mcp.Transport, error) {
 		a, b := mcp.NewInMemoryTransports()
 		c, err := a.Connect(context.Background())
 		if err == nil {

@@ -168,6 +168,7 @@ var rules = map[string]rule{
 	"cmd/internal/sarif":            {imports: []string{"internal/product", "bridge/gateway", "internal/scan", "internal/scan/report"}, bans: []string{"net", "net/http"}},
 	"internal/bombs":                {bans: leaf},
 	"internal/judges":               {imports: []string{"internal/testing/toolchain"}, bans: []string{"net", "net/http", "golang.org/..."}},
+	"internal/testing/timelimit":    {bans: leaf[1:]},
 	"internal/testing/toolchain":    {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/packages":             {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/seed":                 {bans: []string{"context", "net", "net/http", "github.com/...", "golang.org/..."}},

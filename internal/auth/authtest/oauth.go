@@ -436,7 +436,7 @@ func (o *OAuth) Protect(base func() string, path string, scope string, next func
 // first redirect to the beginning until.
 func Browse(t testing.TB, at, until string) *url.URL {
 	t.Helper()
-	c := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	c := &http.Client{Timeout: 3 * time.Minute, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(r.URL.String(), until) {
 			return http.ErrUseLastResponse
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -116,17 +117,24 @@ func TestEraOfSilentServers(t *testing.T) {
 	unraced.Long(t)
 	t.Parallel() // it waits
 	web := rig.JSONServer(rig.Nothing)
-	e, _ := rig.Dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") != "" {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 			return
 		}
 		web.ServeHTTP(w, r)
-	}), func(c *upstream.Config) { c.ConnectTimeout = 3 * time.Second })
-	if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	t.Cleanup(srv.Close)
+	timelimit.Grow(t, 3*time.Second, func(limit time.Duration) error {
+		e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options(), ConnectTimeout: limit})
+		defer e.Close()
+		if err := e.Connect(t.Context()); err != nil {
+			return err
+		}
+		_, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
+		return err
+	})
 }
 
 // TestErasInLines: a server on standard input and output is asked for the handshake

@@ -55,7 +55,7 @@ func serveOdd(t *testing.T, answer string) string {
 			}
 			go func() {
 				defer c.Close()
-				_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+				_ = c.SetDeadline(time.Now().Add(3 * time.Minute))
 				r, err := http.ReadRequest(bufio.NewReader(c))
 				if err != nil {
 					return

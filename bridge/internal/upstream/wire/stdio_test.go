@@ -88,7 +88,6 @@ func TestStdioDeaf(t *testing.T) {
 	cfg.CallTimeout = 200 * time.Millisecond
 	e := rig.Ready(t, cfg)
 	args := `{"a":"` + strings.Repeat("y", 1<<20) + `"}`
-	start := time.Now()
 	var wg sync.WaitGroup
 	for range 4 { // five would open the circuit
 		wg.Go(func() {
@@ -103,9 +102,6 @@ func TestStdioDeaf(t *testing.T) {
 		t.Error(err)
 	}
 	wg.Wait()
-	if took := time.Since(start); took > time.Minute {
-		t.Errorf("took %v", took)
-	}
 	e.Close()
 }
 
