@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -85,22 +86,26 @@ func TestHTTPResume(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			rig.NoLeaks(t)
-			p := newPoller(tt.first, tt.resumed)
-			e, srv := rig.Dialled(t, p, func(c *upstream.Config) { c.CallTimeout = 3 * time.Second })
-			res, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
-			if rig.Kind(err) != tt.kind {
-				t.Errorf("%s, want %s: %v", rig.Kind(err), tt.kind, err)
-			}
-			if err == nil && res.Doc.String() != rig.Odd {
-				t.Errorf("the result is another: %s", res.Doc)
-			}
-			p.mu.Lock()
-			if !slices.Equal(p.at, tt.at) {
-				t.Errorf("resumed at %q, want %q", p.at, tt.at)
-			}
-			p.mu.Unlock()
-			e.Close()
-			srv.Close()
+			timelimit.Grow(t, 3*time.Second, func(limit time.Duration) error {
+				steps = 0
+				p := newPoller(tt.first, tt.resumed)
+				e, srv := rig.Dialled(t, p, func(c *upstream.Config) { c.CallTimeout = limit })
+				defer srv.Close()
+				defer e.Close()
+				res, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
+				if rig.Kind(err) != tt.kind {
+					return fmt.Errorf("%s, want %s: %w", rig.Kind(err), tt.kind, err)
+				}
+				if err == nil && res.Doc.String() != rig.Odd {
+					return fmt.Errorf("the result is another: %s", res.Doc)
+				}
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if !slices.Equal(p.at, tt.at) {
+					return fmt.Errorf("resumed at %q, want %q", p.at, tt.at)
+				}
+				return nil
+			})
 		})
 	}
 }
