@@ -95,7 +95,7 @@ func newLog(t *testing.T, o audit.Options, to *siem) (*audit.Log, *ship.Shipper)
 	t.Cleanup(func() { l.Close() })
 	return l, &ship.Shipper{
 		Log: path, Position: filepath.Join(dir, "siem.json"), Kind: ship.HTTP, Format: ship.AsItIs, Head: l.Head, Retry: 10 * time.Millisecond,
-		To: &telemetry.Endpoint{URL: to.URL, Timeout: 5 * time.Second, Gzip: true, Client: &http.Client{}}, Relays: func(string) bool { return false },
+		To: &telemetry.Endpoint{URL: to.URL, Timeout: time.Minute, Gzip: true, Client: &http.Client{}}, Relays: func(string) bool { return false },
 		Failed: func(error) {},
 	}
 }

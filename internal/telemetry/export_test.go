@@ -96,7 +96,7 @@ func (r *receiver) take(path string, b []byte) error {
 
 func (r *receiver) endpoint(signal string) *telemetry.Endpoint {
 	return &telemetry.Endpoint{
-		URL: r.URL + "/v1/" + signal, Headers: map[string]string{"Authorization": "t0p"}, Timeout: 5 * time.Second, Gzip: true,
+		URL: r.URL + "/v1/" + signal, Headers: map[string]string{"Authorization": "t0p"}, Timeout: time.Minute, Gzip: true,
 		Client: &http.Client{CheckRedirect: telemetry.NoRedirects},
 	}
 }

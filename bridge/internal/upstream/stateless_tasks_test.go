@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -254,24 +255,27 @@ func TestModernTaskBrokenOff(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newTaskServer(tt.says)
-			e, srv := rig.Dialled(t, m, func(c *upstream.Config) { c.CallTimeout = tt.timeout })
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			g, _ := rig.NewGate(t, e)
-			c := rig.NewCall("s__echo", "{}")
-			c.Client = tt.peer
-			if tt.leaves {
-				gatetest.Of(&c).OnTasked = func() { time.AfterFunc(50*time.Millisecond, cancel) }
-			}
-			if _, err := g.Do(ctx, c); gate.Code(err) != tt.code {
-				t.Errorf("error %v, want %s", err, tt.code)
-			}
-			if calls, cancels := len(m.Of("tools/call")), len(m.Of("tasks/cancel")); calls != 1 || cancels != 1 {
-				t.Errorf("%d calls, %d cancellations: %s", calls, cancels, m.SentOf())
-			}
-			e.Close()
-			srv.Close()
+			timelimit.Grow(t, tt.timeout, func(limit time.Duration) error {
+				m := newTaskServer(tt.says)
+				e, srv := rig.Dialled(t, m, func(c *upstream.Config) { c.CallTimeout = limit })
+				defer srv.Close()
+				defer e.Close()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				g, _ := rig.NewGate(t, e)
+				c := rig.NewCall("s__echo", "{}")
+				c.Client = tt.peer
+				if tt.leaves {
+					gatetest.Of(&c).OnTasked = func() { time.AfterFunc(50*time.Millisecond, cancel) }
+				}
+				if _, err := g.Do(ctx, c); gate.Code(err) != tt.code {
+					return fmt.Errorf("error %w, want %s", err, tt.code)
+				}
+				if calls, cancels := len(m.Of("tools/call")), len(m.Of("tasks/cancel")); calls != 1 || cancels != 1 {
+					return fmt.Errorf("%d calls, %d cancellations: %s", calls, cancels, m.SentOf())
+				}
+				return nil
+			})
 		})
 	}
 }
