@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -82,7 +83,7 @@ func TestNewVersionThatDoesNotCompile(t *testing.T) {
 		"it is granted another thing": {granted, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := start(t, gateway.Config{Recorder: new(records), Policy: granting("*"), Modules: []gateway.Module{old}, CacheDir: compiled(t)})
+			g := start(t, gateway.Config{Recorder: new(records), Policy: granting("*"), Modules: []gateway.Module{old}, CacheDir: compiled.Folder(t)})
 			err := g.SetModules(t.Context(), []gateway.Module{tt.module}, nil)
 			if _, ok := errors.AsType[*gateway.ModuleError](err); !ok {
 				t.Errorf("error %v", err)
@@ -119,7 +120,7 @@ func TestModuleServerEndsWithItsConnection(t *testing.T) {
 		section(7, "\x02"+name("memory")+"\x02\x00"+name("_start")+"\x00\x01") +
 		section(10, "\x01"+name(body)) + section(11, "\x01\x00\x41\x00\x0b"+name(clock))
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: granting("*"), CacheDir: compiled(t),
+		Recorder: new(records), Policy: granting("*"), CacheDir: compiled.Folder(t),
 		Servers: []gateway.EndpointConfig{{Server: "asleep", ConnectTimeout: 100 * time.Millisecond}},
 		Guests: map[string]gateway.Guest{"asleep": {
 			WASM: []byte(asleep), Config: sandbox.ModuleConfig{Name: "asleep", Limits: sandbox.Limits{Timeout: time.Hour}},

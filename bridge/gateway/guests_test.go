@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 )
 
 // buildGuest builds a Go program for WASI.
@@ -31,21 +32,6 @@ func buildGuest(t *testing.T, dir, mode string) []byte {
 	return wasm
 }
 
-// compiled returns a folder for compiled code that outlives the tests, as the build
-// cache does: compiling a guest under the race detector takes a minute.
-func compiled(t *testing.T) string {
-	t.Helper()
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return filepath.Join(t.TempDir(), "wasm")
-	}
-	dir = filepath.Join(dir, "wasmgate-test", "wasm")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // TestGuest runs an MCP server written in Go on the official SDK in the sandbox,
 // behind the gate as any other server: listed, called, refused, started again
 // when a request made it end.
@@ -55,7 +41,7 @@ func TestGuest(t *testing.T) {
 	}
 	var r records
 	g := start(t, gateway.Config{
-		Recorder: &r, Policy: granting("wasm__upper", "wasm__spin"), CacheDir: compiled(t),
+		Recorder: &r, Policy: granting("wasm__upper", "wasm__spin"), CacheDir: compiled.Folder(t),
 		Servers: []gateway.EndpointConfig{{Server: "wasm"}, {Server: "broken"}},
 		Guests: map[string]gateway.Guest{
 			"wasm": {

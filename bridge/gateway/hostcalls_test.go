@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 )
 
 // A web is an origin that shows what it was sent.
@@ -90,7 +91,7 @@ func TestHostCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	var logged strings.Builder
 	g := start(t, gateway.Config{
-		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: policy, Secrets: []dial.Secret{secret}, Log: slog.New(slog.NewTextHandler(&logged, nil)), CacheDir: compiled(t),
+		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: policy, Secrets: []dial.Secret{secret}, Log: slog.New(slog.NewTextHandler(&logged, nil)), CacheDir: compiled.Folder(t),
 		Modules: []gateway.Module{{
 			WASM:   buildGuest(t, filepath.Join("..", "..", "internal", "sandbox", "testdata", "asker"), "c-shared"),
 			Config: sandbox.ModuleConfig{Name: "asker", Manifest: &manifest},

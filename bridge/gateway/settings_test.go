@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 )
 
 // listening connects a client that is told of changes, and returns what counts them.
@@ -212,7 +213,7 @@ func TestSetModules(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	one, two := saying(t, "one", "a", "first"), saying(t, "two", "b", "second")
 	two.Server = "other"
-	g := start(t, gateway.Config{Audit: log, AuditOptions: audit.Options{Node: "n"}, Policy: granting("*"), Modules: []gateway.Module{one}, CacheDir: compiled(t)})
+	g := start(t, gateway.Config{Audit: log, AuditOptions: audit.Options{Node: "n"}, Policy: granting("*"), Modules: []gateway.Module{one}, CacheDir: compiled.Folder(t)})
 	srv := httptest.NewServer(g)
 	t.Cleanup(srv.Close)
 	c, told := listening(t, srv.URL+"/mcp")
@@ -296,7 +297,7 @@ func TestSetModules(t *testing.T) {
 // that is wanted.
 func TestLeaveOut(t *testing.T) {
 	broken := gateway.Module{WASM: []byte("no"), Config: sandbox.ModuleConfig{Name: "broken"}}
-	cfg := gateway.Config{Recorder: new(records), Policy: granting("*"), Modules: []gateway.Module{broken, saying(t, "good", "a", "fine")}, CacheDir: compiled(t), LeaveOut: true}
+	cfg := gateway.Config{Recorder: new(records), Policy: granting("*"), Modules: []gateway.Module{broken, saying(t, "good", "a", "fine")}, CacheDir: compiled.Folder(t), LeaveOut: true}
 	g := start(t, cfg)
 	if res, err := call(g, "local__a", "{}"); err != nil || res.Text() != `"fine"` {
 		t.Errorf("%v, %v", res, err)

@@ -21,13 +21,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {
 	gateway.ChildMain()
-	serveTailor()
 	serveEcho()
 	serveProxy()
 	serveMeasured()
@@ -53,7 +52,7 @@ func TestScripts(t *testing.T) {
 	if underRace {
 		t.Skip("the commands begin too slowly: without the detector they run, and the gateways of TestE2E look for races")
 	}
-	shared := compiled(t)
+	shared := compiled.Folder(t)
 	scripts, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +70,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 			e.Setenv("TOKEN", rand.Text())
 			for _, state := range []string{filepath.Join(home, "state", "wasmgate"), filepath.Join(e.WorkDir, "state")} {
-				if err := shareCompiled(state, shared); err != nil {
+				if err := errors.Join(os.MkdirAll(state, 0o700), os.Symlink(shared, filepath.Join(state, "wasm"))); err != nil {
 					return err
 				}
 			}
@@ -86,40 +85,6 @@ func TestScripts(t *testing.T) {
 
 // atWork are the scripts that a person at work waits for.
 var atWork = []string{"audit", "config", "grants", "serve"}
-
-// compiled returns a folder with the compiled embedded tools that outlives the tests, as
-// the build cache does: compiling them takes seconds, and under the race detector a
-// minute; and each gateway that began meanwhile would compile them, too.
-func compiled(t *testing.T) string {
-	t.Helper()
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return filepath.Join(t.TempDir(), "wasm")
-	}
-	dir = filepath.Join(dir, "wasmgate-test", "wasm")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	r, err := sandbox.New(t.Context(), sandbox.Config{CacheDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close(t.Context())
-	if !sandbox.EmbeddedCompiled(r) {
-		if err := sandbox.CompileEmbedded(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// shareCompiled makes compiled code that of a state folder.
-func shareCompiled(state, compiled string) error {
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		return err
-	}
-	return os.Symlink(compiled, filepath.Join(state, "wasm"))
-}
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

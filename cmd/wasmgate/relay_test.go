@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 )
 
 // A client is an MCP client whose gateway is a process of its own.
@@ -118,9 +120,7 @@ func TestOwnerIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := shareCompiled(filepath.Join(dir, "state"), compiled(t)); err != nil {
-		t.Fatal(err)
-	}
+	compiled.Link(t, filepath.Join(dir, "state"))
 
 	owner := connect(t, file)
 	owner.works()

@@ -23,38 +23,12 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 )
 
 func TestMain(m *testing.M) {
 	gateway.ChildMain()
 	os.Exit(m.Run())
-}
-
-// compiled returns a folder with the compiled embedded tools that outlives the tests, as
-// the build cache does: compiling them takes seconds, and under the race detector a
-// minute, which no gateway of a test has.
-func compiled(t *testing.T) string {
-	t.Helper()
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return filepath.Join(t.TempDir(), "wasm")
-	}
-	dir = filepath.Join(dir, "wasmgate-test", "wasm")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	r, err := sandbox.New(t.Context(), sandbox.Config{CacheDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close(t.Context())
-	if !sandbox.EmbeddedCompiled(r) {
-		if err := sandbox.CompileEmbedded(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
 }
 
 // load returns a configuration in a new folder.
@@ -69,12 +43,7 @@ func load(t *testing.T, yaml string) *config.Config {
 // embedded tools.
 func withCompiled(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(compiled(t), filepath.Join(dir, "state", "wasm")); err != nil {
-		t.Fatal(err)
-	}
+	compiled.Link(t, filepath.Join(dir, "state"))
 }
 
 func reload(t *testing.T, file, yaml string) *config.Config {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -30,6 +29,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/control/socket"
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -63,12 +63,7 @@ func open(t testing.TB, configuration string, files ...string) *desk {
 	for i := 0; i < len(files); i += 2 {
 		write(files[i], files[i+1])
 	}
-	if cache, err := os.UserCacheDir(); err == nil { // compiled code outlives the tests, as the build cache does
-		shared := filepath.Join(cache, "wasmgate-test", "wasm")
-		if err := errors.Join(os.MkdirAll(shared, 0o700), os.MkdirAll(filepath.Join(dir, "state"), 0o700), os.Symlink(shared, filepath.Join(dir, "state", "wasm"))); err != nil {
-			t.Fatal(err)
-		}
-	}
+	compiled.Link(t, filepath.Join(dir, "state"))
 	cfg, err := config.Load(filepath.Join(dir, "wasmgate.yaml"), config.Options{})
 	if err != nil {
 		t.Fatal(err)

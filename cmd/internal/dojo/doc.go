@@ -1,0 +1,2 @@
+// Package dojo puts the published benchmark AgentDojo before the policy packs. It has tests only.
+package dojo

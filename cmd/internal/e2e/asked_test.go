@@ -1,0 +1,208 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// testAsked has people approve calls at their clients: in the middle of a call
+// (2025-11-25), and by the answer to it (2026-07-28); over HTTP, and over the
+// stdio of a process that relays to the gateway.
+func testAsked(t *testing.T, p *program) {
+	up := &stub{tools: `[{"name":"send","inputSchema":{"type":"object"}}]`, answer: answerFine}
+	pl := p.place(t, "")
+	pl.write("wasmgate.yaml", "version: 1\npolicy: {packs: [grants, approve], timeout: 5s}\nservers:\n  up: {url: "+up.start(t)+"}\n")
+	pl.must("grant", "up__*")
+	gw := pl.serve()
+	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools", "--all"), "up__send") })
+	info, err := os.Stat(pl.file("state/secret"))
+	if err != nil || info.Mode().Perm() != 0o600 || info.Size() != 32 {
+		t.Errorf("the secret: %+v, %v", info, err)
+	}
+
+	var clients []*asking
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		clients = append(clients,
+			pl.asking("HTTP "+revision, revision, &mcp.StreamableClientTransport{Endpoint: gw.url}),
+			pl.asking("stdio "+revision, revision, &mcp.CommandTransport{
+				Command: pl.command(context.WithoutCancel(t.Context()), p.path, pl.args("serve", "--stdio")...),
+			}))
+	}
+	for i, c := range clients {
+		c.says("approve")
+		c.call(t, i, "fine")
+		if asked := c.asked(); len(asked) != 1 || !strings.Contains(asked[0], fmt.Sprintf(`call send of server up?
+Arguments: {"n":%d}
+Why you are asked: approve: the tool does more than read`, i)) {
+			t.Errorf("%s asked %q", c.name, asked)
+		}
+		c.says("deny")
+		c.call(t, 100+i, "refused: a person has denied this call")
+		c.says("")
+		c.call(t, 200+i, "refused: waits for approval")
+	}
+	askAtOnce(t, clients)
+	want := len(clients) * 2
+	if seen := len(up.calls("send")); seen != want {
+		t.Errorf("the server saw %d calls, want %d", seen, want)
+	}
+	forgeState(t, gw.url)
+	if seen := len(up.calls("send")); seen != want+1 {
+		t.Errorf("the server saw %d calls after forged answers, want %d", seen, want+1)
+	}
+
+	c := clients[0]
+	c.says("approve always for this tool")
+	c.call(t, 300, "fine")
+	eventually(t, "nobody is asked any more", func() bool {
+		c.asked()
+		c.call(t, 301, "fine")
+		return len(c.asked()) == 0
+	})
+	pl.verify()
+	answers := 0
+	for _, e := range pl.log() {
+		if e.Event == "approval" && strings.Contains(e.Raw, `"client"`) {
+			answers++
+		}
+	}
+	if answers == 0 {
+		t.Error("no answer of a client is in the audit log")
+	}
+}
+
+// asking is a client with a person at it.
+type asking struct {
+	name    string
+	session *mcp.ClientSession
+
+	mu        sync.Mutex
+	decision  string // "" dismisses the question
+	questions []string
+}
+
+func (pl *place) asking(name, revision string, transport mcp.Transport) *asking {
+	pl.t.Helper()
+	a := &asking{name: name}
+	c := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: a.elicit})
+	var err error
+	a.session, err = c.Connect(pl.t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		pl.t.Fatal(err)
+	}
+	pl.t.Cleanup(func() { a.session.Close() })
+	return a
+}
+
+func (a *asking) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.questions = append(a.questions, r.Params.Message)
+	if a.decision == "" {
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": a.decision}}, nil
+}
+
+func (a *asking) says(decision string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.decision = decision
+}
+
+// asked returns what the person was asked since it was last called.
+func (a *asking) asked() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	asked := a.questions
+	a.questions = nil
+	return asked
+}
+
+// call calls the tool, whose result or refusal must begin with a text.
+func (a *asking) call(t *testing.T, n int, want string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	res, err := a.session.CallTool(ctx, &mcp.CallToolParams{Name: "up__send", Arguments: map[string]any{"n": n}})
+	if err != nil {
+		t.Errorf("%s: %v", a.name, err)
+		return
+	}
+	text, ok := "", false
+	if len(res.Content) == 1 {
+		var c *mcp.TextContent
+		if c, ok = res.Content[0].(*mcp.TextContent); ok {
+			text = c.Text
+		}
+	}
+	if !ok || !strings.HasPrefix(text, want) || res.IsError != strings.HasPrefix(want, "refused") {
+		t.Errorf("%s, call %d: %+v %q, want %q", a.name, n, res, text, want)
+	}
+}
+
+// askAtOnce has every client ask about a call of its own at one time.
+func askAtOnce(t *testing.T, clients []*asking) {
+	t.Helper()
+	var calls sync.WaitGroup
+	for i, c := range clients {
+		c.says("approve")
+		calls.Go(func() { c.call(t, 1000+i, "fine") })
+	}
+	calls.Wait()
+}
+
+// forgeState brings answers with what the gateway gave for another call, with
+// what it never gave, and twice; one of them is good.
+func forgeState(t *testing.T, url string) {
+	t.Helper()
+	w := &wire{url: url, stateless: true}
+	call := func(params string) (res struct {
+		ResultType   string
+		RequestState string
+		IsError      bool
+		Meta         map[string]json.RawMessage `json:"_meta"`
+	}) {
+		t.Helper()
+		msg := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"up__send",` + params + `,
+			"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"wire","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+		_, body, err := w.post(t.Context(), "up__send", msg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a answered
+		if err := json.Unmarshal(body, &a); err != nil || a.Error != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		if err := json.Unmarshal(a.Result, &res); err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	asked := call(`"arguments":{"n":500}`)
+	if asked.ResultType != "input_required" || asked.RequestState == "" {
+		t.Fatalf("not asked: %+v", asked)
+	}
+	const yes = `,"inputResponses":{"approval":{"action":"accept","content":{"decision":"approve"}}},"requestState":`
+	for _, try := range []struct{ what, params string }{
+		{"other arguments", `"arguments":{"n":501}` + yes + fmt.Sprintf("%q", asked.RequestState)},
+		{"a forged state", `"arguments":{"n":500}` + yes + fmt.Sprintf("%q", asked.RequestState[:len(asked.RequestState)-8]+"AAAAAAAA")},
+		{"", `"arguments":{"n":500}` + yes + fmt.Sprintf("%q", asked.RequestState)},
+		{"the same again", `"arguments":{"n":500}` + yes + fmt.Sprintf("%q", asked.RequestState)},
+	} {
+		res := call(try.params)
+		refused := strings.Contains(string(res.Meta["io.github.wasmgate/refusal"]), "refused_approve")
+		if res.ResultType != "complete" || res.IsError != (try.what != "") || refused != (try.what != "") {
+			t.Errorf("%s: %+v", try.what, res)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// changing is an MCP server whose definitions change while it runs.
+type changing struct{ server *mcp.Server }
+
+func (c changing) declare(name, description string) {
+	c.server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, nil
+		})
+}
+
+// firstTrust is how long the first trust of a server may be open, and some more.
+const firstTrust = 2500 * time.Millisecond
+
+// testPins changes the definitions of a server under a running gateway, and while
+// none runs.
+func testPins(t *testing.T, p *program) {
+	up := changing{mcp.NewServer(&mcp.Implementation{Name: "up", Version: "1"}, nil)}
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return up.server }, nil))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	up.declare("read", "reads")
+	up.declare("write", "writes")
+	pl := p.place(t, "servers:\n  up: {url: "+web.URL+"}\n")
+	pl.write("policies/all.rego", "package wasmgate\n\nallow contains \"all\"\n")
+	gw := pl.serve()
+	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools"), "up__read") })
+	watchers := []*watcher{watch(t, gw.url, "2025-11-25"), watch(t, gw.url, "2026-07-28")}
+	w := mustWire(t, gw.url)
+	offered := func(name string, want bool) {
+		t.Helper()
+		for _, one := range watchers {
+			if one.offers(t, name) != want {
+				t.Errorf("%s is offered: %t", name, !want)
+			}
+		}
+		if a := w.mustCall(t, name, "{}"); (code(a) == "") != want || !want && code(a) != "refused_pin" {
+			t.Errorf("%s is called: %s %+v", name, a.Result, a.Error)
+		}
+	}
+	offered("up__read", true)
+	for _, one := range watchers {
+		one.forget()
+	}
+
+	time.Sleep(firstTrust) // what comes within it is trusted
+	up.declare("read", "reads, and sends")
+	up.declare("late", "comes late")
+	eventually(t, "the change is quarantined", func() bool { return code(w.mustCall(t, "up__read", "{}")) == "refused_pin" })
+	for _, one := range watchers {
+		one.told(t)
+		one.forget()
+	}
+	offered("up__read", false)
+	offered("up__late", false)
+	offered("up__write", true)
+	if s := pl.must("status"); !strings.Contains(s, "quarantined: up: 2 not approved: up__late (new), up__read (changed); ") {
+		t.Errorf("status: %s", s)
+	}
+	if o := pl.run("pin", "diff", "up__read"); o.code != 3 || !strings.Contains(o.stdout, `+ "reads, and sends"`) {
+		t.Errorf("diff: exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if e := pl.lastDone("up__read"); e.Code != "refused_pin" || e.Server != "up" {
+		t.Errorf("recorded %s", e.Raw)
+	}
+
+	pl.must("pin", "approve", "up__read")
+	offered("up__read", true)
+	for _, one := range watchers {
+		one.told(t)
+	}
+	offered("up__late", false)
+	checkLockfile(t, pl, offered)
+
+	gw.signal(os.Interrupt)
+	gw.wait()
+	up.declare("write", "writes everywhere")
+	gw = pl.serve()
+	w, watchers = mustWire(t, gw.url), []*watcher{watch(t, gw.url, "2025-11-25")}
+	offered("up__write", false)
+	offered("up__read", true)
+	pl.verify()
+}
+
+// checkLockfile changes the lockfile as git does.
+func checkLockfile(t *testing.T, pl *place, offered func(name string, want bool)) {
+	t.Helper()
+	b, err := os.ReadFile(pl.file("wasmgate.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const merged = "wasmgate-lock 1\n<<<<<<< HEAD\n"
+	pl.write("wasmgate.lock", merged)
+	eventually(t, "status tells of the conflict", func() bool {
+		s := pl.must("status")
+		return strings.Contains(s, "wasmgate.lock:2: a merge conflict") && strings.Contains(s, "last good")
+	})
+	offered("up__read", true)
+	if o := pl.run("pin", "approve", "up__late"); o.code != 2 || !strings.Contains(o.stderr, "merge conflict") {
+		t.Errorf("approve: exit %d: %s", o.code, o.stderr)
+	}
+	before, block, _ := strings.Cut(string(b), "tool up read\n")
+	_, after, _ := strings.Cut(block, "\n")
+	pl.write("wasmgate.lock", before+after)
+	eventually(t, "an approval that was taken back does not hold", func() bool {
+		return strings.Contains(pl.must("pin", "list"), "quarantined new") && !strings.Contains(pl.must("status"), "conflict")
+	})
+	offered("up__read", false)
+	pl.write("wasmgate.lock", string(b))
+	eventually(t, "the lockfile is as it was", func() bool { return strings.Contains(pl.must("tools"), "up__read") })
+}

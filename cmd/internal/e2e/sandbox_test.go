@@ -1,0 +1,344 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
+)
+
+// sandboxed makes a place with modules, which are built there.
+func (p *program) sandboxed(t *testing.T, configuration string, build ...guestModule) *place {
+	t.Helper()
+	pl := p.place(t, configuration)
+	for _, m := range build {
+		m.build(t, pl.file(m.name))
+	}
+	return pl
+}
+
+// serveModules starts a gateway once the modules are compiled, by a program
+// that is not slowed down.
+func (pl *place) serveModules() *process {
+	pl.t.Helper()
+	if out, err := pl.command(pl.t.Context(), pl.program.plain, pl.args("tools")...).CombinedOutput(); err != nil {
+		pl.t.Fatalf("compile the modules: %v\n%s", err, out)
+	}
+	gw := pl.serve()
+	eventually(pl.t, "the modules are loaded", func() bool { return pl.run("status", "--check").code != 1 }) // 3: one that cannot be
+	return gw
+}
+
+// A guestModule is a WASM module that the Go toolchain builds.
+type guestModule struct{ name, dir, mode, manifest string }
+
+var (
+	askerModule  = guestModule{"asker.wasm", "../../../internal/sandbox/testdata/asker", "c-shared", `{"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}`}
+	serverModule = guestModule{"server.wasm", "../../../internal/sandbox/testdata/mcpserver", "exe", ""}
+	v1Module     = guestModule{"v1.wasm", "../../../internal/sandbox/internal/extism/testdata/v1", "c-shared", ""}
+	v2Module     = guestModule{"v2.wasm", "../../../internal/sandbox/internal/extism/testdata/v2", "c-shared", ""}
+)
+
+func (m guestModule) build(t *testing.T, to string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "go", "build", "-buildmode="+m.mode, "-ldflags=-s -w", "-o", to, ".")
+	c.Dir = m.dir
+	c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", m.dir, err, out)
+	}
+	if m.manifest == "" {
+		return
+	}
+	if err := os.WriteFile(strings.TrimSuffix(to, ".wasm")+".yaml", []byte(m.manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testLanguages offers the tools that starters make in three languages, as
+// whoever begins with one does.
+func testLanguages(t *testing.T, p *program) {
+	pl := p.sandboxed(t, "")
+	config := "version: 1\npolicy: {paths: [policies], timeout: 5s}\ntools:\n"
+	var calls []wantedCall
+	for _, language := range []string{"go", "c", "rust"} {
+		t.Run("build "+language, func(t *testing.T) {
+			pl.starter(t, language)
+			config += fmt.Sprintf("  word-%s: {module: word-%[1]s/word_%[1]s.wasm}\n", language)
+			calls = append(calls, wantedCall{"local__word_" + language, "text", "one two\nthree\n", `"words":3`})
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	pl.write("wasmgate.yaml", config)
+	pl.write("policies/words.rego", "package wasmgate\n\ndeny contains \"that word is not counted\" if input.arguments.text == \"unspeakable\"\n")
+	gw := pl.serveModules()
+	clients := map[string]client{"wasmgate call": commandLine{pl}}
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		clients["an MCP client, "+revision] = goSDK{revision, &mcp.StreamableClientTransport{Endpoint: gw.url}}
+	}
+	for name, c := range clients {
+		t.Run(name, func(t *testing.T) { c.check(t, calls) })
+	}
+	w := mustWire(t, gw.url)
+	for _, c := range calls {
+		if got := code(w.mustCall(t, c.tool, `{"text":"unspeakable"}`)); got != "refused_authorize" {
+			t.Errorf("%s: a text that the policy denies: %q", c.tool, got)
+		}
+		if got := code(w.mustCall(t, c.tool, `{"text":5}`)); got != "refused_validate_input" {
+			t.Errorf("%s: a text that is none: %q", c.tool, got)
+		}
+		if o := pl.run("call", c.tool, `{"text":"unspeakable"}`); o.code != 3 || !strings.Contains(o.stderr, "that word is not counted") {
+			t.Errorf("%s: exit %d, want 3: %s", c.tool, o.code, o.stderr)
+		}
+	}
+	pl.checkCalls()
+}
+
+// starter makes the starter project of a language, and builds it with the
+// command of its README. It skips if the toolchain does not work.
+func (pl *place) starter(t *testing.T, language string) {
+	t.Helper()
+	path := toolchain.Need(t, map[string][]string{"c": {"make", "clang"}, "rust": {"rustc", "cargo"}, "go": {"sh"}}[language]...)
+	dir := pl.file("word-" + language)
+	pl.must("sandbox", "new", language, dir)
+	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`(?m)^(.+?) +# build$`).FindSubmatch(readme)
+	if command == nil {
+		t.Fatalf("the README does not say how to build it:\n%s", readme)
+	}
+	c := exec.CommandContext(t.Context(), "sh", "-c", string(command[1]))
+	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "PATH="+path)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command[1], err, out)
+	}
+}
+
+// An origin is a web server of these tests. It answers with what it was sent,
+// also what it should keep to itself; at /v1/slow it does not answer.
+type origin struct {
+	url  string
+	mu   sync.Mutex
+	keys []string // Authorization of each request
+}
+
+func newOrigin(t *testing.T) *origin {
+	o := &origin{}
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("Authorization")
+		o.mu.Lock()
+		o.keys = append(o.keys, key)
+		o.mu.Unlock()
+		switch r.URL.Path {
+		case "/v1/slow":
+			hang(w, r)
+		case "/v1/away":
+			http.Redirect(w, r, "/v2/x", http.StatusFound)
+		}
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Key", key)
+		fmt.Fprintf(w, "%s %s %s with %s", r.Method, r.URL.Path, body, key)
+	}))
+	t.Cleanup(func() { ts.CloseClientConnections(); ts.Close() })
+	o.url = ts.URL
+	return o
+}
+
+// seen returns what the origin was sent as Authorization, request by request.
+func (o *origin) seen() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string{}, o.keys...)
+}
+
+// text returns what an answer says: the code of a refusal or of a fault, or else
+// the first text of the result.
+func (a answered) text() string {
+	var r struct{ Content []struct{ Text string } }
+	switch code, reason := a.refusal(); {
+	case code != "":
+		return code + ": " + reason
+	case a.Error != nil:
+		return a.Error.Message
+	case json.Unmarshal(a.Result, &r) != nil || len(r.Content) == 0:
+		return string(a.Result)
+	}
+	return r.Content[0].Text
+}
+
+// A sandboxStep is a call, and a part of what is answered.
+type sandboxStep struct{ name, tool, args, want string }
+
+// steps makes calls, and returns all that was answered.
+func (w *wire) steps(t *testing.T, steps []sandboxStep) string {
+	var said strings.Builder
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			a := w.mustCall(t, s.tool, s.args)
+			said.Write(a.Result)
+			holds(t, a.text(), s.want)
+		})
+	}
+	return said.String()
+}
+
+// checkCalls looks at the log: each host call was made for a call that had been
+// granted and was not done, and what a call of a sandboxed tool took is told. It
+// returns how many host calls there are of each kind.
+func (pl *place) checkCalls() map[string]int {
+	pl.t.Helper()
+	pl.verify()
+	kinds := map[string]int{}
+	asked := map[string]int{} // by the calls that are under way
+	for _, e := range pl.log() {
+		_, under := asked[e.ID]
+		switch e.Event {
+		case "granted":
+			asked[e.ID] = 0
+		case "host_call":
+			kinds[e.Action+" "+e.Effect]++
+			if _, ok := asked[e.Parent]; !ok {
+				pl.t.Errorf("a host call of no call: %s", e.Raw)
+			}
+			asked[e.Parent]++
+		case "done":
+			if under && (e.Fuel == 0 || e.MemoryPeak == 0 || e.HostCalls != asked[e.ID]) {
+				pl.t.Errorf("after %d host calls: %s", asked[e.ID], e.Raw)
+			}
+			delete(asked, e.ID)
+		}
+	}
+	if len(asked) > 0 {
+		pl.t.Errorf("calls that were granted are not done: %v", asked)
+	}
+	return kinds
+}
+
+// testPlugins offers Extism plug-ins of both conventions, which have no
+// manifest.
+func testPlugins(t *testing.T, p *program) {
+	o := newOrigin(t)
+	pl := p.sandboxed(t, "tools:\n"+
+		"  v1: {module: v1.wasm, server: v1, config: {greeting: Hello}, grant: {http: [{origin: '"+o.url+"', methods: [POST], path: /v1/, private: true}], kv: true}}\n"+
+		"  bare: {module: v1.wasm, server: bare}\n"+
+		"  v2: {module: v2.wasm, server: v2}\n", v1Module, v2Module)
+	gw := pl.serveModules()
+	if list := pl.must("tools"); strings.Contains(list, "v1__") || !strings.Contains(list, "bare__greet") || !strings.Contains(list, "v2__ask") {
+		t.Errorf("before a grant, tools without capabilities alone are offered: %s", list)
+	}
+	if o := pl.run("call", "v1__greet", `{"name":"ada"}`); o.code != 3 {
+		t.Errorf("before a grant: exit %d, want 3: %s", o.code, o.stderr)
+	}
+	pl.must("grant", "v1__*")
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		goSDK{revision, &mcp.StreamableClientTransport{Endpoint: gw.url}}.check(t, []wantedCall{
+			{"bare__greet", "name", "ada", " ada, after ada;"}, {"v2__ask", "question", "why", "asked"},
+		})
+	}
+	holds(t, pl.must("call", "v1__greet", `{"name":"ada"}`), "Hello ada, after ada;")
+	mustWire(t, gw.url).steps(t, []sandboxStep{
+		{"what was kept is kept", "v1__greet", `{"name":"bob"}`, "Hello bob, after ada;bob;"},
+		{"without a grant nothing is kept", "bare__greet", `{"name":"bob"}`, " bob, after bob;"},
+		{"a request", "v1__fetch", `{"url":"` + o.url + `/v1/x"}`, "POST /v1/x ping"},
+		{"a path that is not granted", "v1__fetch", `{"url":"` + o.url + `/v2/x"}`, "trap_denied"},
+		{"an address inside", "v1__fetch", `{"url":"http://169.254.169.254/v1/x"}`, "trap_denied"},
+		{"a request without a grant", "bare__fetch", `{"url":"` + o.url + `/v1/x"}`, "trap_denied"},
+		{"an error of the tool", "v1__fail", "{}", "no tool fail"},
+	})
+	if e := pl.lastDone("bare__fetch"); e.Code != "trap_denied" || !strings.Contains(e.Error, "it is granted no HTTP") {
+		t.Errorf("recorded as %s", e.Raw)
+	}
+	if seen := o.seen(); len(seen) != 1 {
+		t.Errorf("the origin had %d requests, want 1", len(seen))
+	}
+	want := map[string]int{"sandbox/http allow": 1, "sandbox/http deny": 2, "sandbox/kv allow": 4}
+	if diff := cmp.Diff(want, pl.checkCalls()); diff != "" {
+		t.Errorf("host calls in the log (-want +got):\n%s", diff)
+	}
+}
+
+// testGuestServer runs an MCP server in the sandbox as any other server. One of
+// its tools never ends.
+func testGuestServer(t *testing.T, p *program) {
+	pl := p.sandboxed(t, "servers:\n  guest: {module: server.wasm, limits: {timeout: 5s}}\n", serverModule)
+	gw := pl.serveModules()
+	if list := pl.must("tools", "--all"); !strings.Contains(list, "guest__upper") || strings.Contains(pl.must("tools"), "guest__") {
+		t.Errorf("before a grant its tools are known, and not offered: %s", list)
+	}
+	if o := pl.run("call", "guest__upper", `{"text":"abc"}`); o.code != 3 {
+		t.Errorf("before a grant: exit %d, want 3", o.code)
+	}
+	for _, tool := range []string{"guest__upper", "guest__count", "guest__spin"} {
+		pl.must("grant", tool)
+	}
+	calls := []wantedCall{{"guest__upper", "text", "abc", "ABC"}, {"guest__count", "text", "", "xx"}}
+	for name, c := range map[string]client{
+		"wasmgate call":             commandLine{pl},
+		"an MCP client, 2025-11-25": goSDK{"2025-11-25", &mcp.StreamableClientTransport{Endpoint: gw.url}},
+		"an MCP client, 2026-07-28": goSDK{"2026-07-28", &mcp.StreamableClientTransport{Endpoint: gw.url}},
+	} {
+		t.Run(name, func(t *testing.T) { c.check(t, calls) })
+	}
+	w := mustWire(t, gw.url)
+	if a := w.mustCall(t, "guest__nap", `{"text":""}`); a.Error == nil {
+		t.Errorf("a tool that nobody granted: %s", a.Result)
+	}
+	pl.checkSpin(gw, w)
+	pl.verify()
+}
+
+// checkSpin calls the tool that never ends: its server is ended and begins anew,
+// and nobody else has to wait.
+func (pl *place) checkSpin(gw *process, w *wire) {
+	t := pl.t
+	t.Helper()
+	before := w.mustCall(t, "guest__count", `{"text":""}`).text()
+	spin := make(chan string, 1)
+	go func() {
+		a, err := w.call(t.Context(), "guest__spin", `{"text":""}`)
+		spin <- fmt.Sprint(a.text(), err)
+	}()
+	healthy := 0
+	for got := ""; got == ""; {
+		select {
+		case got = <-spin:
+			holds(t, got, "timeout: ")
+		case <-time.After(100 * time.Millisecond):
+			if status, body := get(t, strings.TrimSuffix(gw.url, "/mcp")+"/healthz"); status != http.StatusOK {
+				t.Fatalf("healthz = %d %s", status, body)
+			}
+			healthy++
+		}
+	}
+	if healthy == 0 {
+		t.Error("nothing was answered while a tool spun")
+	}
+	if e := pl.lastDone("guest__spin"); e.Code != "timeout" || !strings.Contains(e.Error, "deadline: it ran longer than 5s") {
+		t.Errorf("recorded as %s", e.Raw)
+	}
+	eventually(t, "the server works again", func() bool { return w.mustCall(t, "guest__upper", `{"text":"abc"}`).text() == "ABC" })
+	if after := w.mustCall(t, "guest__count", `{"text":""}`).text(); len(after) >= len(before) {
+		t.Errorf("it counts %d calls after %d: it is the old one", len(after), len(before))
+	}
+	holds(t, gw.stderr.String(), "server in the sandbox ended")
+}

@@ -1,5 +1,0 @@
-//go:build unix && !race
-
-package main_test
-
-const underRace = false
