@@ -7,6 +7,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/tee"
 	"github.com/wasmgate/wasmgate/gate"
@@ -110,12 +112,36 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = host.New(host.Config{
-		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
-		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), Log: g.cfg.Log,
-		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Connect: g.cfg.Connect, Who: g.cfg.Who, Group: g.Operator().HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
-		Seal: g.cfg.Seal,
-		Jobs: g.jobs, Recall: g.recall,
-		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession, Lasted: g.cfg.SessionLasted,
+		Config: dispatch.Config{
+			Do:           g.do,
+			Tools:        g.gate.Tools,
+			Features:     g.gate.Features,
+			Shown:        g.shown,
+			Offering:     g.fleet.Offering,
+			Fresh:        g.fleet.Fresh,
+			Lookup:       g.fleet.Lookup,
+			Instructions: g.fleet.Instructions,
+			Known:        g.known,
+			Log:          g.cfg.Log,
+			Connect:      g.cfg.Connect,
+			Brief:        func() bool { return g.catalogMode() == CatalogOnly },
+			Seal:         g.cfg.Seal,
+			Jobs:         g.jobs,
+			Recall:       g.recall,
+			SetLevel:     g.fleet.SetLevel,
+			Unsubscribe:  g.fleet.Unsubscribe,
+			Clean:        g.gate.Tell,
+			PeerChanged:  g.fleet.PeerChanged,
+			Ended:        g.endSession,
+			Lasted:       g.cfg.SessionLasted,
+		},
+		Access: transport.Access{
+			Principal: g.cfg.Principal,
+			Challenge: g.cfg.Challenge,
+			Who:       g.cfg.Who,
+			Group:     g.Operator().HasGroup,
+		},
+		Terms: g.terms(&g.cfg),
 	})
 	if err != nil {
 		return err

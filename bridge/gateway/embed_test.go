@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
@@ -351,13 +351,13 @@ func TestTypingErrorIsTold(t *testing.T) {
 		})
 		c := g.NewClient(gateway.ClientConfig{})
 		for args, want := range map[string]string{`{"path":{}}`: want, `{"path":"/y"}`: "refused: elsewhere"} {
-			if _, err := c.CallTool(t.Context(), "f__read", gate.MustDoc(args)); host.Public(err) != want {
-				t.Errorf("%s %s: %s", mode, args, host.Public(err))
+			if _, err := c.CallTool(t.Context(), "f__read", gate.MustDoc(args)); message.Public(err) != want {
+				t.Errorf("%s %s: %s", mode, args, message.Public(err))
 			}
 		}
 		_, err := c.As(&gate.Principal{Owner: gate.Owner{ID: "other"}}).CallTool(t.Context(), "f__read", gate.MustDoc(`{"path":{}}`))
-		if strings.Contains(host.Public(err), "/path") {
-			t.Errorf("who is not offered it reads %s", host.Public(err))
+		if strings.Contains(message.Public(err), "/path") {
+			t.Errorf("who is not offered it reads %s", message.Public(err))
 		}
 	}
 }

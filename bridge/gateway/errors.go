@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
@@ -206,7 +206,7 @@ func AsError(c gate.Call, err error) *Error {
 	}
 	outcome := Outcome(gate.Code(err))
 	e := &Error{
-		Code: outcomes[outcome], Message: host.Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
+		Code: outcomes[outcome], Message: message.Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
 		Outcome: outcome, Record: relayed.RecordID(c.ID, err), Details: map[string]any{"outcome": string(outcome)},
 	}
 	if r, ok := errors.AsType[*gate.Refusal](err); ok {

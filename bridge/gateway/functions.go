@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/builtin"
@@ -133,7 +133,7 @@ func cutLast(pointer string) (above, name string, ok bool) {
 // It goes before [Config].Principal and Who. A request that reaches the gateway past the
 // middleware is still one of these: let Principal refuse it.
 func WithPrincipal(ctx context.Context, who *gate.Principal) context.Context {
-	return host.WithPrincipal(ctx, who)
+	return transport.WithPrincipal(ctx, who)
 }
 
 type callerKey struct{}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/builtin"
 )
@@ -222,8 +222,8 @@ func TestFuncPanics(t *testing.T) {
 		}}})
 		c := g.NewClient(gateway.ClientConfig{})
 		_, err := c.CallTool(t.Context(), "f__falls", nil)
-		if gate.Code(err) != "protocol" || strings.Contains(host.Public(err), "wire") {
-			t.Errorf("%s: the client reads %v", name, host.Public(err))
+		if gate.Code(err) != "protocol" || strings.Contains(message.Public(err), "wire") {
+			t.Errorf("%s: the client reads %v", name, message.Public(err))
 		}
 		if got := said.String(); strings.Count(got, "over a wire") == 0 || !strings.Contains(got, "f__falls") || !strings.Contains(got, "functions_test.go") {
 			t.Errorf("%s: the program is told %q", name, got)

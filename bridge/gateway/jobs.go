@@ -3,7 +3,8 @@ package gateway
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/jobtools"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/builtin"
@@ -22,7 +23,7 @@ func (g *Gateway) newJobs(ctx context.Context) (err error) {
 		}
 	}
 	o := g.cfg.Jobs.Options
-	o.Store, o.Public = g.store, host.Public
+	o.Store, o.Public = g.store, message.Public
 	if o.Log == nil {
 		o.Log = g.cfg.Log
 	}
@@ -61,7 +62,7 @@ func (g operator) Jobs() (jobs.Counts, error) {
 
 // offers reports whether the client of a call may know of the calls of a tool.
 func (g *Gateway) offers(ctx context.Context, c *gate.Call, tool string) bool {
-	return host.Offered(ctx, g.fleet.Lookup, tool, c.Who.Groups, c.Groups)
+	return dispatch.Offered(ctx, g.fleet.Lookup, tool, c.Who.Groups, c.Groups)
 }
 
 // jobTools are the tools of the server jobs.

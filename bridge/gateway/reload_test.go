@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -62,8 +62,8 @@ func TestLimitsAtOnce(t *testing.T) {
 			go func() { _, err := call(g, "f__waits", "{}"); ended <- err }()
 			<-begun
 			_, err := call(g, "f__waits", "{}")
-			if gate.Code(err) != "refused_busy" || !strings.HasPrefix(host.Public(err), "refused: "+tt.whose+" has as many calls under way") || !strings.HasSuffix(host.Public(err), "try again later") {
-				t.Errorf("%v: %s", err, host.Public(err))
+			if gate.Code(err) != "refused_busy" || !strings.HasPrefix(message.Public(err), "refused: "+tt.whose+" has as many calls under way") || !strings.HasSuffix(message.Public(err), "try again later") {
+				t.Errorf("%v: %s", err, message.Public(err))
 			}
 			close(let)
 			if err := <-ended; err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
@@ -173,7 +173,7 @@ func TestReplayDefinitions(t *testing.T) {
 		t.Errorf("arguments that break the schema: %v", err)
 	}
 	_, err = client.CallTool(t.Context(), "far__count", map[string]string{"text": "c"})
-	if _, ok := errors.AsType[*recording.MissingError](err); !ok || !strings.Contains(host.Public(err), "recording") {
+	if _, ok := errors.AsType[*recording.MissingError](err); !ok || !strings.Contains(message.Public(err), "recording") {
 		t.Errorf("the reason is not told: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
@@ -26,5 +26,5 @@ func (g *Gateway) Serve(ctx context.Context, who *gate.Principal, in io.Reader, 
 // handleMCP serves MCP at /mcp, and at /mcp/GROUP what is in that group alone.
 func (g *Gateway) handleMCP(mux *http.ServeMux) {
 	mux.Handle("/mcp", g.host)
-	mux.Handle("/mcp/{"+host.GroupParam+"}", g.host)
+	mux.Handle("/mcp/{"+transport.GroupParam+"}", g.host)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
@@ -324,10 +325,12 @@ func TestCannotAsk(t *testing.T) {
 // it could be asked.
 func TestLargeCapabilities(t *testing.T) {
 	h, err := host.New(host.Config{
-		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-			return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"kept":%d}`, len(c.Reach().Capabilities.Raw())))}, nil
+		Config: dispatch.Config{
+			Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+				return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"kept":%d}`, len(c.Reach().Capabilities.Raw())))}, nil
+			},
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 		},
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -507,10 +510,13 @@ func TestAnswersAreJSON(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			h, err := host.New(host.Config{
-				Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-					return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"asker":%v}`, c.Reach().Approves))}, nil
+				Config: dispatch.Config{
+					Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+						return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"asker":%v}`, c.Reach().Approves))}, nil
+					},
+					Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 				},
-				Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }, Terms: host.Terms{Asks: tt.asks},
+				Terms: host.Terms{Asks: tt.asks},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -549,7 +555,7 @@ func askingFixture(t testing.TB) (*rig.Fixture, *desk) {
 		t.Fatal(err)
 	}
 	d := &desk{}
-	if d.host, err = host.New(host.Config{Do: g.Do, Tools: g.Tools, Terms: host.Terms{Asks: true}}); err != nil {
+	if d.host, err = host.New(host.Config{Config: dispatch.Config{Do: g.Do, Tools: g.Tools}, Terms: host.Terms{Asks: true}}); err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(d.host)

@@ -79,7 +79,7 @@ func TestOwnConnectionsMakeRoom(t *testing.T) {
 func TestOwnConnectionsEndWithAForgottenSession(t *testing.T) {
 	up := newAsker()
 	x := newFront(t, up, upstreams["one stream"](t, up))
-	x.host.BoundSessions(1)
+	x.host.Clients().Bound(1, 1024)
 	gone := x.dial(t, "ann", rig.Old, false, false)
 	if got := gone.use(t, "ask"); got != "accept ann" {
 		t.Fatal(got)

@@ -21,6 +21,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
@@ -184,13 +186,20 @@ func newFront(t *testing.T, up *asker, cfg upstream.Config) *front {
 		t.Fatal(err)
 	}
 	x.host, err = host.New(host.Config{
-		Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: x.fleet.Offering,
-		SetLevel: x.fleet.SetLevel, Unsubscribe: x.fleet.Unsubscribe, Clean: g.Tell,
-		PeerChanged: func(k gate.SessionKey) {
-			x.fleet.PeerChanged(k)
-			x.changed <- struct{}{}
+		Config: dispatch.Config{
+			Do:          g.Do,
+			Tools:       g.Tools,
+			Features:    g.Features,
+			Offering:    x.fleet.Offering,
+			SetLevel:    x.fleet.SetLevel,
+			Unsubscribe: x.fleet.Unsubscribe,
+			Clean:       g.Tell,
+			PeerChanged: func(k gate.SessionKey) {
+				x.fleet.PeerChanged(k)
+				x.changed <- struct{}{}
+			},
+			Ended: x.fleet.EndSession,
 		},
-		Ended: x.fleet.EndSession,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -394,7 +403,7 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 		<-waiting
 	}
 	err := call(t.Context(), "one more", answering("accept"), "log")
-	if rig.Kind(err) != string(fault.Busy) || !strings.Contains(host.Public(err), "too many clients") {
+	if rig.Kind(err) != string(fault.Busy) || !strings.Contains(message.Public(err), "too many clients") {
 		t.Errorf("one more client was told %v", err)
 	}
 	cancel()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -16,9 +17,11 @@ import (
 // BenchmarkFront is what a call over HTTP costs between net/http and the gate.
 func BenchmarkFront(b *testing.B) {
 	h, err := host.New(host.Config{
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Do: func(context.Context, gate.Call) (gate.Result, error) {
-			return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":"done"}]}`)}, nil
+		Config: dispatch.Config{
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Do: func(context.Context, gate.Call) (gate.Result, error) {
+				return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":"done"}]}`)}, nil
+			},
 		},
 	})
 	if err != nil {

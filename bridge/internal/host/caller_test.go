@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
@@ -88,7 +90,7 @@ func TestNobody(t *testing.T) {
 	for name, by := range map[string]func(*http.Request) (*gate.Principal, error){
 		"an error": byHeader, "nothing": func(*http.Request) (*gate.Principal, error) { return nil, nil },
 	} {
-		d := newDesk(t, host.Config{Principal: by})
+		d := newDesk(t, host.Config{Access: transport.Access{Principal: by}})
 		for _, method := range []string{"POST", "GET", "DELETE"} {
 			resp := sender{t, d.url, ""}.open(method, rig.Hello)
 			rig.AnswerOf(t, resp)
@@ -97,11 +99,11 @@ func TestNobody(t *testing.T) {
 			}
 		}
 	}
-	d := newDesk(t, host.Config{Principal: byHeader})
+	d := newDesk(t, host.Config{Access: transport.Access{Principal: byHeader}})
 	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(rig.Hello))
 	r.Host = "localhost"
 	w := httptest.NewRecorder()
-	d.host.ServeHTTP(w, r.WithContext(host.WithPrincipal(r.Context(), nil)))
+	d.host.ServeHTTP(w, r.WithContext(transport.WithPrincipal(r.Context(), nil)))
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("nobody in the context: %d", w.Code)
 	}
@@ -109,11 +111,11 @@ func TestNobody(t *testing.T) {
 
 // TestSessionOfAGroup: a session is of the address at which it began, which has tools of its own.
 func TestSessionOfAGroup(t *testing.T) {
-	d := newDesk(t, host.Config{Group: func(group string) bool { return group != "none" }})
+	d := newDesk(t, host.Config{Access: transport.Access{Group: func(group string) bool { return group != "none" }}})
 	at := func(group, session, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
 		r.Host = "localhost"
-		r.SetPathValue(host.GroupParam, group)
+		r.SetPathValue(transport.GroupParam, group)
 		for name, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session} {
 			if v != "" {
 				r.Header.Set(name, v)
@@ -148,7 +150,7 @@ var strangers = []string{"bob", "acme/alice", "ALICE"}
 func TestSessionTakeover(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	x, _ := newTaskFixtureWith(t, host.Config{Principal: byHeader}, tasked(release)...)
+	x, _ := newTaskFixtureWith(t, host.Config{Access: transport.Access{Principal: byHeader}}, tasked(release)...)
 	alice := sender{t, x.URL, "alice"}
 	session := alice.openSession()
 	stream := alice.open("POST", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"local__block","arguments":{},"_meta":{"progressToken":1}}}`,
@@ -229,7 +231,7 @@ func TestSessionTakeover(t *testing.T) {
 func TestHandleTakeover(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	x, _ := newTaskFixtureWith(t, host.Config{Principal: byHeader}, tasked(release)...)
+	x, _ := newTaskFixtureWith(t, host.Config{Access: transport.Access{Principal: byHeader}}, tasked(release)...)
 	alice := sender{t, x.URL, "alice"}
 	task := gate.MustDoc(strings.TrimPrefix(alice.newest("tools/call", "local__tasked", `"name":"local__tasked","arguments":{}`, knowsTasks), "200 OK ")).At("/result/taskId").String()
 	asked := gate.MustDoc(strings.TrimPrefix(alice.newest("tools/call", "local__before", `"name":"local__before","arguments":{}`, knowsNone), "200 OK "))
@@ -278,17 +280,18 @@ func TestHandleTakeover(t *testing.T) {
 // and a challenge; of what is hidden from it, it is told what it would be of what is not there.
 func TestScopesOfWhatIsHidden(t *testing.T) {
 	h, err := host.New(host.Config{
-		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-			if c.Name == "absent" {
-				return gate.Result{}, &gate.Refusal{Step: step.Lookup, Name: c.Name}
-			}
-			return gate.Result{}, &gate.Refusal{Step: step.Authorize, Name: c.Name, Scopes: []string{"files:write"}, Hidden: c.Name == "hidden"}
+		Config: dispatch.Config{
+			Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+				if c.Name == "absent" {
+					return gate.Result{}, &gate.Refusal{Step: step.Lookup, Name: c.Name}
+				}
+				return gate.Result{}, &gate.Refusal{Step: step.Authorize, Name: c.Name, Scopes: []string{"files:write"}, Hidden: c.Name == "hidden"}
+			},
+			Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+			Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
 		},
-		Tools:     func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Features:  func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
-		Offering:  func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
-		Principal: byHeader,
-		Challenge: func(_ *http.Request, scopes []string) string { return "Bearer scope=" + strings.Join(scopes, " ") },
+		Access: transport.Access{Principal: byHeader, Challenge: func(_ *http.Request, scopes []string) string { return "Bearer scope=" + strings.Join(scopes, " ") }},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -329,15 +332,17 @@ func TestScopesOfWhatIsHidden(t *testing.T) {
 // it has taken some back.
 func TestSubscriptionsAreBounded(t *testing.T) {
 	h, err := host.New(host.Config{
-		Do: func(context.Context, gate.Call) (gate.Result, error) {
-			return gate.Result{Doc: gate.MustDoc("{}")}, nil
+		Config: dispatch.Config{
+			Do: func(context.Context, gate.Call) (gate.Result, error) {
+				return gate.Result{Doc: gate.MustDoc("{}")}, nil
+			},
+			Tools:       func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Features:    func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+			Offering:    func(context.Context) mcp.Offering { return mcp.Offering{Resources: true, Updates: true} },
+			SetLevel:    func(context.Context, gate.SessionKey, string) error { return nil },
+			Unsubscribe: func(context.Context, string, string) error { return nil },
+			Clean:       func(_ string, params gate.Doc) (gate.Doc, bool) { return params, true },
 		},
-		Tools:       func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Features:    func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
-		Offering:    func(context.Context) mcp.Offering { return mcp.Offering{Resources: true, Updates: true} },
-		SetLevel:    func(context.Context, gate.SessionKey, string) error { return nil },
-		Unsubscribe: func(context.Context, string, string) error { return nil },
-		Clean:       func(_ string, params gate.Doc) (gate.Doc, bool) { return params, true },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -368,12 +373,17 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 func TestConnectState(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)
-	d := newDesk(t, host.Config{Principal: byHeader, Connect: func(_ *gate.Call, err error) (string, <-chan struct{}) {
-		if _, refused := errors.AsType[*gate.Refusal](err); !refused {
-			return "", nil
-		}
-		return "https://gw.example.com/connect/x", ended
-	}})
+	d := newDesk(t, host.Config{
+		Config: dispatch.Config{
+			Connect: func(_ *gate.Call, err error) (string, <-chan struct{}) {
+				if _, refused := errors.AsType[*gate.Refusal](err); !refused {
+					return "", nil
+				}
+				return "https://gw.example.com/connect/x", ended
+			},
+		},
+		Access: transport.Access{Principal: byHeader},
+	})
 	call := func(who, name, more string) string {
 		return sender{t, d.url, who}.newest("tools/call", name, `"name":"`+name+`","arguments":{}`+more, `{"elicitation":{"url":{}}}`)
 	}
@@ -404,20 +414,24 @@ func TestConnectState(t *testing.T) {
 func TestSessionAsTheRequest(t *testing.T) {
 	roles := make(chan []string, 10)
 	h, err := host.New(host.Config{
-		Principal: func(r *http.Request) (*gate.Principal, error) {
-			who, err := byHeader(r)
-			if err == nil {
-				who.Roles = r.Header["X-Role"]
-			}
-			return who, err
+		Config: dispatch.Config{
+			Tools: func(_ context.Context, who *gate.Principal) ([]*gate.Tool, error) {
+				roles <- who.Roles
+				return nil, nil
+			},
+			Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+				roles <- c.Who.Roles
+				return gate.Result{}, errors.New("none")
+			},
 		},
-		Tools: func(_ context.Context, who *gate.Principal) ([]*gate.Tool, error) {
-			roles <- who.Roles
-			return nil, nil
-		},
-		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-			roles <- c.Who.Roles
-			return gate.Result{}, errors.New("none")
+		Access: transport.Access{
+			Principal: func(r *http.Request) (*gate.Principal, error) {
+				who, err := byHeader(r)
+				if err == nil {
+					who.Roles = r.Header["X-Role"]
+				}
+				return who, err
+			},
 		},
 	})
 	if err != nil {
@@ -448,12 +462,14 @@ func unquote(s string) string { return strings.Trim(s, `"`) }
 func TestPrincipal(t *testing.T) {
 	var last *gate.Principal
 	h, err := host.New(host.Config{
-		Principal: byHeader,
-		Tools: func(_ context.Context, who *gate.Principal) ([]*gate.Tool, error) {
-			last = who
-			return nil, nil
+		Config: dispatch.Config{
+			Tools: func(_ context.Context, who *gate.Principal) ([]*gate.Tool, error) {
+				last = who
+				return nil, nil
+			},
+			Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, errors.New("none") },
 		},
-		Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, errors.New("none") },
+		Access: transport.Access{Principal: byHeader},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +491,7 @@ func TestPrincipal(t *testing.T) {
 		t.Errorf("%d %s, %v", w.Code, w.Body, last)
 	}
 	list(h, func(r *http.Request) *http.Request {
-		return r.WithContext(host.WithPrincipal(r.Context(), &gate.Principal{Owner: gate.Owner{ID: "carol"}}))
+		return r.WithContext(transport.WithPrincipal(r.Context(), &gate.Principal{Owner: gate.Owner{ID: "carol"}}))
 	})
 	if last == nil || last.ID != "carol" {
 		t.Errorf("with a principal in the context: %v", last)
@@ -500,9 +516,8 @@ func TestPrincipal(t *testing.T) {
 		t.Errorf("alice, who has become bob: %d %s, %v", w.Code, w.Body, last)
 	}
 	own, err := host.New(host.Config{
-		Principal: func(*http.Request) (*gate.Principal, error) { return nil, teapot{} },
-		Tools:     func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Do:        func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil },
+		Config: dispatch.Config{Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }, Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil }},
+		Access: transport.Access{Principal: func(*http.Request) (*gate.Principal, error) { return nil, teapot{} }},
 	})
 	if err != nil {
 		t.Fatal(err)

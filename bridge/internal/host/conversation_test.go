@@ -24,6 +24,8 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
@@ -124,7 +126,7 @@ func newConversation(t *testing.T) *conversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner, err := jobs.New(t.Context(), jobs.Options{Store: db, Public: host.Public})
+	runner, err := jobs.New(t.Context(), jobs.Options{Store: db, Public: message.Public})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,22 +151,30 @@ func newConversation(t *testing.T) *conversation {
 		return &gate.Tool{Name: gate.ToolName{Server: "s", Tool: name}, Feature: gate.FeatureTool, Definition: gate.MustDoc(`{"name":"s__echo","inputSchema":{"type":"object"}}`)}, nil
 	}
 	c.host, err = host.New(host.Config{
-		Terms: host.Terms{Version: "1", MaxBody: 100 << 10}, Do: c.do, Jobs: runner, Recall: func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
-		Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return offered(gate.FeatureTool), nil },
-		Features: features, Known: features, Offering: func(context.Context) mcp.Offering { return mcp.AllOffered }, Lookup: lookup,
-		Instructions: func() []mcp.Instructions { return []mcp.Instructions{{Server: "s", Text: "use <it> & \"enjoy\" it"}} },
-		SetLevel: func(_ context.Context, k gate.SessionKey, level string) error {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.sessions = append(c.sessions, k)
-			if level != "" && !slices.Contains(mcp.Severities, level) {
-				return errors.New("no level")
-			}
-			return nil
+		Config: dispatch.Config{
+			Do:           c.do,
+			Jobs:         runner,
+			Recall:       func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
+			Tools:        func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return offered(gate.FeatureTool), nil },
+			Features:     features,
+			Known:        features,
+			Offering:     func(context.Context) mcp.Offering { return mcp.AllOffered },
+			Lookup:       lookup,
+			Instructions: func() []mcp.Instructions { return []mcp.Instructions{{Server: "s", Text: "use <it> & \"enjoy\" it"}} },
+			SetLevel: func(_ context.Context, k gate.SessionKey, level string) error {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.sessions = append(c.sessions, k)
+				if level != "" && !slices.Contains(mcp.Severities, level) {
+					return errors.New("no level")
+				}
+				return nil
+			},
+			Unsubscribe: func(context.Context, string, string) error { return nil },
+			Clean:       func(_ string, params gate.Doc) (gate.Doc, bool) { return params, true },
+			TaskAfter:   200 * time.Millisecond,
 		},
-		Unsubscribe: func(context.Context, string, string) error { return nil },
-		Clean:       func(_ string, params gate.Doc) (gate.Doc, bool) { return params, true },
-		TaskAfter:   200 * time.Millisecond,
+		Terms: host.Terms{Version: "1", MaxBody: 100 << 10},
 	})
 	if err != nil {
 		t.Fatal(err)

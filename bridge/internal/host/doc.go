@@ -1,28 +1,20 @@
-// Package host is the gateway as an MCP server: a [Host] serves clients over HTTP and in
-// lines, and takes their every call to a [gate.Gate]. Each layer uses those below it:
+// Package host serves MCP clients over HTTP and stdio, and takes each of their calls to a
+// [gate.Gate]. A [Host] puts together the packages below it. Each uses those under it:
 //
 //	client
-//	  |    HTTP (front: caller, groups, headers) or lines (stdio)
-//	  |    screen    strict JSON (peek at what is none), and shapes (shape)
-//	Host.respond     what the host itself answers (dispatch), and by Host.dispatch what is used
-//	  |              of servers: tools (call), prompts and resources (features), methods that
-//	  |              MCP does not have (methods), lists (list, instructions, offering), what
-//	  |              servers say outside of calls (listen, tasks_listen)
-//	Host.carry       a call, what its server asks meanwhile (ask, connect, park), and calls that
-//	  |              outlive their request (tasks, tasks_ask, tasks_ext)
-//	Config.Do        the gate
+//	  |    transport   HTTP and lines: reads what a client sends, finds out its principal,
+//	  |                checks headers, writes the answer
+//	  |    dispatch    answers a request: the methods of MCP, tools and other uses of
+//	  |                servers, lists, subscriptions, tasks; carries calls out by Config.Do
+//	  |    sessions    the clients: their sessions, the streams of their answers, what they
+//	  |                are asked and told outside of an answer
+//	  v    message     the shape of messages, and the errors and refusals that clients read
+//	gate
 //
-// Below that is what knows no [Host]: who sends a request (client), its session (session) and
-// the streams of its answers (stream, package respond), together clients; what a client is
-// asked (pending) and told (outbox, listeners); messages, refusals and errors.
+// Smaller packages serve one of these: respond (bytes and events over HTTP), shares (places for
+// streams), parking, questions and sealed (calls that wait for clients without a session), elicit
+// (forms for people).
 //
-// Who sends a request is found out before it is read (caller). An answer over HTTP is JSON,
-// or a stream of events from the first message before it on, or after half a second; what
-// was sent on a stream is kept for who comes back (respond.Kept). What a server asks within
-// a call comes back by the call's [gate.Client]: a client with a session is asked on the
-// stream of its call (client, stream); for one without, the call is parked, and the question is
-// the answer to its request (park, packages parking, questions and sealed).
-//
-// A host knows no servers: what is behind the gate is told to it by functions of its
-// [Config]. How it begins and ends is in life.
+// A host knows no servers: dispatch.Config has functions for what it needs of the gate and of
+// the servers behind it.
 package host

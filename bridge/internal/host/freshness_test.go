@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
@@ -154,12 +155,16 @@ func TestRelistedWhenStale(t *testing.T) {
 
 // Clients without a session are told for how long they can keep a listing, each its own.
 func TestListingsAreFresh(t *testing.T) {
-	d := newDesk(t, host.Config{Fresh: func(f gate.Feature) time.Duration {
-		if f != gate.FeatureTool {
-			return 0
-		}
-		return 1500 * time.Millisecond
-	}})
+	d := newDesk(t, host.Config{
+		Config: dispatch.Config{
+			Fresh: func(f gate.Feature) time.Duration {
+				if f != gate.FeatureTool {
+					return 0
+				}
+				return 1500 * time.Millisecond
+			},
+		},
+	})
 	resp, err := rig.Post(t.Context(), d.url, rig.Newest, "", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"`+rig.Newest+`","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
@@ -34,10 +35,18 @@ func behind(t *testing.T, f *fleet.Fleet, hide func(*gate.Tool) bool) (string, *
 		t.Fatal(err)
 	}
 	h, err := host.New(host.Config{
-		Terms: host.Terms{Version: "1"}, Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: f.Offering, Lookup: f.Lookup, Instructions: f.Instructions,
-		Known: func(ctx context.Context, who *gate.Principal, one gate.Feature) ([]*gate.Tool, error) {
-			return g.Visible(ctx, who, f.KnownFeatures(one))
+		Config: dispatch.Config{
+			Do:           g.Do,
+			Tools:        g.Tools,
+			Features:     g.Features,
+			Offering:     f.Offering,
+			Lookup:       f.Lookup,
+			Instructions: f.Instructions,
+			Known: func(ctx context.Context, who *gate.Principal, one gate.Feature) ([]*gate.Tool, error) {
+				return g.Visible(ctx, who, f.KnownFeatures(one))
+			},
 		},
+		Terms: host.Terms{Version: "1"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -284,9 +285,8 @@ func TestTooLarge(t *testing.T) {
 
 func TestOriginAndHost(t *testing.T) {
 	h, err := host.New(host.Config{
-		Do:    func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil },
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Terms: host.Terms{Hosts: []string{"mcp.example.com"}, Origins: []string{"https://app.example.com"}},
+		Config: dispatch.Config{Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil }, Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }},
+		Terms:  host.Terms{Hosts: []string{"mcp.example.com"}, Origins: []string{"https://app.example.com"}},
 	})
 	if err != nil {
 		t.Fatal(err)

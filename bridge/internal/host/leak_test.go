@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
@@ -72,7 +73,7 @@ func TestLeakOverCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, r := rig.NewGate(t, f)
-	h, err := host.New(host.Config{Do: g.Do, Tools: g.Tools})
+	h, err := host.New(host.Config{Config: dispatch.Config{Do: g.Do, Tools: g.Tools}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/unraced"
@@ -266,14 +267,16 @@ func forget(x *rig.Fixture) {
 func FuzzHost(f *testing.F) {
 	var forged atomic.Bool // an answer that the host has taken for one to a question of its own
 	h, err := host.New(host.Config{
-		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-			if c.Brought.Approval != nil && c.Brought.Approval.Err == nil {
-				forged.Store(true)
-			}
-			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+		Config: dispatch.Config{
+			Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+				if c.Brought.Approval != nil && c.Brought.Approval.Err == nil {
+					forged.Store(true)
+				}
+				return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+			},
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 		},
 		Terms: host.Terms{Asks: true},
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -289,7 +292,7 @@ func FuzzHost(f *testing.F) {
 		f.Add([]byte(s), true)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, stateless bool) {
-		answer := h.Screen(body)
+		answer := h.Refused(body)
 		if _, err := gate.ParseDoc(body); err != nil && answer == "" {
 			t.Fatalf("%q passed: %v", body, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -20,7 +21,7 @@ const answers = `{"ask-1":{"action":"accept","content":{"name":"Ada"}}}`
 // once it has waited for its grace; its client is told that it has ended.
 func TestParkedMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := offline(t, host.Config{ParkIdle: 20 * time.Second}) // a grace of a second
+		x := offline(t, host.Config{Config: dispatch.Config{ParkIdle: 20 * time.Second}}) // a grace of a second
 		park := func() string {
 			t.Helper()
 			got := x.calls(t, "form", "", "")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
@@ -434,7 +435,7 @@ func (x *asking) callAs(t testing.TB, name, state, responses string) gate.Doc {
 
 // A call whose client does not come back ends, and is recorded.
 func TestParkedExpires(t *testing.T) {
-	x := newAsking(t, host.Config{ParkIdle: 50 * time.Millisecond})
+	x := newAsking(t, host.Config{Config: dispatch.Config{ParkIdle: 50 * time.Millisecond}})
 	state := x.calls(t, "form", "", "").At("/result/requestState").Text()
 	if err := <-x.over; !errors.Is(err, context.Canceled) {
 		t.Errorf("the server got %v", err)
@@ -591,26 +592,28 @@ func TestParkedProgress(t *testing.T) {
 func TestParkedIsToldNothing(t *testing.T) {
 	parked, told := make(chan struct{}), make(chan struct{})
 	h, err := host.New(host.Config{
-		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-			if c.Name == "panics" {
-				panic("at once")
-			}
-			tell := func() { c.Client.Notify(ctx, "notifications/message", gate.MustDoc(`{"data":"x"}`)) }
-			if c.Action == gate.GetPrompt {
-				tell()
-			} else {
-				go func() {
-					<-parked
+		Config: dispatch.Config{
+			Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+				if c.Name == "panics" {
+					panic("at once")
+				}
+				tell := func() { c.Client.Notify(ctx, "notifications/message", gate.MustDoc(`{"data":"x"}`)) }
+				if c.Action == gate.GetPrompt {
 					tell()
-					close(told)
-				}()
-			}
-			doc, err := c.Client.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
-			return gate.Result{Doc: gate.MustDoc(`{"name":` + doc.At("/content/name").String() + `}`)}, err
+				} else {
+					go func() {
+						<-parked
+						tell()
+						close(told)
+					}()
+				}
+				doc, err := c.Client.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
+				return gate.Result{Doc: gate.MustDoc(`{"name":` + doc.At("/content/name").String() + `}`)}, err
+			},
+			Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+			Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
 		},
-		Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
-		Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -637,19 +640,21 @@ func TestParkedIsToldNothing(t *testing.T) {
 func TestServersAskWithinUses(t *testing.T) {
 	d := new(desk)
 	host, err := host.New(host.Config{
-		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-			if c.Refused != nil {
-				return gate.Result{}, &gate.Refusal{Step: step.Parse}
-			}
-			doc, err := c.Client.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
-			if err != nil {
-				return gate.Result{}, err
-			}
-			return gate.Result{Doc: gate.MustDoc(`{"messages":[],"contents":[],"description":` + doc.At("/content/name").String() + `}`)}, nil
+		Config: dispatch.Config{
+			Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+				if c.Refused != nil {
+					return gate.Result{}, &gate.Refusal{Step: step.Parse}
+				}
+				doc, err := c.Client.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
+				if err != nil {
+					return gate.Result{}, err
+				}
+				return gate.Result{Doc: gate.MustDoc(`{"messages":[],"contents":[],"description":` + doc.At("/content/name").String() + `}`)}, nil
+			},
+			Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+			Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true, Resources: true} },
 		},
-		Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
-		Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true, Resources: true} },
 	})
 	if err != nil {
 		t.Fatal(err)

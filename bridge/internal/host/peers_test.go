@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestSessionsOverHTTPAreBounded(t *testing.T) {
 	d := newDesk(t, host.Config{})
 	const room = 9
-	d.host.BoundSessions(room)
+	d.host.Clients().Bound(room, 1024)
 	send := func(session, msg string) *http.Response {
 		t.Helper()
 		resp, err := rig.Post(t.Context(), d.url, rig.Old, session, msg)
@@ -52,8 +53,8 @@ func TestSessionsOverHTTPAreBounded(t *testing.T) {
 
 // One principal who begins sessions without end takes room from nobody else.
 func TestSessionsOfOneMakeRoom(t *testing.T) {
-	d := newDesk(t, host.Config{Principal: byHeader})
-	d.host.BoundSessions(3)
+	d := newDesk(t, host.Config{Access: transport.Access{Principal: byHeader}})
+	d.host.Clients().Bound(3, 1024)
 	alice, bob := sender{t, d.url, "alice"}, sender{t, d.url, "bob"}
 	hers := alice.openSession()
 	for range 10 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
@@ -55,7 +56,7 @@ func TestProgressReachesWhoAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := host.New(host.Config{Do: g.Do, Tools: g.Tools})
+	host, err := host.New(host.Config{Config: dispatch.Config{Do: g.Do, Tools: g.Tools}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -111,25 +112,27 @@ func newWaiting(t *testing.T) *waiting {
 	w := &waiting{let: make(chan struct{}, 9)}
 	var err error
 	w.Host, err = host.New(host.Config{
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-			if c.Name == "quick" {
-				return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
-			}
-			if c.Name == "floods" {
-				for i := range 20_000 {
-					c.Client.Notify(ctx, "notifications/progress", gate.MustDoc(fmt.Sprintf(`{"progressToken":1,"progress":%d,"message":%q}`, i, strings.Repeat("x", 200))))
-					w.told.Add(1)
+		Config: dispatch.Config{
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+				if c.Name == "quick" {
+					return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
 				}
-			}
-			select {
-			case <-w.let:
-				w.note("answered")
-				return gate.Result{Doc: gate.MustDoc(`{"content":[],"late":true}`)}, nil
-			case <-ctx.Done():
-				w.note("cancelled")
-				return gate.Result{}, ctx.Err()
-			}
+				if c.Name == "floods" {
+					for i := range 20_000 {
+						c.Client.Notify(ctx, "notifications/progress", gate.MustDoc(fmt.Sprintf(`{"progressToken":1,"progress":%d,"message":%q}`, i, strings.Repeat("x", 200))))
+						w.told.Add(1)
+					}
+				}
+				select {
+				case <-w.let:
+					w.note("answered")
+					return gate.Result{Doc: gate.MustDoc(`{"content":[],"late":true}`)}, nil
+				case <-ctx.Done():
+					w.note("cancelled")
+					return gate.Result{}, ctx.Err()
+				}
+			},
 		},
 	})
 	if err != nil {
@@ -343,11 +346,13 @@ func TestBrokenStreamOfAListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Bool
 		h, err := host.New(host.Config{
-			Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil },
-			Tools: func(ctx context.Context, _ *gate.Principal) ([]*gate.Tool, error) {
-				<-ctx.Done()
-				ended.Store(true)
-				return nil, ctx.Err()
+			Config: dispatch.Config{
+				Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil },
+				Tools: func(ctx context.Context, _ *gate.Principal) ([]*gate.Tool, error) {
+					<-ctx.Done()
+					ended.Store(true)
+					return nil, ctx.Err()
+				},
 			},
 		})
 		if err != nil {
@@ -395,13 +400,13 @@ func TestStreamThatHasEnded(t *testing.T) {
 		for range 3 {
 			x := send(t, w, "POST", w.session, slowCall)
 			time.Sleep(time.Second)
-			if n := w.Streams(); n != 1 {
+			if n := w.Clients().Streams(); n != 1 {
 				t.Errorf("%d streams are kept while one call is under way", n)
 			}
 			w.let <- struct{}{}
 			<-x.ended
 		}
-		if n := w.Streams(); n != 0 {
+		if n := w.Clients().Streams(); n != 0 {
 			t.Errorf("%d streams are kept of calls that have ended", n)
 		}
 		w.close(t)

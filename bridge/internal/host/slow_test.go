@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -26,10 +27,12 @@ import (
 func TestDeafStdio(t *testing.T) {
 	var calls atomic.Int64
 	h, err := host.New(host.Config{
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Do: func(context.Context, gate.Call) (gate.Result, error) {
-			calls.Add(1)
-			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+		Config: dispatch.Config{
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Do: func(context.Context, gate.Call) (gate.Result, error) {
+				calls.Add(1)
+				return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+			},
 		},
 	})
 	if err != nil {

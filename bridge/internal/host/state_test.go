@@ -17,6 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/limit"
@@ -255,9 +257,9 @@ func TestStateRestarts(t *testing.T) {
 	secret := make([]byte, 32)
 	rand.Read(secret)
 	for _, seal := range [][]byte{secret, nil} {
-		d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Seal: seal})
+		d := newDesk(t, host.Config{Config: dispatch.Config{Seal: seal}, Terms: host.Terms{Asks: true}})
 		state := d.call(t, "t", "").At("/result/requestState").Text()
-		d = newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Seal: seal})
+		d = newDesk(t, host.Config{Config: dispatch.Config{Seal: seal}, Terms: host.Terms{Asks: true}})
 		got := d.call(t, "t", approve("{}", state)).At("/result/content/0/text").Text()
 		want := "refused: a bad answer"
 		if seal != nil {
@@ -269,7 +271,7 @@ func TestStateRestarts(t *testing.T) {
 	}
 	d := new(desk)
 	_, err := host.New(host.Config{
-		Do: d.do, Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }, Seal: secret[:16],
+		Config: dispatch.Config{Do: d.do, Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }, Seal: secret[:16]},
 	})
 	if err == nil {
 		t.Error("a short secret is taken")
@@ -316,9 +318,9 @@ func TestAnswerForReal(t *testing.T) {
 // A state is good at the address where it was given: clients elsewhere are offered other
 // tools.
 func TestStateStaysInItsGroup(t *testing.T) {
-	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Group: func(string) bool { return true }})
+	d := newDesk(t, host.Config{Access: transport.Access{Group: func(string) bool { return true }}, Terms: host.Terms{Asks: true}})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp/{"+host.GroupParam+"}", d.host)
+	mux.Handle("/mcp/{"+transport.GroupParam+"}", d.host)
 	web := httptest.NewServer(mux)
 	t.Cleanup(web.Close)
 	at := func(group, more string) gate.Doc {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -64,10 +65,12 @@ func TestNothingBehindTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tell := make(chan func(), 1)
 		h, err := host.New(host.Config{
-			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-			Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-				tell <- func() { c.Client.Notify(ctx, "notifications/message", gate.MustDoc(`{"data":"too late"}`)) }
-				return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+			Config: dispatch.Config{
+				Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+				Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+					tell <- func() { c.Client.Notify(ctx, "notifications/message", gate.MustDoc(`{"data":"too late"}`)) }
+					return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+				},
 			},
 		})
 		if err != nil {
@@ -87,10 +90,12 @@ func TestNothingBehindTheAnswer(t *testing.T) {
 // may have several.
 func TestEventsAreOneLine(t *testing.T) {
 	h, err := host.New(host.Config{
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-			c.Client.Notify(ctx, "notifications/message", gate.MustDoc("{\n\"level\":\"info\",\r\n\"data\":\"a\\nb\"}"))
-			return gate.Result{Doc: gate.MustDoc("{\r\"content\":\n[]\n}")}, nil
+		Config: dispatch.Config{
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+				c.Client.Notify(ctx, "notifications/message", gate.MustDoc("{\n\"level\":\"info\",\r\n\"data\":\"a\\nb\"}"))
+				return gate.Result{Doc: gate.MustDoc("{\r\"content\":\n[]\n}")}, nil
+			},
 		},
 	})
 	if err != nil {
@@ -186,7 +191,7 @@ func TestStreamsOfOneLine(t *testing.T) {
 func TestStreamsOfSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)
-		w.BoundStreams(1)
+		w.Clients().Bound(2048, 1)
 		other := send(t, w, "POST", "", rig.Hello)
 		<-other.ended
 		session := other.header.Get("Mcp-Session-Id")
@@ -294,11 +299,13 @@ func TestIdleSessionsEnd(t *testing.T) {
 func TestPolledStreamEnds(t *testing.T) {
 	let := make(chan struct{})
 	h, err := host.New(host.Config{
-		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-			c.Client.Poll(1234 * time.Millisecond)
-			<-let
-			return gate.Result{Doc: gate.MustDoc(`{"content":[],"late":true}`)}, nil
+		Config: dispatch.Config{
+			Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+			Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+				c.Client.Poll(1234 * time.Millisecond)
+				<-let
+				return gate.Result{Doc: gate.MustDoc(`{"content":[],"late":true}`)}, nil
+			},
 		},
 	})
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -158,7 +160,7 @@ func TestTaskAsksOnTheStreamOfItsResult(t *testing.T) {
 func TestTaskWhoseClientRefuses(t *testing.T) {
 	release := make(chan struct{})
 	close(release)
-	x, _ := newTaskFixtureWith(t, host.Config{ParkIdle: 10 * time.Second}, tasked(release)...)
+	x, _ := newTaskFixtureWith(t, host.Config{Config: dispatch.Config{ParkIdle: 10 * time.Second}}, tasked(release)...)
 	ask := answeringOver["HTTP"](t, x)
 	quiet := func(gate.Doc) string { return "-" }
 	id := ask(t, rig.Request(rig.Old, "1", "tools/call", `"name":"local__asking","arguments":{},"task":{}`), quiet).At("/result/task/taskId").String()
@@ -343,7 +345,7 @@ func TestTaskOfAnotherPrincipal(t *testing.T) {
 func TestTaskOfAToolThatIsNotOffered(t *testing.T) {
 	grouped := rig.Echo(`"name":"grouped"`)
 	grouped.Groups = []string{"a"}
-	x, _ := newTaskFixtureWith(t, host.Config{Group: func(name string) bool { return name == "a" || name == "b" }}, grouped)
+	x, _ := newTaskFixtureWith(t, host.Config{Access: transport.Access{Group: func(name string) bool { return name == "a" || name == "b" }}}, grouped)
 	in := func(group string) func(method, params string) gate.Doc {
 		url := x.URL
 		if group != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
@@ -224,7 +225,7 @@ func TestCallBecomesTask(t *testing.T) {
 // Calls are answered as ever where nothing makes tasks of them, or their client has not
 // said that it knows of tasks.
 func TestCallThatBecomesNoTask(t *testing.T) {
-	withoutSessions(t, host.Config{TaskAfter: time.Millisecond}, func(t *testing.T, c *taskClient) {
+	withoutSessions(t, host.Config{Config: dispatch.Config{TaskAfter: time.Millisecond}}, func(t *testing.T, c *taskClient) {
 		c.free()
 		for name, declares := range map[string]string{"tasked": knowsNone, "long": `{"extensions":{"io.modelcontextprotocol/other":{}}}`, "relay": knowsTasks} {
 			got := c.send("tools/call", `"name":"local__`+name+`","arguments":{},"task":{"ttl":1}`, declares).Get("result")
@@ -267,23 +268,27 @@ func TestWhatIsToBeNoTask(t *testing.T) {
 	} {
 		mayBe := make(chan bool, 1)
 		h, err := host.New(host.Config{
-			Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-				c.Client.Granted()
-				mayBe <- c.Reach().MayBeTask
-				if tt.declares == knowsTasks {
-					c.Client.Tasked()
-				}
-				time.Sleep(50 * time.Millisecond)
-				return gate.Result{Doc: gate.MustDoc("{}")}, nil
+			Config: dispatch.Config{
+				Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+					c.Client.Granted()
+					mayBe <- c.Reach().MayBeTask
+					if tt.declares == knowsTasks {
+						c.Client.Tasked()
+					}
+					time.Sleep(50 * time.Millisecond)
+					return gate.Result{Doc: gate.MustDoc("{}")}, nil
+				},
+				Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+				Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+				Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
+				Lookup: func(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
+					return &gate.Tool{Relay: name == "relay"}, nil
+				},
+				Jobs:      runner,
+				Recall:    func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
+				TaskAfter: time.Millisecond,
 			},
-			Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-			Features: func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
-			Offering: func(context.Context) mcp.Offering { return mcp.Offering{Prompts: true} },
-			Lookup: func(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
-				return &gate.Tool{Relay: name == "relay"}, nil
-			},
-			Jobs: runner, Recall: func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
-			TaskAfter: time.Millisecond, Terms: host.Terms{NoTasks: tt.none},
+			Terms: host.Terms{NoTasks: tt.none},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -298,7 +303,7 @@ func TestWhatIsToBeNoTask(t *testing.T) {
 
 // A call that goes on for long becomes a task, also of a client that can be asked nothing.
 func TestLongCallBecomesTask(t *testing.T) {
-	withoutSessions(t, host.Config{TaskAfter: 10 * time.Millisecond}, func(t *testing.T, c *taskClient) {
+	withoutSessions(t, host.Config{Config: dispatch.Config{TaskAfter: 10 * time.Millisecond}}, func(t *testing.T, c *taskClient) {
 		made := c.send("tools/call", `"name":"local__long","arguments":{}`, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
 		id := made.At("/result/taskId").String()
 		if made.At("/result/resultType").Text() != "task" {
@@ -324,7 +329,7 @@ func TestCallForWhichThereIsNoTask(t *testing.T) {
 		<-ctx.Done()
 		return gate.Result{}, ctx.Err()
 	}}
-	x, _ := newTaskFixtureWith(t, host.Config{TaskAfter: time.Millisecond, Jobs: runner}, append(tasked(release), endless)...)
+	x, _ := newTaskFixtureWith(t, host.Config{Config: dispatch.Config{TaskAfter: time.Millisecond, Jobs: runner}}, append(tasked(release), endless)...)
 	wire := rig.DialHTTP(t, x, rig.Newest)
 	calls := func(name string) gate.Doc {
 		return gate.MustDoc(wire(sessionless(1, "tools/call", `"name":"local__`+name+`","arguments":{}`, knowsTasks))).Get("result")
@@ -359,7 +364,7 @@ func TestTaskOfAGatewayThatHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _ := newTaskFixtureWith(t, host.Config{Jobs: after})
+	x, _ := newTaskFixtureWith(t, host.Config{Config: dispatch.Config{Jobs: after}})
 	got := gate.MustDoc(rig.DialHTTP(t, x, rig.Newest)(sessionless(1, "tasks/get", `"taskId":`+rig.Quote(j.ID), knowsTasks))).Get("result")
 	if got.Get("status").Text() != "failed" || got.At("/error/code").String() != "-32603" || !strings.Contains(got.At("/error/message").Text(), "restarted") || !got.Get("result").IsZero() {
 		t.Errorf("it is %s", got)
@@ -512,7 +517,9 @@ func TestTaskDoesNotExpire(t *testing.T) {
 	withoutSessions(t, host.Config{}, func(t *testing.T, c *taskClient) {
 		first := c.call("before")
 		id := c.send("tools/call", `"name":"local__before","arguments":{},"requestState":`+first.Get("requestState").String()+taskAnswers("ask-1", "Ada"), knowsTasks).At("/result/taskId").String()
-		c.x.Host.ExpireTasks()
+		if c.read.expire() == 0 {
+			t.Fatal("no call can expire")
+		}
 		c.free()
 		c.until(id, "input_required")
 	})
@@ -520,7 +527,7 @@ func TestTaskDoesNotExpire(t *testing.T) {
 
 // A server does not wait for ever for a client that does not come.
 func TestNobodyAnswersTask(t *testing.T) {
-	withoutSessions(t, host.Config{ParkIdle: 20 * time.Millisecond}, func(t *testing.T, c *taskClient) {
+	withoutSessions(t, host.Config{Config: dispatch.Config{ParkIdle: 20 * time.Millisecond}}, func(t *testing.T, c *taskClient) {
 		c.free()
 		id := c.begin("asking")
 		if got := c.until(id, "completed"); !strings.Contains(got.At("/result/content/0/text").Text(), "the client has not answered") {

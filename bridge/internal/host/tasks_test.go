@@ -17,6 +17,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
@@ -29,8 +32,30 @@ import (
 // learning are sessions that know what they were taught.
 type learning struct {
 	rig.Sessions
-	mu     sync.Mutex
-	taught map[string]gate.Labels // by session
+	mu      sync.Mutex
+	taught  map[string]gate.Labels // by session
+	clients []gate.Client          // of the calls that were carried out
+}
+
+// carry notes the client of a call.
+func (s *learning) carry(c gate.Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients = append(s.clients, c)
+}
+
+// expire has the calls expire that may wait for their clients, as a call that makes room for another
+// one does: it may have become a task in between.
+func (s *learning) expire() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients {
+		if waits, ok := c.(interface{ Expire() }); ok {
+			waits.Expire()
+			n++
+		}
+	}
+	return n
 }
 
 func (s *learning) Learn(_ context.Context, k gate.SessionKey, l gate.Lesson) error {
@@ -85,17 +110,21 @@ func newTaskFixtureWith(t *testing.T, cfg host.Config, more ...local.Tool) (*rig
 	}
 	runner := cfg.Jobs
 	if runner == nil {
-		if runner, err = jobs.New(t.Context(), jobs.Options{Store: db, Public: host.Public}); err != nil {
+		if runner, err = jobs.New(t.Context(), jobs.Options{Store: db, Public: message.Public}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cfg.Version, cfg.Do, cfg.Tools, cfg.Lookup, cfg.Jobs, cfg.Recall = "1", g.Do, g.Tools, x.Fleet.Lookup, runner, g.Recall
+	cfg.Do = func(ctx context.Context, c gate.Call) (gate.Result, error) {
+		read.carry(c.Client)
+		return g.Do(ctx, c)
+	}
+	cfg.Version, cfg.Tools, cfg.Lookup, cfg.Jobs, cfg.Recall = "1", g.Tools, x.Fleet.Lookup, runner, g.Recall
 	if x.Host, err = host.New(cfg); err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", x.Host)
-	mux.Handle("/group/{"+host.GroupParam+"}", x.Host)
+	mux.Handle("/group/{"+transport.GroupParam+"}", x.Host)
 	srv := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		runner.Close(context.Background())
@@ -401,7 +430,7 @@ func TestTaskThatHasExpired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _ := newTaskFixtureWith(t, host.Config{Jobs: runner})
+	x, _ := newTaskFixtureWith(t, host.Config{Config: dispatch.Config{Jobs: runner}})
 	wire := rig.DialHTTP(t, x, rig.Old)
 	ask := func(method, params string) gate.Doc {
 		return gate.MustDoc(wire(rig.Request(rig.Old, "1", method, params)))
@@ -438,7 +467,7 @@ func TestTaskOfAToolThatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _ := newTaskFixtureWith(t, host.Config{Jobs: runner, Group: func(string) bool { return true }})
+	x, _ := newTaskFixtureWith(t, host.Config{Config: dispatch.Config{Jobs: runner}, Access: transport.Access{Group: func(string) bool { return true }}})
 	get := func(at string) gate.Doc {
 		return rig.PostWith(t, x.URL+at, sessionless(1, "tasks/get", `"taskId":`+rig.Quote(j.ID), knowsTasks), func(map[string][]string) {})
 	}
@@ -448,7 +477,7 @@ func TestTaskOfAToolThatIsGone(t *testing.T) {
 	if got := get("/group/a"); got.At("/error/message").Text() != "there is no such task" {
 		t.Errorf("to who is offered a group: %s", got)
 	}
-	if host.Offered(t.Context(), nil, "local__echo", gate.Groups{{"a"}}) {
+	if dispatch.Offered(t.Context(), nil, "local__echo", gate.Groups{{"a"}}) {
 		t.Error("a host that knows no tools offers one in a group")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
@@ -195,7 +195,7 @@ func (t *tools) result(ctx context.Context, c *gate.Call, p gate.Permit) (gate.R
 		return toldOf(j, err)
 	}
 	if kept.Doc.IsZero() {
-		kept.Doc, kept.IsError = host.NoResult(j), true
+		kept.Doc, kept.IsError = dispatch.NoResult(j), true
 	}
 	of := map[string]any{"job_id": j.ID, "status": j.State, "lifecycle_status": j.State, "is_terminal": true, "record_id": j.Call}
 	if j.Reason != "" {

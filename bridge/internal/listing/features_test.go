@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
@@ -44,7 +45,7 @@ func fleetOf(t testing.TB, servers ...upstream.Config) *fleet.Fleet {
 func frontOf(t testing.TB, f *fleet.Fleet) *rig.Fixture {
 	t.Helper()
 	g, recorded := rig.NewGate(t, f)
-	h, err := host.New(host.Config{Terms: host.Terms{Version: "1"}, Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: f.Offering})
+	h, err := host.New(host.Config{Config: dispatch.Config{Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: f.Offering}, Terms: host.Terms{Version: "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

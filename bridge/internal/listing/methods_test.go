@@ -18,6 +18,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
@@ -172,7 +173,15 @@ func newMethodFixture(t testing.TB, servers ...upstream.Config) *rig.Fixture {
 		t.Fatal(err)
 	}
 	x.Host, err = host.New(host.Config{
-		Terms: host.Terms{Version: "1", MaxBody: 2 << 20}, Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: x.Fleet.Offering, Lookup: x.Fleet.Lookup, Ended: x.Fleet.EndSession,
+		Config: dispatch.Config{
+			Do:       g.Do,
+			Tools:    g.Tools,
+			Features: g.Features,
+			Offering: x.Fleet.Offering,
+			Lookup:   x.Fleet.Lookup,
+			Ended:    x.Fleet.EndSession,
+		},
+		Terms: host.Terms{Version: "1", MaxBody: 2 << 20},
 	})
 	if err != nil {
 		t.Fatal(err)

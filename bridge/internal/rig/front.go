@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
@@ -66,13 +67,16 @@ func NewFixture(t testing.TB) *Fixture {
 		t.Fatal(err)
 	}
 	x.Host, err = host.New(host.Config{
-		Terms: host.Terms{Version: "1", MaxBody: 2 << 20}, Tools: g.Tools,
-		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-			if c.Name == "panic" {
-				panic("in Do")
-			}
-			return g.Do(ctx, c)
+		Config: dispatch.Config{
+			Tools: g.Tools,
+			Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+				if c.Name == "panic" {
+					panic("in Do")
+				}
+				return g.Do(ctx, c)
+			},
 		},
+		Terms: host.Terms{Version: "1", MaxBody: 2 << 20},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
@@ -91,7 +91,7 @@ func TestCircuitSaysUntilWhen(t *testing.T) {
 		}
 		_, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
 		until := time.Now().Add(time.Second).UTC().Format(time.RFC3339)
-		if got := host.Public(err); !strings.Contains(got, until) {
+		if got := message.Public(err); !strings.Contains(got, until) {
 			t.Errorf("%q does not name %s", got, until)
 		}
 		e.Close()

@@ -77,7 +77,23 @@ var rules = map[string]rule{
 	"bridge/internal/host/sealed":        {imports: []string{"internal/limit", "internal/groups", "gate", "bridge/internal/mcp"}, bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host/elicit":        {imports: []string{"internal/escaped", "internal/doc", "gate", "bridge/internal/mcp"}, bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host/shares":        {bans: append([]string{"net", "os"}, sdk...)},
-	"bridge/internal/host":               {imports: []string{"internal/relayed", "internal/meta", "internal/step", "internal/codes", "internal/actions", "internal/product", "internal/doc", "bridge/internal/host/questions", "bridge/internal/host/parking", "bridge/internal/host/respond", "gate", "internal/jobs", "bridge/internal/host/elicit", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
+	"bridge/internal/host":               {imports: []string{"bridge/internal/host/dispatch", "bridge/internal/host/transport"}, bans: append([]string{"os", "net", "net/http"}, sdk...)},
+	"bridge/internal/host/transport": {
+		imports: []string{"gate", "bridge/internal/host/dispatch", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/mcp", "internal/loopback"},
+		bans:    sdk,
+	},
+	"bridge/internal/host/dispatch": {
+		imports: []string{"gate", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/host/parking", "bridge/internal/host/questions", "bridge/internal/host/sealed", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/jobs", "internal/actions", "internal/doc", "internal/drain", "internal/meta", "internal/product", "internal/step"},
+		bans:    append([]string{"net"}, sdk...),
+	},
+	"bridge/internal/host/sessions": {
+		imports: []string{"gate", "bridge/internal/host/message", "bridge/internal/host/respond", "bridge/internal/host/shares", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/doc"},
+		bans:    append([]string{"os", "net"}, sdk...),
+	},
+	"bridge/internal/host/message": {
+		imports: []string{"gate", "bridge/internal/host/respond", "bridge/internal/host/questions", "bridge/internal/host/sealed", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/actions", "internal/codes", "internal/doc", "internal/meta", "internal/relayed", "internal/step"},
+		bans:    append([]string{"os", "net"}, sdk...),
+	},
 	"bridge/internal/fleet": {
 		imports: []string{"internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
@@ -114,7 +130,7 @@ var rules = map[string]rule{
 		bans:    append([]string{"os", "net", "net/http"}, sdk...),
 	},
 	"bridge/internal/jobtools": {
-		imports: []string{"internal/builtin", "internal/doc", "gate", "bridge/internal/host", "bridge/internal/local", "internal/jobs"},
+		imports: []string{"internal/builtin", "internal/doc", "gate", "bridge/internal/host/dispatch", "bridge/internal/local", "internal/jobs"},
 		bans:    append([]string{"os", "net", "net/http"}, sdk...),
 	},
 	"bridge/internal/clean": {

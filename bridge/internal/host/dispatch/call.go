@@ -1,0 +1,41 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+var noArguments = gate.MustDoc("{}")
+
+// callTool answers tools/call.
+func (d *Dispatcher) callTool(ctx context.Context, p sessions.Client, params gate.Doc) (gate.Doc, error) {
+	c := p.Call(gate.CallTool, params.Get("name").Text())
+	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
+	if c.Args.IsZero() { // equal, also for what is bound to the call
+		c.Args = noArguments
+	}
+	client, asks := p.Reached(ctx), d.terms.Load().Asks
+	client.Can.Hears = p.Channel != nil
+	client.Can.ByAnswer = asks && p.Stateless && elicit.Forms(c.Meta.Get(mcp.MetaCapabilities))
+	client.Can.Approves = asks && p.Asks() && elicit.Forms(p.Capabilities)
+	c.Client = client
+	if task := params.Get("task"); !task.IsZero() && d.OffersTasks() && !p.Stateless {
+		return d.startTask(ctx, p, c, task)
+	}
+	res, err := d.carry(ctx, p, &c, params)
+	if err != nil {
+		res, err = d.connect(ctx, p, &c, params, err)
+	}
+	if err != nil {
+		return d.failed(ctx, p, c, err)
+	}
+	if p.Stateless && res.IsError && message.LacksCapability(res.Doc) {
+		return gate.Doc{}, message.ServerError(res.Doc)
+	}
+	return p.Answer(res), nil
+}

@@ -1,0 +1,108 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/jobs"
+)
+
+// Config configures a [Dispatcher].
+type Config struct {
+	// Do carries out calls and Tools lists what a principal may call; required,
+	// and both a gate's.
+	Do    func(context.Context, gate.Call) (gate.Result, error)
+	Tools func(context.Context, *gate.Principal) ([]*gate.Tool, error)
+	// Features lists what else a principal may use, a gate's, and Offering says what
+	// any server offers, a fleet's. Without both, clients are offered tools alone.
+	Features func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
+	Offering func(context.Context) mcp.Offering
+	// Shown has a session learn what it is shown of a listing, a gate's. Nil teaches nothing.
+	Shown func(ctx context.Context, who *gate.Principal, k gate.SessionKey, tools []*gate.Tool) error
+	// Fresh says for how long clients may keep a listing, a fleet's. Nil lets them keep none.
+	Fresh func(gate.Feature) time.Duration
+	// Lookup finds a tool, for what its definition wants in the headers of calls, a
+	// fleet's. Without it no such headers are looked at.
+	Lookup func(context.Context, gate.Action, string) (*gate.Tool, error)
+	// Instructions are what servers say of how they are used, a fleet's, and Known is as
+	// Features, but waits for no server: clients are told what those servers say of which
+	// they are offered something. Without both they are told nothing.
+	Instructions func() []mcp.Instructions
+	Known        func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
+	// Jobs carries out the calls that clients make as tasks, and Recall has a session
+	// learn what a kept result teaches, a gate's. Without Jobs clients are offered no
+	// tasks.
+	Jobs   *jobs.Runner
+	Recall func(ctx context.Context, k gate.SessionKey, call string, kept gate.Result) error
+	// SetLevel says from which severity on a session wants log messages, "" for none;
+	// Unsubscribe ends a subscription, by the ID of the call that made it: both a fleet's,
+	// see [fleet.Fleet.OnNotice]. Clean makes what servers say outside of calls safe, a gate's Tell.
+	// Without them clients are offered neither log messages nor subscriptions.
+	SetLevel    func(ctx context.Context, k gate.SessionKey, level string) error
+	Unsubscribe func(ctx context.Context, call, uri string) error
+	Clean       func(server string, params gate.Doc) (gate.Doc, bool)
+	// Connect, if not nil, returns where the caller of a call that was refused for want of a
+	// login gets one, with a browser, and what is closed when that has ended; "" for nowhere.
+	Connect func(c *gate.Call, err error) (url string, ended <-chan struct{})
+	// Brief reports whether clients are listed only the tools by which they find and call
+	// the others: see [local.Tool.Relay]. Nil lists all. It is asked for each listing.
+	Brief func() bool
+	// Seal is a secret of at least 32 random bytes. Keys are derived from it for
+	// what clients without a session keep for the host between a question and its
+	// answer. Nil makes one for the life of the host.
+	Seal []byte
+	// ParkIdle is how long a call waits for the next request of a client without a
+	// session that its server has asked something. Zero means 10 min.
+	ParkIdle time.Duration
+	// TaskAfter is how long a call goes on before it becomes a task, if its client speaks
+	// the extension of tasks (MCP 2026-07-28). Zero means 10 s.
+	TaskAfter time.Duration
+	// PeerChanged is told when the roots of the client of a session are others, and Ended
+	// when the session has ended; both a fleet's. Nil tells nobody.
+	PeerChanged, Ended func(gate.SessionKey)
+	// Lasted is told how long a session was that has ended. Nil tells nobody.
+	Lasted func(time.Duration)
+	Log    *slog.Logger // nil discards
+}
+
+// Terms may change while a dispatcher runs: see [Dispatcher.Change].
+type Terms struct {
+	// Name and Version are what clients are told of the gateway, and Description in words if
+	// it is not empty. Empty means wasmgate and its version.
+	Name, Version, Description string
+	// Asks lets Do ask the person at a client that can (MCP elicitation) whether a call
+	// may pass. What servers ask of clients does not depend on it.
+	Asks bool
+	// NoTasks lets clients make no tasks of calls, though there are Jobs.
+	NoTasks bool
+
+	info []byte // what clients are told of the gateway
+}
+
+// What holds if the configuration does not say.
+const (
+	// parkIdle is how long a parked call waits, and taskAfter how long a call goes on
+	// before it becomes a task.
+	parkIdle  = 10 * time.Minute
+	taskAfter = 10 * time.Second
+)
+
+// check says what is wrong with the configuration, and fills in what is not said.
+func (c *Config) check() error {
+	if c.Do == nil || c.Tools == nil {
+		return errors.New("a host needs Do and Tools of a gate")
+	}
+	if c.Jobs != nil && c.Recall == nil {
+		return errors.New("a host with jobs needs Recall of a gate")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.ParkIdle, c.TaskAfter = cmp.Or(c.ParkIdle, parkIdle), cmp.Or(c.TaskAfter, taskAfter)
+	return nil
+}

@@ -1,0 +1,168 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Respond answers a request of any revision. The error is an [*mcp.Error], or the end of
+// ctx.
+func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.Message) (res gate.Doc, err error) {
+	defer d.recovers(m.Method, &res, &err)
+	if err := message.CheckMeta(m.Params); err != nil {
+		return gate.Doc{}, err
+	}
+	if p.Stateless = message.SaysStateless(m.Params); p.Stateless {
+		client := m.Params.Get("_meta").Get(mcp.MetaClient)
+		p.Name, p.Version, p.Capabilities = client.Get("name").Text(), client.Get("version").Text(), gate.Doc{}
+	}
+	switch m.Method {
+	case "initialize", "ping", mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe:
+		if p.Stateless {
+			return gate.Doc{}, message.NoMethod(m.Method)
+		}
+	case mcp.MethodDiscover, mcp.MethodListen: // a session has streams of its own, which end with their credential
+		if !p.Stateless {
+			return gate.Doc{}, message.NoMethod(m.Method)
+		}
+	default:
+		if !p.Stateless && p.Session != nil && !p.Session.IsInitialized() {
+			return gate.Doc{}, &mcp.Error{Message: fmt.Sprintf("method %q is invalid during session initialization", m.Method)}
+		}
+	}
+	switch m.Method {
+	case "initialize":
+		return d.initialize(ctx, p)
+	case "ping":
+		return gate.MustDoc("{}"), nil
+	case mcp.MethodDiscover:
+		return d.discover(ctx, p), nil
+	case mcp.MethodListen:
+		return d.listen(ctx, p, m)
+	}
+	if message.Subscribes(m.Method) && p.Session != nil && d.offers(ctx, m.Method) {
+		p.Listener = d.listener(p.Session)
+	}
+	return d.dispatch(ctx, p, m.Method, m.Params)
+}
+
+// recovers makes an error of a panic: a client cannot end the gateway.
+func (d *Dispatcher) recovers(method string, res *gate.Doc, err *error) {
+	if v := recover(); v != nil {
+		d.cfg.Log.Error("request panicked", "method", method, "panic", v, "stack", string(debug.Stack()))
+		*res, *err = gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "internal error"}
+	}
+}
+
+// initialize answers the first request of a session.
+func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Doc, error) {
+	if p.Session == nil || !p.Session.Initialize() {
+		return gate.Doc{}, &mcp.Error{Message: `duplicate "initialize" received`}
+	}
+	out := appendCapabilities([]byte(`{"capabilities":{`), d.offering(ctx, offeringTime))
+	if d.OffersTasks() {
+		out = append(out, `,"tasks":`+taskCapability...)
+	}
+	out = d.appendInstructions(append(out, '}'), d.instructionsFor(ctx, p))
+	out = append(append(out, `,"protocolVersion":`...), mcp.MustJSON(p.Session.Protocol)...)
+	out = append(append(out, `,"serverInfo":`...), d.info()...)
+	return gate.ParseDoc(append(out, '}'))
+}
+
+// discover answers what a client without a session asks first.
+func (d *Dispatcher) discover(ctx context.Context, p sessions.Client) gate.Doc {
+	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), d.info()...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
+	out = append(append(out, mcp.MustJSON(message.Revisions)...), `,"capabilities":{`...)
+	if d.OffersTasks() {
+		out = append(out, `"extensions":{"`+mcp.ExtensionTasks+`":{}},`...)
+	}
+	out = appendCapabilities(out, d.offering(ctx, offeringTime))
+	return gate.MustDoc(string(append(d.appendInstructions(append(out, '}'), d.instructionsFor(ctx, p)), '}')))
+}
+
+// appendCapabilities writes the members of the capabilities of a gateway that offers
+// tools, and what else o says.
+func appendCapabilities(b []byte, o mcp.Offering) []byte {
+	if o.Completions {
+		b = append(b, `"completions":{},`...)
+	}
+	if o.Logging {
+		b = append(b, `"logging":{},`...)
+	}
+	if o.Prompts {
+		b = append(b, `"prompts":{"listChanged":true},`...)
+	}
+	switch {
+	case o.Resources && o.Updates:
+		b = append(b, `"resources":{"listChanged":true,"subscribe":true},`...)
+	case o.Resources:
+		b = append(b, `"resources":{"listChanged":true},`...)
+	}
+	return append(b, `"tools":{"listChanged":true}`...)
+}
+
+func (d *Dispatcher) appendInstructions(b []byte, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return append(append(b, `,"instructions":`...), mcp.MustJSON(text)...)
+}
+
+// Reply writes the answer to a request.
+func (d *Dispatcher) Reply(p sessions.Client, m message.Message, res gate.Doc, err error) []byte {
+	id, raw := m.ID.Raw(), res.Raw()
+	out := make([]byte, 0, len(raw)+len(id)+len(d.info())+128)
+	out = append(append(out, `{"jsonrpc":"2.0","id":`...), id...)
+	if err != nil {
+		return append(append(append(out, `,"error":`...), message.ErrorOf(err).JSON()...), '}')
+	}
+	out = append(out, `,"result":`...)
+	if p.Stateless {
+		out = mcp.AppendStamp(out, res, mcp.MetaServer, d.info())
+	} else {
+		out = append(out, raw...)
+	}
+	return append(out, '}')
+}
+
+// dispatch answers a request of a client, whoever decoded it. Its error is an
+// [*mcp.Error], or the end of ctx.
+func (d *Dispatcher) dispatch(ctx context.Context, p sessions.Client, method string, params gate.Doc) (res gate.Doc, err error) {
+	defer d.recovers(method, &res, &err)
+	if !d.calls.Begin() {
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "the gateway is shutting down"}
+	}
+	defer d.calls.End()
+	if p.Stateless && message.Subscribes(method) || !d.offers(ctx, method) {
+		return gate.Doc{}, message.ErrNoMethod
+	}
+	switch method {
+	case string(gate.CallTool):
+		return d.callTool(ctx, p, params)
+	case string(gate.GetPrompt), string(gate.ReadResource), string(gate.Complete):
+		return d.use(ctx, p, gate.Action(method), params)
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		return d.list(ctx, p, method)
+	case mcp.MethodSetLevel:
+		return d.setLevel(ctx, p, params)
+	case string(gate.Subscribe):
+		return d.subscribe(ctx, p, params)
+	case mcp.MethodUnsubscribe:
+		return d.unsubscribe(p, params)
+	case mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel:
+		if answersTasks(p, method) {
+			return d.tasks(ctx, p, method, params)
+		}
+	default:
+		if d.method(ctx, method) != nil {
+			return d.useMethod(ctx, p, method, params)
+		}
+	}
+	return gate.Doc{}, message.ErrNoMethod
+}

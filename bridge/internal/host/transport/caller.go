@@ -1,0 +1,56 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Whoever sends a request is its principal, found out anew for each. What a request makes
+// and leaves behind is that principal's: sessions, streams, parked calls, tasks, questions
+// and subscriptions. To anybody else none of it exists.
+
+type principalKey struct{}
+
+// WithPrincipal returns the context of requests that a principal sends.
+func WithPrincipal(ctx context.Context, who *gate.Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, who)
+}
+
+// caller returns who sends a request.
+func (f *Front) caller(r *http.Request) (*gate.Principal, error) {
+	if who, ok := r.Context().Value(principalKey{}).(*gate.Principal); ok && who != nil {
+		return who, nil
+	}
+	if f.access.Principal == nil {
+		return f.access.Who, nil
+	}
+	who, err := f.access.Principal(r)
+	if err == nil && who == nil {
+		err = errNobody{}
+	}
+	return who, err
+}
+
+// errNobody is the error of a request that is nobody's.
+type errNobody struct{}
+
+func (errNobody) Error() string { return "authentication is required" }
+
+// refuseCaller answers a request whose sender is refused, in the words of the error if it
+// has any.
+func refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
+	if own, ok := err.(http.Handler); ok {
+		own.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, errNobody{}.Error(), http.StatusUnauthorized)
+}
+
+// noSession answers a request that names a session which is not there, or is not the
+// sender's: nobody learns which.
+func noSession(w http.ResponseWriter) {
+	http.Error(w, "session not found", http.StatusNotFound)
+}

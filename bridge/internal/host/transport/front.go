@@ -1,0 +1,63 @@
+package transport
+
+import (
+	"cmp"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Front takes what clients send, over HTTP and in lines, and has it answered.
+type Front struct {
+	access   Access
+	terms    atomic.Pointer[Terms]
+	dispatch *dispatch.Dispatcher
+	clients  *sessions.Clients
+	offer    gate.Groups // what clients over HTTP are offered
+}
+
+// Access says which clients over HTTP are served, and as whom.
+type Access struct {
+	// Principal finds out who sends a request over HTTP, before its body is read; nil says
+	// Who of all. An error that is an [http.Handler] answers the request; any other is
+	// answered with 401 and told to nobody. The principal in the context of a request goes
+	// before: see [WithPrincipal].
+	Principal func(*http.Request) (*gate.Principal, error)
+	// Challenge, if not nil, returns the header WWW-Authenticate of the answer to a request over
+	// HTTP whose token lacks scopes for it.
+	Challenge func(r *http.Request, scopes []string) string
+	// Who is whoever comes over HTTP; nil is [gate.Local].
+	Who *gate.Principal
+	// Group reports whether there is a group, for clients over HTTP that are offered one
+	// alone: see [GroupParam]. Nil knows none.
+	Group func(name string) bool
+}
+
+// Terms may change while a front serves: see [Front.Change].
+type Terms struct {
+	// MaxBody bounds a message of a client, in bytes; on standard input that of clients to
+	// come. Zero means 4 MiB.
+	MaxBody int64
+	// Origins and Hosts are allowed in those headers of HTTP requests, in addition to
+	// loopback. An origin is scheme://host[:port], a host is host[:port].
+	Origins, Hosts []string
+}
+
+const defaultMaxBody = 4 << 20
+
+// New returns the front of a dispatcher. It needs [Front.Change] before its first request.
+func New(d *dispatch.Dispatcher, a Access) *Front {
+	if a.Who == nil {
+		a.Who = gate.Local()
+	}
+	return &Front{access: a, dispatch: d, clients: d.Clients()}
+}
+
+// Change puts other terms in place, for requests to come.
+func (f *Front) Change(t Terms) {
+	t.MaxBody = cmp.Or(t.MaxBody, defaultMaxBody)
+	f.terms.Store(&t)
+}
