@@ -261,11 +261,14 @@ func destination(s string) string {
 	return s[:end]
 }
 
-// overLines returns the target that s begins with for a reader that has it go on over a
-// line end or a tab, which browsers drop; "" if there is none within it.
+// overLines returns the target that s begins with for a reader that has it go on over white
+// space, of which browsers drop all but spaces; "" if there is none within it.
 func overLines(s string) string {
-	target := until(s[:min(len(s), maxTarget)], " )<>\"'(")
-	if strings.IndexAny(target, "\t\r\n") < 0 {
+	target := until(s[:min(len(s), maxTarget)], ")<>\"'(")
+	if !runs(target) {
+		target = until(target, " ")
+	}
+	if strings.IndexAny(target, " \t\r\n") < 0 {
 		return ""
 	}
 	return target
@@ -373,7 +376,7 @@ func (p *linkPass) command(i, n int, style bool) {
 
 // fetchesByStyle reports whether a style has targets that are off the list.
 func (p *linkPass) fetchesByStyle(style string) bool {
-	return slices.ContainsFunc(readCSS(style).targets, func(target string) bool {
+	return slices.ContainsFunc(readCSS(style), func(target string) bool {
 		return remote(target, false) && !p.allowed.keeps(target, true)
 	})
 }

@@ -1,111 +1,93 @@
 package sanitize
 
 import (
-	"slices"
 	"strings"
 )
 
-// How an element acts.
-type activity uint8
+// An element is what is known of an element of HTML.
+type element struct {
+	name     string
+	attrs    *attrs // those that it may have, with their grammars; nil if it is not on the list
+	weight   int    // what it takes of maxDeep in another one, see growing
+	void     bool   // it has no end
+	unclosed bool   // its end tag may be left out, so that another one closes it
+	bare     bool   // it stays without attributes that load alone, and is none of the profile html
+}
 
-const (
-	acts     activity = 1 + iota // whatever its attributes
-	holds                        // it hides what it holds, if an end tag comes
-	needs                        // by one of loading
-	fetches                      // what its href names is fetched without a click
-	animates                     // by attributename
-	special                      // as actsBy says
-)
-
-// elements are those that run, load, send, or hide what they hold, or change how
-// what follows is read (HTML Living Standard, 4; SVG 2).
-var elements = namesOf(map[string]activity{
-	"script": acts, "style": acts, "iframe": acts, "frameset": acts, "noscript": acts, "noembed": acts, "noframes": acts,
-	"template": holds, "datalist": holds, "canvas": holds, "progress": holds, "meter": holds, "audio": holds, "video": holds,
-	"object": needs, "embed": needs, "applet": needs, "frame": needs, "portal": needs, "fencedframe": needs, "layer": needs, "ilayer": needs,
-	"use": fetches, "image": fetches, "feimage": fetches, "textpath": fetches, "mpath": fetches, "tref": fetches, "cursor": fetches, "font-face-uri": fetches,
-	"pattern": fetches, "lineargradient": fetches, "radialgradient": fetches, "filter": fetches,
-	"animate": animates, "animatetransform": animates, "animatemotion": animates, "set": animates,
-	"base": special, "link": special, "meta": special, "form": special, "input": special, "dialog": special, "isindex": special,
-})
-
-// knownNames are elements that a text without an end may have begun.
-var knownNames = namesOf(words(`img div span table form input button iframe script style object embed video audio body html head meta link base svg math
-	details section article header footer main nav aside pre code textarea select option label template marquee picture source font center
-	br hr td tr th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote`))
-
-// htmlNames are the elements of HTML, those without a meaning of their own included.
-var htmlNames = namesOf(words(`a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink blockquote body br button
-	canvas caption center cite code col colgroup command content data datalist dd del details dfn dialog dir div dl dt element em embed fencedframe
-	fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe image img input ins isindex kbd
-	keygen label layer legend li link listing main map mark marquee math menu menuitem meta meter multicol nav nextid nobr noembed noframes noscript
+// elements are those of HTML.
+var elements = func() *names[*element] {
+	attrs := allowed()
+	of := make(map[string]*element)
+	for name := range words(`a abbr acronym address applet area article aside audio b base bdi bdo big blockquote body br button
+	canvas caption center cite code col colgroup data datalist dd del details dfn dialog dir div dl dt em embed fencedframe
+	fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe image img input ins kbd
+	 label legend li link listing main map mark marquee math menu menuitem meta meter nav nobr noembed noframes noscript
 	object ol optgroup option output p param picture plaintext portal pre progress q rb rp rt rtc ruby s samp script search section select
-	selectedcontent shadow slot small source spacer span strike strong style sub summary sup svg table tbody td template textarea tfoot th thead
-	time title tr track tt u ul var video wbr xmp`))
+	selectedcontent slot small source span strike strong style sub summary sup svg table tbody td template textarea tfoot th thead
+	time title tr track tt u ul var video wbr xmp`) {
+		of[name] = &element{name: name, attrs: attrs[name], weight: growing[name], void: holdNothing[name], unclosed: mayBeUnclosed[name], bare: ofPage[name]}
+	}
+	return namesOf(of)
+}()
 
-// loading are the attributes by which elements load a page or a program.
-var loading = namesOf(words("src srcdoc data code codebase classid archive object type"))
+// loading are the attributes by which elements of HTML load, leave the page or change it.
+var loading = namesOf(words("src srcdoc data code codebase classid archive object type http-equiv content attributename"))
 
-// redirecting are the attributes by which elements leave the page or change others.
-var redirecting = namesOf(words("http-equiv content attributename"))
-
-// What an attribute's value is.
+// What an attribute's value is, of an element that HTML does not have.
 type meaning uint8
 
 const (
-	fetched meaning = 1 + iota // a URL that is fetched without a click
-	list                       // several of them
-	followed
-	declarations
-	hides
+	address  meaning = 1 + iota // a URL, or several of them
+	declared                    // declarations of CSS
+	ofAll                       // what it is on every element
+	valued                      // likewise, if it has a value
 )
 
+// attributes are those that mean something on an element that HTML does not have, or that
+// some readers follow there.
 var attributes = namesOf(map[string]meaning{
-	"src": fetched, "background": fetched, "poster": fetched, "lowsrc": fetched, "dynsrc": fetched, "icon": fetched, "ping": fetched, "attributionsrc": fetched,
-	"srcset": list, "imagesrcset": list,
-	"href": followed, "xlink:href": followed, "action": followed, "formaction": followed, "longdesc": followed, "cite": followed, "manifest": followed,
-	"style": declarations, "hidden": hides,
+	"src": address, "background": address, "poster": address, "lowsrc": address, "dynsrc": address, "icon": address, "ping": address, "attributionsrc": address,
+	"srcset": address, "imagesrcset": address, "href": address, "xlink:href": address, "action": address, "formaction": address, "longdesc": address,
+	"cite": address, "manifest": address, "style": declared,
+	"hidden": ofAll, "popover": ofAll, "inert": ofAll, "contenteditable": ofAll, "autofocus": ofAll, "focusgroup": ofAll, "headingreset": ofAll,
+	"accesskey": valued, "tabindex": valued, "draggable": valued, "slot": valued, "part": valued, "exportparts": valued, "anchor": valued, "is": valued,
+	"interestfor": valued, "headingoffset": valued, "nonce": valued, "commandfor": valued, "popovertarget": valued, "attributename": valued,
 })
 
-// ruleOf returns the rule by which the tag that s begins with acts, or "".
-func (p *tagPass) ruleOf(t tag, s string) string {
+// alone reports whether an attribute means something without a value on every element.
+func alone(name string) bool {
+	return len(name) >= len("inert") && strings.IndexByte("hpicaf", name[0]|0x20) >= 0 && attributes.get(name) == ofAll
+}
+
+// notAttributes are words that do nothing without a value, as they are in Array<A extends B>
+// and <a number>.
+var notAttributes = namesOf(words("extends super keyof typeof in as infer null undefined string number boolean any unknown never void const mut dyn impl where int float bool index name id key value path file number text letter or and of the to your"))
+
+// ruleOf returns the rule by which the tag that s begins with, of an element, is off the
+// list, or "".
+func (p *tagPass) ruleOf(t tag, e *element, s string) (rule string) {
 	if t.close {
 		if len(t.attrs) > 0 && ownWords(s[:t.size]) > maxOwnWords { // a page shows nothing of them
 			return ruleComment
 		}
+		p.ends(t.name)
 		return ""
 	}
-	rule, kind := "", elements.get(t.name)
-	switch kind {
-	case acts:
+	if e != nil && e.attrs == nil {
+		rule = ruleElement
 		if t.is("script") || t.is("iframe") {
-			return ruleScript
-		}
-		return ruleElement
-	case holds:
-		if p.endsLater(t) {
-			rule = ruleHidden
-		}
-	case needs:
-		if slices.ContainsFunc(t.attrs, func(a attr) bool { return loading.get(a.name) }) {
-			return ruleScript
-		}
-	case animates:
-		if t.attr("attributename") != nil {
-			return ruleElement
-		}
-	case special:
-		if r := p.actsBy(t); r != "" {
-			return r
+			rule = ruleScript
 		}
 	}
-	for _, a := range t.attrs {
-		followed := !t.is("link") || !strings.EqualFold(a.name, "href")
-		if r := p.ruleOfAttr(a, kind == fetches); r == ruleHandler || r == ruleURL {
+	for i := range t.attrs {
+		if r := p.ruleOfAttr(&t.attrs[i], e); r == ruleHandler || r == ruleURL {
 			return r
-		} else if rule == "" && followed {
+		} else if rule == "" {
 			rule = r
 		}
+	}
+	if rule == "" && e != nil && p.tooDeep(e) {
+		rule = ruleHidden
 	}
 	return rule
 }
@@ -113,104 +95,58 @@ func (p *tagPass) ruleOf(t tag, s string) string {
 // is reports whether the tag is one of an element.
 func (t tag) is(name string) bool { return strings.EqualFold(t.name, name) }
 
-// attr returns the first attribute of that name, or nil.
-func (t tag) attr(want string) *attr {
-	for i := range t.attrs {
-		if strings.EqualFold(t.attrs[i].name, want) {
-			return &t.attrs[i]
-		}
-	}
-	return nil
-}
+// quietRels are the kinds of links that do nothing to a page.
+var quietRels = []string{"self", "alternate", "canonical", "author", "license", "help", "via", "edit", "related", "enclosure", "replies", "next", "prev", "up", "first", "last", "noopener", "noreferrer", "nofollow"}
 
-// value returns the value of the first attribute of that name, in lower case and
-// without white space around it.
-func (t tag) value(name string) string {
-	a := t.attr(name)
-	if a == nil {
+// ruleOfAttr returns the rule by which an attribute is off the list, or "": of an element on
+// it, or of one that HTML does not have.
+func (p *tagPass) ruleOfAttr(a *attr, e *element) string {
+	switch {
+	case a.value != "" && handler(a.name):
+		return ruleHandler
+	case a.value == "" && e == nil && !alone(a.name):
 		return ""
 	}
-	return strings.ToLower(strings.TrimFunc(a.decoded(), isWhite))
-}
-
-// The values with which a link or a meta element does nothing to a page.
-var (
-	quietRels   = []string{"self", "alternate", "canonical", "author", "license", "help", "via", "edit", "related", "enclosure", "replies", "next", "prev", "up", "first", "last", "noopener", "noreferrer", "nofollow"}
-	quietEquivs = []string{"content-type", "x-ua-compatible", "content-language", "imagetoolbar"}
-)
-
-// actsBy returns the rule by which an element acts that does so by some of its
-// attributes alone.
-func (p *tagPass) actsBy(t tag) string {
-	switch strings.ToLower(t.name) {
-	case "base":
-		if t.attr("href") == nil && t.attr("target") == nil {
+	if g := a.grammar(e); g != nil {
+		if a.value == "" {
 			return ""
 		}
-	case "link":
-		loud := slices.ContainsFunc(strings.Fields(t.value("rel")), func(rel string) bool { return !slices.Contains(quietRels, rel) })
-		if !loud || t.attr("href") == nil && t.attr("imagesrcset") == nil {
-			return ""
-		}
-	case "meta":
-		equiv := t.value("http-equiv")
-		if (equiv == "" || slices.Contains(quietEquivs, equiv)) && t.value("name") != "referrer" {
-			return ""
-		}
-	case "form", "isindex":
-		if action := t.value("action"); action == "" || strings.HasPrefix(action, "#") {
-			return ""
-		}
-	case "input":
-		if t.value("type") != "hidden" || t.attr("value") == nil {
-			return ""
-		}
-		return ruleHidden
-	case "dialog":
-		if t.attr("open") != nil || !p.endsLater(t) {
-			return ""
-		}
-		return ruleHidden
+		return g.off(p, a.decoded())
 	}
-	return ruleElement
-}
-
-// ruleOfAttr returns the rule by which an attribute acts, or ""; loads says that
-// its element fetches what its href names.
-func (p *tagPass) ruleOfAttr(a attr, loads bool) string {
 	what := attributes.get(a.name)
-	if what == hides {
+	if what == ofAll || what == valued && a.value != "" {
 		return ruleHidden
 	}
 	if a.value == "" {
+		if e != nil && len(a.name) > 1 && !notAttributes.get(a.name) && plainWord(a.name) {
+			return ruleElement
+		}
 		return ""
 	}
-	if handler(a.name) {
-		return ruleHandler
-	}
-	if what == 0 && strings.IndexByte(a.value, ':') < 0 && strings.IndexByte(a.value, '&') < 0 && strings.IndexByte(a.value, '(') < 0 {
-		return ""
-	}
-	if what == followed && !loads && p.allowed.allow == nil && ordinary(a.value) {
-		return ""
-	}
-	value := a.decoded()
-	if runs(value) {
-		return ruleURL
-	}
-	switch what {
-	case fetched:
-		return p.target(value, true)
-	case followed:
-		return p.target(value, loads)
-	case list:
-		for one := range strings.SplitSeq(value, ",") {
-			if r := p.target(one, true); r != "" {
+	if value := a.decoded(); strings.IndexAny(value, ":(") >= 0 || what == address {
+		switch {
+		case runs(value):
+			return ruleURL
+		case what == address:
+			if r := p.targets(value); r != "" {
 				return r
 			}
+		case len(readCSS(value)) > 0:
+			return ruleImage
 		}
-	default:
-		return p.style(value, what == declarations)
+	}
+	if e != nil {
+		return ruleElement
+	}
+	return ""
+}
+
+// targets returns the rule by which one of a list of targets is off, or "".
+func (p *tagPass) targets(list string) string {
+	for one := range strings.SplitSeq(list, ",") {
+		if r := p.target(one, true); r != "" {
+			return r
+		}
 	}
 	return ""
 }
@@ -223,22 +159,60 @@ func (p *tagPass) target(target string, fetched bool) string {
 	return ""
 }
 
-// style returns the rule by which a style acts; declared says that it is one, and
-// no value that may be.
-func (p *tagPass) style(value string, declared bool) string {
-	css := readCSS(value)
-	for _, target := range css.targets {
-		if p.target(target, true) != "" {
-			return ruleImage
+// growing are the elements that make letters smaller or larger, or move what they hold, the
+// more so the deeper they are in each other, and how much of maxDeep each takes.
+var growing = map[string]int{
+	"small": 4, "sub": 4, "sup": 4, "big": 6, "rt": 12, "h1": 12, "h2": 8, "h3": 6, "h4": 2, "h5": 4, "h6": 12,
+	"blockquote": 2, "ul": 2, "ol": 2, "dl": 1, "dd": 2, "dir": 2, "menu": 2, "figure": 2, "fieldset": 1, "table": 1,
+}
+
+const maxDeep = 24
+
+// mayBeUnclosed are the elements whose end tag may be left out, and holdNothing those without one.
+var (
+	mayBeUnclosed = words("li p dd dt td th tr tbody thead tfoot caption colgroup option rb")
+	holdNothing   = words("area base br col frame hr image img input link meta param source wbr html head body")
+)
+
+// tooDeep reports whether an element is too deep in others that are growing; if not, it
+// begins.
+func (p *tagPass) tooDeep(e *element) bool {
+	if e.void {
+		return false
+	}
+	if e.weight > 0 && p.deep+e.weight > maxDeep {
+		return true
+	}
+	if len(p.begun) < maxOpen {
+		p.begun = append(p.begun, e)
+		p.deep += e.weight
+	}
+	return false
+}
+
+// ends has the element end that an end tag is of. One that a browser may hold to be of
+// another element ends none, so that what is deep stays so.
+func (p *tagPass) ends(name string) {
+	n := len(p.begun) - 1
+	if n < 0 {
+		return
+	}
+	if name != p.begun[n].name {
+		e := elements.get(name)
+		if e == nil {
+			return
+		}
+		for block := e.weight < 4 || name[0]|0x20 == 'h'; block && n >= 0 && p.begun[n] != e && p.begun[n].unclosed; {
+			n--
+		}
+		if n < 0 || p.begun[n] != e {
+			return
 		}
 	}
-	switch {
-	case css.runs:
-		return ruleURL
-	case declared && css.hides:
-		return ruleHidden
+	for _, one := range p.begun[n:] {
+		p.deep -= one.weight
 	}
-	return ""
+	p.begun = p.begun[:n]
 }
 
 // tagPass looks at every angle of a text, wherever it stands: what one reader takes
@@ -248,9 +222,10 @@ type tagPass struct {
 	allowed Links
 	edits   []edit
 	room    []attr
-	budget  int // how many bytes of tags may still be read
-	ends    map[string]int
-	low     string
+	budget  int        // how many bytes of tags may still be read
+	begun   []*element // the elements that have begun and not ended
+	deep    int        // how deep they are, see growing
+	raw     bool       // an element of HTML has begun, behind which a renderer may write text as it is
 	// acting and paragraph are what actsLater found when it looked last.
 	acting    [2]int
 	paragraph int
@@ -286,7 +261,7 @@ func (p *tagPass) run() []edit {
 func (p *tagPass) angle(i int) string {
 	s := p.s[i:]
 	switch c := s[1]; {
-	case plainTag(s):
+	case p.plainTag(s):
 	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
 		return p.tag(i)
 	case c == '!', c == '?', c == '/' && len(s) > 2 && s[2] != '>':
@@ -310,7 +285,7 @@ func (p *tagPass) angle(i int) string {
 
 // plainTag reports whether s begins with a tag that is a name and nothing else, as
 // most are, and which does nothing.
-func plainTag(s string) bool {
+func (p *tagPass) plainTag(s string) bool {
 	start := 1
 	if s[1] == '/' {
 		start = 2
@@ -319,7 +294,17 @@ func plainTag(s string) bool {
 	for i < len(s) && isWord(rune(s[i])) {
 		i++
 	}
-	return i > start && isLetter(s[start]) && i < len(s) && s[i] == '>' && (start == 2 || elements.get(s[start:i]) == 0)
+	if i == start || !isLetter(s[start]) || i == len(s) || s[i] != '>' {
+		return false
+	}
+	name := s[start:i]
+	if start == 2 {
+		p.ends(name)
+		return true
+	}
+	e := elements.get(name)
+	p.raw = p.raw || e != nil
+	return e == nil || e.attrs != nil && !p.tooDeep(e)
 }
 
 // tag returns the rule by which the tag at s[i] acts, or "".
@@ -334,18 +319,17 @@ func (p *tagPass) tag(i int) string {
 	if strings.IndexByte(t.name, ':') > 0 && !p.keepsAddress(s) {
 		return ruleLink
 	}
-	if rule := p.ruleOf(t, s); rule != "" {
+	e := elements.get(t.name)
+	if rule := p.ruleOf(t, e, s); rule != "" {
 		return rule
 	}
-	if !t.whole && (t.size == maxTag || knownNames.get(t.name)) {
+	if !t.whole && (t.size == maxTag || len(t.name) > 1 && e != nil) {
 		return ruleElement
 	}
-	if t.whole && !inMarkdown(s[:t.size]) && p.actsLater(i+t.size, htmlNames.get(t.name)) {
+	if p.raw && t.whole && !inMarkdown(s[:t.size]) && p.actsLater(i+t.size, e != nil && e.bare) {
 		return ruleElement // Markdown takes it for text, and a browser for a tag that goes on
 	}
-	if t.is("meta") && t.attr("http-equiv") != nil && strings.IndexByte(s[:t.size], '\n') >= 0 { // Markdown may end it with the line, and change what it says
-		return ruleElement
-	}
+	p.raw = p.raw || e != nil
 	if t.to > 0 && (t.to == len(s) || cutByMarkdown(p.s, i, i+t.from, i+t.to)) {
 		return ruleElement
 	}
@@ -353,14 +337,14 @@ func (p *tagPass) tag(i int) string {
 }
 
 // actsLater reports whether there is something in the paragraph, from s[i] on, that acts if a
-// browser takes it for attributes of an element, of HTML or of no language.
-func (p *tagPass) actsLater(i int, ofHTML bool) bool {
+// browser takes it for attributes of an element; loads says that it is one of those that load.
+func (p *tagPass) actsLater(i int, loads bool) bool {
 	acting := &p.acting[0]
-	if ofHTML {
+	if loads {
 		acting = &p.acting[1]
 	}
 	if i > *acting {
-		*acting = p.nextActing(i, ofHTML)
+		*acting = p.nextActing(i, loads)
 	}
 	if i > p.paragraph {
 		p.paragraph = paragraphEnd(p.s, i)
@@ -370,24 +354,40 @@ func (p *tagPass) actsLater(i int, ofHTML bool) bool {
 
 // nextActing returns where the first word from s[i] on begins that acts as an attribute. The
 // angles and quotes between are references once a renderer has written them, and end nothing.
-func (p *tagPass) nextActing(i int, ofHTML bool) int {
-	const ends = " \t\r\n\f/>\"'<="
-	for s := p.s; i < len(s); i++ {
-		size := len(until(s[i:], ends))
-		if size == 0 {
+func (p *tagPass) nextActing(i int, loads bool) int {
+	s := p.s
+	for end := i; i < len(s); i = end {
+		for end = i; end < len(s) && !endsWord[s[end]]; end++ {
+		}
+		if end == i {
+			end++
 			continue
 		}
-		a := attr{name: s[i : i+size]}
-		if rest := strings.TrimLeft(s[i+size:], " \t\r\n\f"); strings.HasPrefix(rest, "=") {
-			a.value = until(strings.TrimLeft(rest[1:], " \t\r\n\f\"'"), " \t\r\n\f>")
+		a := attr{name: s[i:end]}
+		next := end
+		for next < len(s) && isSpace(s[next]) {
+			next++
 		}
-		if p.ruleOfAttr(a, true) != "" || ofHTML && a.value != "" && (loading.get(a.name) || redirecting.get(a.name)) {
+		if next < len(s) && s[next] == '=' {
+			a.value = until(strings.TrimLeft(s[next+1:], " \t\r\n\f\"'"), " \t\r\n\f>")
+		}
+		if a.value == "" && !alone(a.name) {
+			continue
+		}
+		if p.ruleOfAttr(&a, nil) != "" || loads && loading.get(a.name) {
 			return i
 		}
-		i += size
 	}
-	return len(p.s)
+	return len(s)
 }
+
+// endsWord marks what ends a word that may be an attribute.
+var endsWord = func() (t [256]bool) {
+	for _, c := range " \t\r\n\f/>\"'<=" {
+		t[c] = true
+	}
+	return t
+}()
 
 // keepsAddress reports whether what s begins with may stay where Markdown takes it
 // for an address between angles (CommonMark 0.31, 6.5), which shows where it leads.
@@ -410,21 +410,6 @@ func (p *tagPass) keepsAddress(s string) bool {
 	shown := strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "ftp")
 	shown = shown && strings.IndexFunc(address, func(r rune) bool { return r == '\\' || r == '@' || r >= 0x80 }) < 0
 	return shown && p.allowed.allow == nil || p.allowed.keeps(address, false)
-}
-
-// endsLater reports whether an end tag of the element stands anywhere in the text.
-func (p *tagPass) endsLater(t tag) bool {
-	name := strings.ToLower(t.name)
-	if p.ends == nil {
-		p.ends = make(map[string]int)
-		p.low = strings.ToLower(p.s)
-	}
-	last, known := p.ends[name]
-	if !known {
-		last = strings.LastIndex(p.low, "</"+name)
-		p.ends[name] = last
-	}
-	return last >= 0
 }
 
 // blockEnds end, within a line, what Markdown hands on as HTML (CommonMark 0.31,

@@ -109,7 +109,7 @@ func New(o Options) (*Sanitizer, error) {
 	}
 	s := &Sanitizer{profile: o.Profile, links: o.Links}
 	if o.Profile == HTML {
-		s.html = bluemonday.UGCPolicy()
+		s.html = policy(o.Links)
 	}
 	return s, nil
 }
@@ -183,17 +183,16 @@ func (s *Sanitizer) markup() sight {
 	return seesLink | seesAngle
 }
 
-// rewrite keeps the harmless part of HTML.
+// rewrite keeps the part of HTML that is on the list. What the rewriting leaves is looked at
+// as other text is.
 func (s *Sanitizer) rewrite(f *findings, text string) string {
-	text = f.inert(text, s.links, s.markup()|seesForeign)
-	if !strings.ContainsAny(text, markupBytes) {
-		return text
+	if strings.ContainsAny(text, markupBytes) {
+		if out := s.html.Sanitize(text); out != text {
+			f.remove(rulePolicy)
+			text = out
+		}
 	}
-	out := s.html.Sanitize(text)
-	if out != text {
-		f.remove(rulePolicy)
-	}
-	return f.inert(out, s.links, s.markup()|seesForeign)
+	return f.inert(text, s.links, s.markup()|seesForeign)
 }
 
 // markupBytes are what a sanitizer of HTML rewrites.

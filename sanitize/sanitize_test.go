@@ -89,7 +89,8 @@ func TestText(t *testing.T) {
 		"also one of a list":                                 {`<img srcset="a.png 1x, https://e.example/b 2x">`, `< img srcset="a.png 1x, https://e.example/b 2x">`, []sanitize.Finding{removed("link/image", 1)}},
 		"also one of a style":                                {`<b style="background:url( 'https://e.example' )">`, `< b style="background:url( 'https://e.example' )">`, []sanitize.Finding{removed("link/image", 1)}},
 		"text that is not shown is shown":                    {`<i style="display: none">x</i>`, `< i style="display: none">x</i>`, []sanitize.Finding{removed("html/hidden", 1)}},
-		"half transparent text stays":                        {`<i style="opacity:0.5">x</i>`, `<i style="opacity:0.5">x</i>`, nil},
+		"a style off the list hides":                         {`<i style="opacity:0.5">x</i>`, `< i style="opacity:0.5">x</i>`, []sanitize.Finding{removed("html/hidden", 1)}},
+		"a style on the list lives":                          {`<i style="color: red; text-align:center">x</i>`, `<i style="color: red; text-align:center">x</i>`, nil},
 		"lines that push text away are shortened":            {"a" + strings.Repeat("\n \t", 40) + "b", "a\n[removed: padding]\nb", []sanitize.Finding{removed("text/padding", 1)}},
 		"spaces that push text away are shortened":           {"a" + strings.Repeat(" ", 400) + "b", "a [removed: padding] b", []sanitize.Finding{removed("text/padding", 1)}},
 		"a wide table lives":                                 {"a" + strings.Repeat(" ", 200) + "b", "a" + strings.Repeat(" ", 200) + "b", nil},
@@ -100,7 +101,7 @@ func TestText(t *testing.T) {
 		"accents live":                                       {"e\u0301 a\u0302\u0301 \u2260 =\u0338", "e\u0301 a\u0302\u0301 \u2260 =\u0338", nil},
 		"full-width words among Latin become plain":          {"\uff29\uff47 x", "Ig x", []sanitize.Finding{removed("unicode/fullwidth", 2)}},
 		"full-width words among Japanese live":               {"\uff29\uff23カード", "\uff29\uff23カード", nil},
-		"a host's own tags, with attributes and in capitals": {"<System-Reminder >x<tool_result id='1'>y<function_calls/>z<system id=a>", "< System-Reminder >x< tool_result id='1'>y< function_calls/>z<system id=a>", []sanitize.Finding{removed("token/chat", 3)}},
+		"a host's own tags, with attributes and in capitals": {"<System-Reminder >x<tool_result id='1'>y<function_calls/>z<system x=a>", "< System-Reminder >x< tool_result id='1'>y< function_calls/>z<system x=a>", []sanitize.Finding{removed("token/chat", 3)}},
 		"a host's own tags lose their form":                  {"</tool_result><system>x</system>", "< /tool_result>< system>x< /system>", []sanitize.Finding{removed("token/chat", 3)}},
 		"tokens in square brackets are removed":              {"[INST]x[/INST] <<SYS>>y<</SYS>>", "[removed: token]x[removed: token] [removed: token]y[removed: token]", []sanitize.Finding{removed("token/chat", 4)}},
 		"an index lives":                                     {"arr[inst] a[INSTALL] [INSTANCE]", "arr[inst] a[INSTALL] [INSTANCE]", nil},
@@ -152,28 +153,28 @@ func TestText(t *testing.T) {
 // What people work with is full of angles, ampersands and brackets.
 func TestWorkLives(t *testing.T) {
 	texts := map[string]string{
-		"comparisons":     "if a < b && c > d { x = a<b; y := c>>2 }",
-		"generics":        "List<String> xs = new ArrayList<>(); Map<String, List<Object>> m; vector<int> v; fn f<T>(x: &T) -> Option<Box<Stile>>; useState<Form | null>(null); const a: Map<Template, Object>;",
-		"a channel":       "for v := range ch { out <- v; x := <-in }",
-		"an address":      "From: Bob <bob@example.com>\nTo: <alice@example.org>",
-		"JSON":            `{"a":"x & y","q":"it's \"ok\"","tpl":"<b>hi</b>","cmp":"1<2"}`,
-		"a diff":          "--- a/x.html\n+++ b/x.html\n@@ -1,2 +1,2 @@\n-<div class=\"a\">\n+<span class=\"b\">\n",
-		"XML":             "<?xml version=\"1.0\"?>\n<project><item id=\"1\">t</item><link rel=\"self\" href=\"https://example.com/feed?x\"/><![CDATA[ x < y ]]></project>",
-		"a here document": "cat <<EOF > out\nx < y\nEOF\n",
-		"SQL":             "SELECT * FROM t WHERE a <> b AND c <= 3 AND d >= 4;",
-		"Markdown":        "# T\n> quote\n- a < b\n[l](http://x/a_(b)) <https://auto.link> ![i](x.png)\n| a | b |\n|---|---|\n",
-		"math":            "0<x<1, a<<b, x <= y, <3, \\langle x \\rangle, $a<b>c$",
-		"F#":              "let y = f <| g x |> h",
-		"JSX":             "import React from 'react';\nexport function A() {\n  const x = useState(0);\n  return (\n    <Link to={link} style={{a: 1}}>\n      ok\n    </Link>\n  );\n}\n",
-		"entities":        "AT&amp;T &lt;script&gt; &nbsp; &copy; a & b && c",
-		"C":               "#include <stdio.h>\nint main(void) { printf(\"%d < %d\\n\", a, b); return x<<2 | y>>1; }",
-		"a log":           "2026-01-01T00:00:00Z INFO [worker-1] <init> took=3ms err=<nil>",
-		"Elixir binaries": "<<size::32, rest::binary>> = data",
-		"a table":         "name | size\n-----|-----\na    | <1K\n",
-		"a page's head":   "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>t</title></head><form><input name=\"a\"></form>",
-		"git's options":   "git checkout <template>; --pretty=format:<template>",
-		"awk":             "/^<!-- Released section -->/ { print }",
-		"accents":         "naïve façade — “quoted” 日本語 हिन्दी עברית العربية 한국어",
+		"comparisons":       "if a < b && c > d { x = a<b; y := c>>2 }",
+		"generics":          "List<String> xs = new ArrayList<>(); Map<String, List<Object>> m; vector<int> v; fn f<T>(x: &T) -> Option<Box<Stile>>; useState<Form | null>(null); const a: Map<Template, Object>;",
+		"a channel":         "for v := range ch { out <- v; x := <-in }",
+		"an address":        "From: Bob <bob@example.com>\nTo: <alice@example.org>",
+		"JSON":              `{"a":"x & y","q":"it's \"ok\"","tpl":"<b>hi</b>","cmp":"1<2"}`,
+		"a diff":            "--- a/x.html\n+++ b/x.html\n@@ -1,2 +1,2 @@\n-<div class=\"a\">\n+<span class=\"b\">\n",
+		"XML":               "<?xml version=\"1.0\"?>\n<project><item id=\"1\">t</item><link rel=\"self\" href=\"https://example.com/feed?x\"/><![CDATA[ x < y ]]></project>",
+		"a here document":   "cat <<EOF > out\nx < y\nEOF\n",
+		"SQL":               "SELECT * FROM t WHERE a <> b AND c <= 3 AND d >= 4;",
+		"Markdown":          "# T\n> quote\n- a < b\n[l](http://x/a_(b)) <https://auto.link> ![i](x.png)\n| a | b |\n|---|---|\n",
+		"math":              "0<x<1, a<<b, x <= y, <3, \\langle x \\rangle, $a<b>c$",
+		"F#":                "let y = f <| g x |> h",
+		"JSX":               "import React from 'react';\nexport function A() {\n  const x = useState(0);\n  return (\n    <Card to={link} label={a}>\n      ok\n    </Card>\n  );\n}\n",
+		"entities":          "AT&amp;T &lt;script&gt; &nbsp; &copy; a & b && c",
+		"C":                 "#include <stdio.h>\nint main(void) { printf(\"%d < %d\\n\", a, b); return x<<2 | y>>1; }",
+		"a log":             "2026-01-01T00:00:00Z INFO [worker-1] <init> took=3ms err=<nil>",
+		"Elixir binaries":   "<<size::32, rest::binary>> = data",
+		"a table":           "name | size\n-----|-----\na    | <1K\n",
+		"a page's head":     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"></head><body><form><input type=checkbox checked> a</form></body></html>",
+		"a program's usage": "git checkout <path> <command>; --pretty=format:<pattern> <string path> <Buffer 0a ff>",
+		"awk":               "/^<!-- Released section -->/ { print }",
+		"accents":           "naïve façade — “quoted” 日本語 हिन्दी עברית العربية 한국어",
 	}
 	for name, text := range texts {
 		for _, p := range []sanitize.Profile{sanitize.Text, sanitize.Off} {
@@ -356,5 +357,30 @@ func BenchmarkHostile(b *testing.B) {
 				s.Sanitize(text)
 			}
 		})
+	}
+}
+
+// The profile html is the list as a policy of bluemonday's, and the pass for text on what that leaves: it takes
+// out what is off the list, and does not show it as text.
+func TestHTML(t *testing.T) {
+	for in, want := range map[string]string{
+		`<p onclick=x()>hi</p>`:                         `<p>hi</p>`,
+		`<p>text <script>steal()</script> more</p>`:     `<p>text  more</p>`,
+		`<tr><td style="display:none">x</td>`:           `<tr><td>x</td>`,
+		`<a href="https://plain.example/a">link</a>`:    `<a href="https://plain.example/a" rel="nofollow">link</a>`,
+		`<a href="https://evil.example/?q=1">link</a>`:  `<a>link</a>`,
+		`<a href="javascript:x()">link</a>`:             `<a>link</a>`,
+		`<img src="https://evil.example/a.png" alt=a>b`: `<img alt="a">b`,
+		`<img src="a.png"><b>x</b>`:                     `<img src="a.png"><b>x</b>`,
+		`see ![x](https://evil.example/p)`:              `see ![x] (https://evil.example/p)`,
+		`1 &lt; 2 &amp; 3`:                              `1 &lt; 2 &amp; 3`,
+	} {
+		clean, found := new(t, sanitize.HTML).Sanitize(in)
+		if clean != want {
+			t.Errorf("%s became %s, not %s: %v", in, clean, want, found)
+		}
+		if again, _ := new(t, sanitize.HTML).Sanitize(clean); again != clean {
+			t.Errorf("%s became %s", clean, again)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package sanitize
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
@@ -23,7 +22,13 @@ func isWhite(r rune) bool {
 
 // isForeign reports whether a character that is not ASCII is white space to any
 // reader.
-func isForeign(r rune) bool { return r == bom || r == 0x180e || unicode.Is(unicode.White_Space, r) }
+func isForeign(r rune) bool {
+	switch {
+	case r >= 0x2000 && r <= 0x200a, r == 0x2028, r == 0x2029, r == 0x202f, r == 0x205f, r == 0x3000:
+		return true
+	}
+	return r == 0x85 || r == 0xa0 || r == 0x1680 || r == 0x180e || r == bom
+}
 
 // endsLine reports whether any reader ends a line at a character.
 func endsLine(r rune) bool {

@@ -26,6 +26,19 @@ func whites() (all []string) {
 	return append(all, "&nbsp;", "&NonBreakingSpace;", "&ensp;", "&emsp13;", "&hairsp;", "&ThickSpace;", "&MediumSpace;", "&NewLine;", "&Tab;")
 }
 
+// The sanitizer's white space is that of Unicode, and two more.
+func TestWhiteSpaceOfUnicode(t *testing.T) {
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		text := "![x](" + string(r) + "https://evil.example/p)"
+		if !unicode.Is(unicode.White_Space, r) {
+			continue
+		}
+		if clean, _ := new(t, sanitize.Text).Sanitize(text); clean == text {
+			t.Errorf("%U is none", r)
+		}
+	}
+}
+
 // aroundWhite are texts that act for some reader if W is white space or ends a line.
 var aroundWhite = []string{
 	"![x](Whttps://evil.example/p)", "![x](W//evil.example/p)", "![x](W<https://evil.example/p>)", "![x](W<https://evil.example/a b>)", "![x](https://evil.example/pW)",

@@ -51,7 +51,7 @@ func survey(s string) (seen sight) {
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			switch {
-			case r > 0xad && r < 0x300, r > 0x3164 && r < 0xfd00: // nearly all letters
+			case r > 0xad && r < 0x300, r > 0x3000 && r < 0xfd00 && r != 0x3164: // nearly all letters
 			case isControl(r):
 				seen |= seesControl
 			case isForeign(r):

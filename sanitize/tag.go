@@ -146,21 +146,63 @@ const maxName = 24
 // the case of their letters.
 type names[T any] struct {
 	of map[string]T
-	// maybe says of which first letters and lengths there are names.
+	// short has the names of up to eight bytes, by a hash of them, and maybe says of which first
+	// letters and lengths there are others: nearly every word is looked up.
+	short [1 << shortBits]struct {
+		key  uint64
+		name T
+	}
 	maybe ['z' + 1][maxName + 1]bool
 }
 
+const shortBits = 9
+
 func namesOf[T any](of map[string]T) *names[T] {
 	n := &names[T]{of: of}
-	for name := range of {
-		n.maybe[name[0]][len(name)] = true
+	for name, meaning := range of {
+		if len(name) > 8 {
+			n.maybe[name[0]][len(name)] = true
+			continue
+		}
+		key := shortKey(name)
+		i := key * hashing >> (64 - shortBits)
+		for n.short[i].key != 0 {
+			i = (i + 1) % (1 << shortBits)
+		}
+		n.short[i].key, n.short[i].name = key, meaning
 	}
 	return n
 }
 
+const hashing = 0x9e3779b97f4a7c15
+
+// shortKey returns a name of up to eight bytes, in lower case, as a number.
+func shortKey(s string) (key uint64) {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		key = key<<8 | uint64(c)
+	}
+	return key
+}
+
 // get returns what a name means; the zero value for one that means nothing.
 func (n *names[T]) get(s string) (meaning T) {
-	if s == "" || len(s) > maxName || s[0]|0x20 > 'z' || !n.maybe[s[0]|0x20][len(s)] {
+	if s == "" || len(s) > maxName || s[0]|0x20 > 'z' {
+		return meaning
+	}
+	if len(s) <= 8 {
+		key := shortKey(s)
+		for i := key * hashing >> (64 - shortBits); n.short[i].key != 0; i = (i + 1) % (1 << shortBits) {
+			if n.short[i].key == key {
+				return n.short[i].name
+			}
+		}
+		return meaning
+	}
+	if !n.maybe[s[0]|0x20][len(s)] {
 		return meaning
 	}
 	var low [maxName]byte
@@ -209,6 +251,9 @@ var runningSchemes = []string{"javascript:", "vbscript:", "livescript:", "data:t
 // runs reports whether a value is a URL that runs a script where it is opened,
 // however it is spelled; also one that stands within a style or a list.
 func runs(value string) bool {
+	if strings.IndexByte(value, ':') < 0 {
+		return false
+	}
 	v := squeezed(value)
 	for _, scheme := range runningSchemes {
 		for at := 0; ; {

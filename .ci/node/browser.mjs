@@ -4,58 +4,15 @@
 // What counts: a script that ran, a request that left, a page that went elsewhere, a form that was sent to another place. The
 // page is of an origin of its own, all requests are caught in the browser, and none reaches a network. After each text the
 // handlers that a person could set off are looked for as well.
-//
-// The browser is driven over a pipe (--remote-debugging-pipe): messages are JSON, each ended by a zero byte.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import MarkdownIt from 'markdown-it';
+import { close, on, page } from './chromium.mjs';
 
 const origin = 'http://page.invalid/';
 const batch = 50; // texts that one load of the page shows
 
-const profile = mkdtempSync(join(tmpdir(), 'wasmgate-browser-'));
-const browser = spawn(process.env.CHROMIUM ?? 'chromium', [
-  '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--no-first-run',
-  '--disable-extensions', '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND', `--user-data-dir=${profile}`, '--remote-debugging-pipe', 'about:blank',
-], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
-
-let next = 0, rest = '';
-const waiting = new Map();
-let events = () => {};
-browser.stdio[4].on('data', (chunk) => {
-  rest += chunk;
-  for (let end; (end = rest.indexOf('\0')) >= 0; rest = rest.slice(end + 1)) {
-    const message = JSON.parse(rest.slice(0, end));
-    if (message.id === undefined) events(message);
-    else {
-      const { resolve, reject } = waiting.get(message.id);
-      waiting.delete(message.id);
-      message.error ? reject(new Error(message.error.message)) : resolve(message.result);
-    }
-  }
-});
-// A browser that is gone breaks its pipes and answers nobody.
-const gone = (why) => {
-  for (const { reject } of waiting.values()) reject(new Error(`the browser is gone: ${why}`));
-  waiting.clear();
-};
-for (const pipe of [browser.stdio[3], browser.stdio[4]]) pipe.on('error', gone);
-browser.on('error', gone);
-browser.on('exit', gone);
-const send = (method, params = {}, sessionId) => new Promise((resolve, reject) => {
-  waiting.set(++next, { resolve, reject });
-  browser.stdio[3].write(JSON.stringify({ id: next, method, params, sessionId }) + '\0');
-});
-
-const { targetInfos } = await send('Target.getTargets');
-const { sessionId } = await send('Target.attachToTarget', { targetId: targetInfos.find((t) => t.type === 'page').targetId, flatten: true });
-const page = (method, params) => send(method, params, sessionId);
-
 let happened = [];
 let document = '';
-events = ({ method, params }) => {
+on(({ method, params }) => {
   switch (method) {
     case 'Fetch.requestPaused': {
       const { url } = params.request;
@@ -75,7 +32,7 @@ events = ({ method, params }) => {
     case 'Page.frameRequestedNavigation':
       happened.push(`goes to ${params.url.slice(0, 80)}`);
   }
-};
+});
 for (const domain of ['Page', 'Runtime']) await page(`${domain}.enable`);
 await page('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
 
@@ -171,13 +128,6 @@ try {
     verdicts[at] ||= await shown(some[0]);
   }
 } finally {
-  const ended = browser.exitCode !== null || browser.signalCode !== null || new Promise((resolve) => browser.once('exit', resolve));
-  try {
-    process.kill(-browser.pid, 'SIGKILL'); // with its children, which write into the profile
-  } catch { /* all have ended */ }
-  await ended;
-  try {
-    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
-  } catch { /* what is left of it is in the folder for what is temporary */ }
+  await close();
 }
 process.stdout.write(JSON.stringify(verdicts));

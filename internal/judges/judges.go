@@ -28,11 +28,19 @@ func Browser(t *testing.T) Judge {
 	return in(t, "browser.mjs")
 }
 
-func in(t *testing.T, name string) Judge {
+// Pixels has a headless Chromium draw pairs of pages, and returns which look alike.
+func Pixels(t *testing.T) func(pairs [][2]string) []string {
+	toolchain.Need(t, "chromium")
+	return asked[[2]string](t, "pixels.mjs")
+}
+
+func in(t *testing.T, name string) Judge { return asked[string](t, name) }
+
+func asked[T any](t *testing.T, name string) func([]T) []string {
 	t.Helper()
 	toolchain.Need(t, "node", toolchain.NodePackages)
 	script := filepath.Join(toolchain.Root(), ".ci", "node", name)
-	return func(texts []string) []string {
+	return func(texts []T) []string {
 		in, err := json.Marshal(texts)
 		if err != nil {
 			t.Fatal(err)
