@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/policy/input"
 )
 
 // An AdminQuery is what somebody who runs the gateway would do. Policies see it as
@@ -34,13 +33,7 @@ func Admin(ctx context.Context, e *Engine, q AdminQuery) (d gate.Decision, err e
 	default:
 		return gate.Decision{}, fmt.Errorf("policy: %q is no action of those who run a gateway", q.Action)
 	}
-	_, d, err = e.decide(ctx, ast.NewObject(
-		[2]*ast.Term{keyAction, ast.StringTerm(string(q.Action))},
-		[2]*ast.Term{keyPrincipal, e.terms.principal(claimant{who: q.Who})},
-		pair("admin", ast.ObjectTerm(
-			pair("op", ast.StringTerm(q.Op)), pair("object", ast.StringTerm(q.Object)), pair("operator", ast.BooleanTerm(q.Operator)),
-		)),
-	))
+	_, d, err = e.decide(ctx, input.ForAdmin(input.Admin{Who: q.Who, Action: q.Action, Op: q.Op, Object: q.Object, Operator: q.Operator}))
 	if err == nil && d.Effect != gate.Allow && len(d.Reasons) == 0 {
 		d.Reasons = []string{nothingAllows(string(q.Action)+" "+q.Op, q.Who.ID)}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/policy/input"
 	"github.com/wasmgate/wasmgate/internal/recent"
 )
 
@@ -34,7 +35,8 @@ type Engine struct {
 	decision rego.PreparedEvalQuery
 	deny     rego.PreparedEvalQuery // the set alone
 	listing  *listing
-	terms    *terms
+	inputs   *input.Builder
+	labels   labelling
 	persons  *persons
 
 	idle     []Problem // rules without effect
@@ -116,7 +118,7 @@ func (e *Engine) checked(q gate.Query) (gate.Query, error) {
 
 // full evaluates the policy on a query.
 func (e *Engine) full(ctx context.Context, q gate.Query) (gate.Decision, error) {
-	_, d, err := e.decide(ctx, e.terms.input(q))
+	_, d, err := e.decide(ctx, e.inputs.Input(q))
 	if err != nil {
 		return gate.Decision{}, err
 	}

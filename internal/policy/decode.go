@@ -43,6 +43,8 @@ func decode(o ast.Object) (gate.Decision, error) {
 	return d, nil
 }
 
+func pair(name string, v *ast.Term) [2]*ast.Term { return [2]*ast.Term{ast.InternedTerm(name), v} }
+
 // member returns a member of an object, or nil.
 func member(o ast.Object, name string) ast.Value {
 	if t := o.Get(ast.InternedTerm(name)); t != nil {

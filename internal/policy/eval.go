@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/policy/input"
 )
 
 // Eval decides on an input document as policies see it, and returns the
@@ -53,15 +54,15 @@ func (e *Engine) EvalValue(ctx context.Context, input any) (d gate.Decision, err
 }
 
 // evaluate decides on an input document.
-func (e *Engine) evaluate(ctx context.Context, input []byte) (ast.Object, gate.Decision, error) {
-	in, err := gate.ParseDoc(input)
+func (e *Engine) evaluate(ctx context.Context, text []byte) (ast.Object, gate.Decision, error) {
+	in, err := gate.ParseDoc(text)
 	if err != nil {
 		return nil, gate.Decision{}, fmt.Errorf("input: %w", err)
 	}
 	if in.Kind() != doc.Object {
 		return nil, gate.Decision{}, errors.New("input: expected a JSON object")
 	}
-	v, d, err := e.decide(ctx, docTerm(in).Value)
+	v, d, err := e.decide(ctx, input.Doc(in).Value)
 	if err != nil {
 		return nil, gate.Decision{}, err
 	}

@@ -35,7 +35,7 @@ type explaining struct {
 
 // explaining returns what evaluates rules for a call.
 func (e *Engine) explaining(ctx context.Context, q gate.Query, call Case) (*explaining, error) {
-	c := &explaining{engine: e, ctx: ctx, input: e.terms.input(q), missing: call.Unknown, unknowns: []*ast.Term{}}
+	c := &explaining{engine: e, ctx: ctx, input: e.inputs.Input(q), missing: call.Unknown, unknowns: []*ast.Term{}}
 	if call.Decision.Revision == e.revision {
 		c.decision = call.Decision
 	}

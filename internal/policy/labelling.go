@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/provenance"
@@ -131,7 +129,7 @@ var relayLabels = gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate
 // UnusedLabels returns the patterns in Options.Labels that match none of the tools,
 // sorted: what they say, they say of nothing.
 func UnusedLabels(e *Engine, tools []*gate.Tool) []string {
-	l := e.terms.labels
+	l := e.labels
 	unused := make(map[string]bool)
 	for name := range l.names {
 		unused[name] = true
@@ -153,44 +151,4 @@ func UnusedLabels(e *Engine, tools []*gate.Tool) []string {
 
 // Labels returns what Options.Labels say of a tool, and false if they say nothing. A tool
 // that carries out others, see [gate.Tool], reads and says what it was told.
-func (e *Engine) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return e.terms.labels.of(t) }
-
-// term returns a tool's labels as policies see them: an empty object if nothing is
-// said of the tool.
-func (l labelling) term(t *gate.Tool) *ast.Term {
-	labels, ok := l.of(t)
-	if !ok {
-		return emptyObject
-	}
-	effects := make([]string, len(labels.Effects))
-	for i, e := range labels.Effects {
-		effects[i] = string(e)
-	}
-	result := labels.Result
-	if result == "" {
-		result = provenance.ResultUntrusted
-	}
-	members := [][2]*ast.Term{
-		pair("result", ast.StringTerm(string(result))),
-		pair("private", ast.BooleanTerm(labels.Private)),
-		pair("effect", stringArray(effects)),
-	}
-	if labels.Kind != "" {
-		members = append(members, pair("kind", ast.StringTerm(string(labels.Kind))))
-	}
-	if labels.Control != nil {
-		members = append(members, pair("control", stringArray(labels.Control)))
-	}
-	if labels.Content != nil {
-		members = append(members, pair("content", stringArray(labels.Content)))
-	}
-	for name, pointers := range map[string][]string{"to": labels.To, "commits": labels.Commits} {
-		if pointers != nil {
-			members = append(members, pair(name, stringArray(pointers)))
-		}
-	}
-	if labels.Verbatim {
-		members = append(members, pair("fetch", ast.StringTerm("verbatim")))
-	}
-	return ast.ObjectTerm(members...)
-}
+func (e *Engine) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return e.labels.of(t) }

@@ -27,6 +27,9 @@ var unknowns = []*ast.Term{
 // tools, at about 100 bytes a verdict.
 const keptVerdicts = 16_384
 
+// keptPrincipals is half of how many principals something is kept of.
+const keptPrincipals = 512
+
 // listTime bounds the listing of all tools for one principal. It is far above
 // what a policy takes that decides within its timeout.
 const listTime = 10 * time.Second
@@ -76,10 +79,10 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 		v, known := e.listing.verdicts.Get(k)
 		if !known {
 			if term == nil {
-				term = e.terms.principal(claimant{who: as.who})
+				term = e.inputs.Principal(as.who)
 			}
 			var bodies []ast.Body
-			if v.visible, bodies, known = e.visible(ctx, e.terms.listing(term, tool), unknownOf(tool)...); known {
+			if v.visible, bodies, known = e.visible(ctx, e.listingInput(term, tool), unknownOf(tool)...); known {
 				if tool.Feature == gate.FeatureTool {
 					v.definition = narrowed(tool.Definition, bodies)
 				}

@@ -22,6 +22,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/policy/input"
 	"github.com/wasmgate/wasmgate/internal/policy/internal/archive"
 	"github.com/wasmgate/wasmgate/internal/recent"
 	"github.com/wasmgate/wasmgate/policies"
@@ -77,13 +78,17 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 	if err := src.testBundles(ctx); err != nil {
 		return nil, err
 	}
+	labels := newLabelling(o.Labels)
+	inputs := input.NewBuilder(labels.of)
+	inputs.Provenance, inputs.Values = src.tracks()
 	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	e := &Engine{
 		timeout:  timeout,
 		wall:     patience * timeout,
 		grants:   slices.Contains(o.Packs, packGrants),
 		revision: src.revision(o),
-		terms:    newTerms(o.Labels, src),
+		inputs:   inputs,
+		labels:   labels,
 		every:    src.labels(),
 		written:  src.rules,
 		idle:     idle(compiler),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/policy/input"
 )
 
 // persons says by what the policy tells principals apart, beside their tenants and roles: those
@@ -145,7 +146,7 @@ func (e *Engine) lister(who *gate.Principal) lister {
 		return l
 	}
 	same := e.persons.same(who)
-	l := lister{same, sha256.Sum256([]byte(newPrincipal(claimant{who: same}).String()))}
+	l := lister{same, sha256.Sum256([]byte(input.Principal(same).String()))}
 	e.listing.listers.Put(who, l)
 	return l
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/policy/input"
 )
 
 // A RateLimit is one entry of the rate limits file: how much of what somebody may
@@ -71,7 +72,7 @@ func (l RateLimit) rate() *ast.Term {
 		key = []string{string(obligation.ByPrincipal)}
 	}
 	rate := [][2]*ast.Term{
-		pair("name", ast.StringTerm(hash(about)[:16])), pair("key", stringArray(key)), pair("per", ast.StringTerm(l.Per)),
+		pair("name", ast.StringTerm(hash(about)[:16])), pair("key", input.Texts(key)), pair("per", ast.StringTerm(l.Per)),
 	}
 	for _, n := range []struct {
 		name string

@@ -107,7 +107,7 @@ func (e *Engine) partInput(q gate.Query, unknown map[string]string) (ast.Value, 
 		}
 		unknowns = append(unknowns, t)
 	}
-	return e.terms.input(q), unknowns, nil
+	return e.inputs.Input(q), unknowns, nil
 }
 
 // labelsPartly returns the labels that a call gives, whatever is not known.

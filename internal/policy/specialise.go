@@ -59,7 +59,7 @@ func (e *Engine) key(who *gate.Principal) principalKey {
 	if k, ok := e.keys.Get(who); ok {
 		return k
 	}
-	k := principalKey(sha256.Sum256([]byte(e.terms.principal(claimant{who: who}).String())))
+	k := principalKey(sha256.Sum256([]byte(e.inputs.Principal(who).String())))
 	e.keys.Put(who, k)
 	return k
 }
@@ -102,7 +102,7 @@ func (e *Engine) specialise(ctx context.Context, q gate.Query) (gate.Decision, e
 
 // denied evaluates the rules of deny alone, and decides if one holds.
 func (e *Engine) denied(ctx context.Context, q gate.Query) (gate.Decision, bool, error) {
-	v, err := e.eval(ctx, e.deny, e.terms.input(q))
+	v, err := e.eval(ctx, e.deny, e.inputs.Input(q))
 	if err != nil {
 		return gate.Decision{}, false, err
 	}
@@ -129,7 +129,7 @@ func shared(d gate.Decision) gate.Decision {
 func (e *Engine) prove(ctx context.Context, q gate.Query) state {
 	r := remains{
 		engine: e, ctx: ctx, state: fixed,
-		input: e.terms.listing(e.terms.principal(claimant{who: q.Call.Who}), q.Tool),
+		input: e.listingInput(e.inputs.Principal(q.Call.Who), q.Tool),
 	}
 	denied := r.of("deny") > 0
 	best := fixed

@@ -31,7 +31,7 @@ func VerdictOf(ctx context.Context, e *Engine, who *gate.Principal, tool *gate.T
 	if who == nil || tool == nil {
 		return "", "", errors.New("policy: a verdict is asked for nobody, or on no tool")
 	}
-	input := e.terms.listing(e.terms.principal(claimant{who: who}), tool)
+	input := e.listingInput(e.inputs.Principal(who), tool)
 	left := map[string]clause{}
 	for _, set := range []string{"deny", "ask", "allow"} {
 		rest, err := e.partial(ctx, set, input, nil, unknownOf(tool)...)
