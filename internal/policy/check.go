@@ -9,17 +9,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/policy/input"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
-
-// knownActions are all that input.action can be, but for methods that MCP does not have.
-var knownActions = []string{
-	"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete",
-	"sampling/createMessage", "elicitation/create", "roots/list",
-	"agent/tools/call",
-	"sandbox/http", "sandbox/secret", "sandbox/kv", "sandbox/file",
-	"admin/read", "admin/approve", "admin/pin", "admin/grant",
-}
 
 // warnings returns what is doubtful in rules that compile.
 func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
@@ -28,11 +20,10 @@ func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
 		if strings.HasPrefix(file, packFolder) {
 			continue
 		}
-		problems = append(problems, misspelt(m)...)
 		problems = append(problems, readsAllGrants(m)...)
 		problems = append(problems, beginnings(m)...)
 	}
-	problems = append(problems, unindexed(c)...)
+	problems = slices.Concat(problems, unindexed(c), s.doubts, s.noActions())
 	sortProblems(problems)
 	return problems
 }
@@ -41,25 +32,15 @@ func warn(loc *ast.Location, format string, args ...any) Problem {
 	return Problem{File: loc.File, Line: loc.Row, Warning: true, Message: fmt.Sprintf(format, args...)}
 }
 
-// misspelt warns of comparisons of the action with what is no action.
-func misspelt(m *ast.Module) []Problem {
+// noActions warns of comparisons of the action with what is no action.
+func (s *source) noActions() []Problem {
 	var problems []Problem
-	compare := func(terms []*ast.Term, loc *ast.Location) {
-		if len(terms) < 3 || !comparisons[terms[0].String()] && !terms[0].Equal(ast.NewTerm(ast.Assign.Ref())) {
-			return
-		}
-		for i, side := range terms[1:3] {
-			if !side.Equal(inputAction) {
-				continue
-			}
-			for _, name := range textsIn(terms[2-i]) {
-				if !slices.Contains(knownActions, name) && (!actions.IsMethod(gate.Action(name)) || meant(name) != "") {
-					problems = append(problems, warn(loc, "there is no action %q, so input.action is never that%s", name, meant(name)))
-				}
-			}
+	known := input.Actions()
+	for _, c := range s.compared {
+		if c.Path == "input.action" && !c.Beginning && !slices.Contains(known, c.Text) && (!actions.IsMethod(gate.Action(c.Text)) || meant(c.Text, known) != "") {
+			problems = append(problems, warn(c.At, "there is no action %q, so input.action is never that%s", c.Text, meant(c.Text, known)))
 		}
 	}
-	eachCall(m, compare)
 	return problems
 }
 
@@ -81,8 +62,6 @@ func eachCall(m *ast.Module, f func(terms []*ast.Term, at *ast.Location)) {
 	})
 }
 
-var inputAction = ast.MustParseTerm("input.action")
-
 // textsIn returns a term that is a string, or the strings that a list or set
 // holds.
 func textsIn(t *ast.Term) []string {
@@ -103,11 +82,11 @@ func textsIn(t *ast.Term) []string {
 	return texts
 }
 
-// meant suggests the action that is spelt most alike, if one is.
-func meant(name string) string {
+// meant suggests the known name that is spelt most alike, if one is.
+func meant(name string, known []string) string {
 	const alike = 3 // letters that differ
 	best, least := "", alike+1
-	for _, action := range knownActions {
+	for _, action := range known {
 		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(action)); d < least {
 			best, least = action, d
 		}

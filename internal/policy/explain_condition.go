@@ -68,7 +68,7 @@ func held(r *ast.Rule, n int) int {
 	for _, e := range r.Body[:n] {
 		about := 0
 		ast.WalkRefs(e, func(ref ast.Ref) bool {
-			if ref.HasPrefix(ast.InputRootRef) && !ref.HasPrefix(inputAction.Value.(ast.Ref)) {
+			if ref.HasPrefix(ast.InputRootRef) && !ref.HasPrefix(inputAction) {
 				about++
 			}
 			return false
@@ -77,3 +77,5 @@ func held(r *ast.Rule, n int) int {
 	}
 	return count
 }
+
+var inputAction = ast.MustParseRef("input.action")

@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy/input"
 	"github.com/wasmgate/wasmgate/internal/policy/internal/archive"
+	"github.com/wasmgate/wasmgate/internal/policy/internal/fields"
 	"github.com/wasmgate/wasmgate/internal/recent"
 	"github.com/wasmgate/wasmgate/policies"
 )
@@ -109,6 +110,9 @@ type source struct {
 	bundles              []loadedBundle
 	given                map[string]any // by the program, as JSON has it
 	capabilities         *ast.Capabilities
+	// Of rules, once they are compiled: see failures.
+	doubts   []Problem
+	compared []fields.Comparison
 }
 
 // read finds and parses all modules. It completes o.
@@ -261,8 +265,10 @@ func hash(b []byte) string {
 // compile compiles rules as they are used for decisions.
 func (s *source) compile() (*ast.Compiler, []Problem) {
 	c := s.compiler().WithStrict(true)
-	if c.Compile(s.rules); c.Failed() {
-		return nil, problemsOf("", c.Errors)
+	c.Compile(s.rules)
+	var problems []Problem
+	if problems, s.doubts, s.compared = s.failures(c); problems != nil {
+		return nil, problems
 	}
 	return c, s.conflicts(c)
 }
@@ -271,6 +277,7 @@ func (s *source) compiler() *ast.Compiler {
 	return ast.NewCompiler().
 		WithCapabilities(s.capabilities).
 		WithDefaultRegoVersion(ast.RegoV1).
+		WithSchemas(inputSchemas).
 		SetErrorLimit(0)
 }
 

@@ -187,7 +187,7 @@ denies contains "misspelt" if true
 
 denies contains "twice" if false
 
-helper if input.a
+helper if input.arguments.a
 
 deny contains "y" if helper
 `,

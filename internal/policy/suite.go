@@ -171,8 +171,9 @@ func (s *source) compileTests(rules, tests map[string]*ast.Module) (map[string]*
 	all := maps.Clone(rules)
 	maps.Copy(all, tests)
 	c := s.compiler().WithEnablePrintStatements(true)
-	if c.Compile(all); c.Failed() {
-		return nil, problemsOf("", c.Errors)
+	c.Compile(all)
+	if problems, _, _ := s.failures(c); problems != nil {
+		return nil, problems
 	}
 	return all, nil
 }

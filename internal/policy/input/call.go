@@ -79,9 +79,18 @@ func request(fields ...Field) member[*query] {
 	return has("request", objectOf(fields...), "what the module asks for", func(q *query) *ast.Term { return docOrObject(q.Call.Args) })
 }
 
+// askedFields are the gate's own word, and the parameters that MCP has. A server may send
+// others.
+var askedFields = []Field{
+	field("secret", truth, "whether a form asks for a secret, by the gate's own rules"),
+	param("message"), param("mode"), param("url"), param("elicitationId"), param("requestedSchema"),
+	param("messages"), param("systemPrompt"), param("modelPreferences"), param("includeContext"), param("maxTokens"), param("temperature"),
+	param("stopSequences"), param("tools"), param("toolChoice"), param("metadata"), param("_meta"),
+}
+
 // asked is the request of a server to the client: the parameters, with what the gate says
 // of them.
-var asked = has("request", &Shape{Kind: Object, Open: true, Fields: []Field{field("secret", truth, "whether a form asks for a secret, by the gate's own rules")}},
+var asked = has("request", &Shape{Kind: Object, Open: true, Fields: askedFields},
 	"what the server asks the client, the parameters as the client would see them", func(q *query) *ast.Term {
 		secret := []byte("false")
 		if forms.AsksSecret(q.Call.Action, q.Call.Args) {

@@ -48,8 +48,8 @@ func (s *Shape) Field(name string) *Shape {
 }
 
 // Schema returns the JSON Schema of the shape, in the part of the language that OPA's type
-// checker reads. The checker takes every property for present. An object that may be empty is
-// therefore an alternative of its own, and can be compared with {}.
+// checker reads. The checker takes every property for present. An object that can lack some has
+// an alternative, therefore, so that it can be compared with an object without these.
 func (s *Shape) Schema() map[string]any {
 	switch s.Kind {
 	case Any:
@@ -62,25 +62,30 @@ func (s *Shape) Schema() map[string]any {
 		if s.Open {
 			return map[string]any{"type": "object"}
 		}
-		properties, required := map[string]any{}, []any{}
-		for _, f := range s.Fields {
-			property := f.Shape.Schema()
-			if f.About != "" {
-				property["description"] = f.About
-			}
-			properties[f.Name] = property
-			if !f.Optional {
-				required = append(required, f.Name)
-			}
-		}
-		object := map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
-		if s.Empty {
-			return map[string]any{"anyOf": []any{object, map[string]any{"type": "object", "maxProperties": 0}}}
+		object := s.closed()
+		if properties, required := object["properties"].(map[string]any), object["required"].([]any); s.Empty || len(required) < len(properties) {
+			return map[string]any{"anyOf": []any{object, map[string]any{"type": "object", "maxProperties": len(required)}}}
 		}
 		return object
 	default:
 		return map[string]any{"type": string(s.Kind)}
 	}
+}
+
+// closed returns the JSON Schema of an Object that has no other members than its fields.
+func (s *Shape) closed() map[string]any {
+	properties, required := map[string]any{}, []any{}
+	for _, f := range s.Fields {
+		property := f.Shape.Schema()
+		if f.About != "" {
+			property["description"] = f.About
+		}
+		properties[f.Name] = property
+		if !f.Optional {
+			required = append(required, f.Name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
 // merged returns the shape of a value that has one of the given shapes, which are not none.
@@ -180,3 +185,6 @@ func field(name string, shape *Shape, about string) Field {
 func optional(name string, shape *Shape, about string) Field {
 	return Field{Name: name, Shape: shape, About: about, Optional: true}
 }
+
+// param is a member that MCP names. What others send under the name can be any value.
+func param(name string) Field { return optional(name, &Shape{}, "") }

@@ -95,11 +95,16 @@ var (
 	origin = objectOf(field("source", text, "the file or address of the module"), field("signer", text, "who signed it, or empty")).orEmpty()
 )
 
+// annotations are those that MCP has. A server may send others, and any values.
+var annotations = []Field{
+	param("title"), param("readOnlyHint"), param("destructiveHint"), param("idempotentHint"), param("openWorldHint"),
+}
+
 var toolMembers = members[labelled]{
 	has("name", text, "the name with the server, `server__tool`", func(t labelled) *ast.Term { return ast.StringTerm(t.Name.String()) }),
 	has("server", text, "the server's id in the configuration", func(t labelled) *ast.Term { return ast.StringTerm(t.Name.Server) }),
 	has("local_name", text, "the name at the server", func(t labelled) *ast.Term { return ast.StringTerm(t.Local) }),
-	has("annotations", open, "what the server says of the tool, which proves nothing", func(t labelled) *ast.Term { return docOrObject(t.Annotations) }),
+	has("annotations", &Shape{Kind: Object, Open: true, Fields: annotations}, "what the server says of the tool, which proves nothing", func(t labelled) *ast.Term { return docOrObject(t.Annotations) }),
 	has("labels", labelMembers.shape().orEmpty(), "what the labels file says of the tool; `{}` without an entry", func(t labelled) *ast.Term {
 		if labels, ok := t.labels(t.Tool); ok {
 			return labelMembers.term(labels)
