@@ -133,6 +133,8 @@ func usedIn(ctx context.Context, log string, e audit.Entry) (gate.Feature, error
 		return gate.FeatureResource, nil
 	case action == gate.GetPrompt || action == gate.Complete:
 		return gate.FeaturePrompt, nil
+	case action == actions.AgentCall:
+		return gate.FeatureAgent, nil
 	case action == gate.CallTool || actions.IsHostCall(action) || actions.IsPeerRequest(action):
 		return gate.FeatureTool, nil
 	default: // the action is a method that MCP does not have
@@ -148,7 +150,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 		_, t.Local, _ = strings.Cut(e.Tool, "__")
 		t.Name.Tool = t.Local
 	}
-	if used == gate.FeatureTool || used == gate.FeaturePrompt {
+	if used == gate.FeatureTool || used == gate.FeatureAgent || used == gate.FeaturePrompt {
 		name, err := gate.ParseToolName(e.Tool)
 		if err != nil {
 			return gate.Query{}, nil, fmt.Errorf("record %s: %w", e.ID, err)
@@ -193,6 +195,8 @@ func unknownOf(used gate.Feature) map[string]string {
 	}
 	parts, why := []string{"tool.annotations", "tool.sandboxed", "tool.capabilities", "tool.pinned", "tool.findings", "tool.groups"}, toolUnknown
 	switch used {
+	case gate.FeatureAgent:
+		parts = nil // the gateway knows no more of an agent's own tool than its name
 	case gate.FeaturePrompt:
 		parts, why = []string{"prompt.groups"}, "the groups of a prompt are not recorded"
 	case gate.FeatureMethod:
