@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/loader/filter"
+
 	"github.com/wasmgate/wasmgate/internal/policy/internal/archive"
 )
 
@@ -127,7 +129,7 @@ func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle,
 	if err != nil {
 		return nil, err
 	}
-	if err := checkBundle(&found); err != nil {
+	if err := checkBundle(&found, all); err != nil {
 		return nil, err
 	}
 	b = &Bundle{
@@ -142,7 +144,7 @@ func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle,
 
 // checkBundle refuses what OPA knows and the gateway does not, and what only the
 // gateway may define. What its modules define is looked at when they are loaded.
-func checkBundle(b *bundle.Bundle) error {
+func checkBundle(b *bundle.Bundle, files archive.Files) error {
 	switch m := b.Manifest; {
 	case b.Type() != bundle.SnapshotBundleType:
 		return errors.New("it is a delta bundle, which changes another; only whole ones are read")
@@ -152,12 +154,51 @@ func checkBundle(b *bundle.Bundle) error {
 		slices.ContainsFunc(slices.Collect(maps.Values(m.FileRegoVersions)), func(v int) bool { return v != 1 }):
 		return errors.New("its manifest says that it is not Rego v1, the only version that is read")
 	}
+	hasRules := slices.ContainsFunc(b.Modules, func(m bundle.ModuleFile) bool {
+		return len(m.Parsed.Rules) > 0 && !strings.HasSuffix(m.Path, "_test.rego")
+	})
+	if !hasRules && isEmpty(b.Data) {
+		return fmt.Errorf("it is empty: it has neither rules nor data%s; if it is no longer needed, take it out of policy.bundles", unread(files))
+	}
 	for _, owned := range append([]string{sharedRoot}, gatewayData...) {
 		if _, ok := b.Data[owned]; ok {
 			return fmt.Errorf("its data defines data.%s, which belongs to the gateway; choose another name", owned)
 		}
 	}
 	return nil
+}
+
+// isEmpty reports whether data holds nothing but empty objects.
+func isEmpty(data any) bool {
+	object, ok := data.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, v := range object {
+		if !isEmpty(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// unread names the files that are neither rules nor data.
+func unread(files archive.Files) string {
+	const most = 5
+	var names []string
+	for _, f := range files {
+		base := path.Base(f.Name)
+		if path.Ext(base) != ".rego" && !slices.Contains([]string{"data.json", "data.yaml", "data.yml", ".manifest", ".signatures.json"}, base) {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf(" (not read: %q)", names)
 }
 
 // config returns the verification in the words of OPA.
