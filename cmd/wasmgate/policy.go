@@ -90,7 +90,7 @@ func checkPolicy(ctx context.Context, cfg *config.Config, p gateway.Policy) ([]p
 		return problems, err
 	}
 	tools, err := app.Declared(ctx, cfg)
-	return slices.Concat(problems, policy.Overlooked(engine, tools), app.RelayWarnings(ctx, cfg, engine)), err
+	return slices.Concat(problems, policy.Unconfigured(engine, app.PolicyNames(cfg, tools)), policy.Overlooked(engine, tools), app.RelayWarnings(ctx, cfg, engine)), err
 }
 
 // ofGrants puts what is wrong with the grants file into the words of a policy.

@@ -13,17 +13,27 @@ import (
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
+// PolicyNames returns the names that rules can mean under a configuration.
+func PolicyNames(cfg *config.Config, tools []*gate.Tool) policy.Names {
+	n := policy.Names{Servers: []string{builtin.Local, builtin.Jobs, builtin.Catalog}, Tools: tools}
+	for _, s := range cfg.Servers {
+		n.Servers = append(n.Servers, s.ID)
+	}
+	for _, m := range cfg.Tools {
+		n.Servers = append(n.Servers, m.Server)
+	}
+	n.Servers = slices.AppendSeq(n.Servers, maps.Keys(agentRules(cfg)))
+	for _, p := range cfg.Principals {
+		n.Roles = append(n.Roles, p.Roles...)
+	}
+	n.Roles = slices.AppendSeq(n.Roles, maps.Keys(mappedRoles(cfg)))
+	return n
+}
+
 // LabelWarnings warns of labels for servers that the configuration does not have.
 // Which tools a server has, only a gateway knows: see [Status].
 func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
-	known := []string{builtin.Local, builtin.Jobs, builtin.Catalog}
-	for _, s := range cfg.Servers {
-		known = append(known, s.ID)
-	}
-	for _, m := range cfg.Tools {
-		known = append(known, m.Server)
-	}
-	known = slices.AppendSeq(known, maps.Keys(agentRules(cfg)))
+	known := PolicyNames(cfg, nil).Servers
 	var problems []policy.Problem
 	for _, l := range labels {
 		server, _, whole := strings.Cut(l.Pattern, "__")

@@ -129,7 +129,8 @@ func (a *App) Status() *Status {
 	if p := a.policyError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")
 	}
-	for _, p := range policy.IdleAsks(a.gateway.Operator().Policy()) {
+	engine, names := a.gateway.Operator().Policy(), PolicyNames(a.config.Load().cfg, a.gateway.Fleet().KnownFeatures(gate.FeatureTool))
+	for _, p := range slices.Concat(policy.IdleAsks(engine), policy.Doubts(engine), policy.Unconfigured(engine, names)) {
 		s.Problems = append(s.Problems, "policy: "+p.String())
 	}
 	for _, one := range *a.bundles.Load() {

@@ -23,7 +23,7 @@ func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
 		problems = append(problems, readsAllGrants(m)...)
 		problems = append(problems, beginnings(m)...)
 	}
-	problems = slices.Concat(problems, unindexed(c), s.doubts, s.noActions())
+	problems = slices.Concat(problems, unindexed(c), unsuited(c), s.doubts, s.noActions())
 	sortProblems(problems)
 	return problems
 }

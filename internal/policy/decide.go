@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy/input"
+	"github.com/wasmgate/wasmgate/internal/policy/internal/fields"
 	"github.com/wasmgate/wasmgate/internal/recent"
 )
 
@@ -41,6 +42,8 @@ type Engine struct {
 
 	idle     []Problem // rules without effect
 	idleAsks []Problem
+	doubts   []Problem // names that may be misspelt
+	compared []fields.Comparison
 
 	// To explain decisions.
 	compiler *ast.Compiler

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policy/input"
@@ -388,5 +389,40 @@ func TestShippedFields(t *testing.T) {
 	}
 	if blocks == 0 {
 		t.Error("the documents have no rules")
+	}
+}
+
+// TestUnconfigured: a text that is compared with a server, a tool or a role and names none of
+// the configuration is a warning.
+func TestUnconfigured(t *testing.T) {
+	known := policy.Names{Servers: []string{"files", "mail"}, Roles: []string{"dev", "lead"}, Tools: []*gate.Tool{newTool("files__read_file")}}
+	for rule, want := range map[string]string{
+		`input.tool.server == "fils"`:                                     `input.tool.server is compared with "fils": there is no such server; did you mean "files"?`,
+		`input.tool.server in {"files", "mial"}`:                          `"mial": there is no such server; did you mean "mail"?`,
+		`t := input.tool; s := "fils"; t.server == s`:                     `"fils"`,
+		`input.server == "elsewhere"`:                                     `there is no such server`,
+		`input.tool.name == "fils__read_file"`:                            `did you mean "files"?`,
+		`input.tool.name == "files__raed_file"`:                           `there is no such tool of this server; did you mean "read_file"?`,
+		`input.tool.name == "read_file"`:                                  `such a name begins with its server`,
+		`startswith(input.tool.name, "fils__")`:                           `"fils__": there is no such server`,
+		`startswith(input.tool.name, "files__rd")`:                        `no such tool`,
+		`not input.tool.server == "fils"`:                                 `"fils"`,
+		`input.tool.server != "fils"`:                                     `"fils"`,
+		`"dve" in input.principal.roles`:                                  `there is no such role; did you mean "dev"?`,
+		`some role in input.principal.roles; role in {"dev", "leed"}`:     `did you mean "lead"?`,
+		`input.principal.roles[_] == "dve"`:                               `"dve"`,
+		`input.tool.server == "files"; "dev" in input.principal.roles`:    "",
+		`input.tool.name in {"files__read_file", "mail__send"}`:           "",
+		`startswith(input.tool.name, "files__re")`:                        "",
+		`startswith(input.tool.name, "fil")`:                              "",
+		`input.tool.local_name == "delete"; input.arguments.name == "of"`: "",
+	} {
+		e := load(t, user(`deny contains "x" if { `+rule+" }\n"), policy.Options{})
+		problems := policy.Unconfigured(e, known)
+		if want == "" && len(problems) > 0 || want != "" && !slices.ContainsFunc(problems, func(p policy.Problem) bool {
+			return p.Warning && p.File == "user.rego" && p.Line == 3 && strings.Contains(p.Message, want)
+		}) {
+			t.Errorf("%s: %v, want %q", rule, problems, want)
+		}
 	}
 }

@@ -93,6 +93,8 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 		every:    src.labels(),
 		written:  src.rules,
 		idle:     idle(compiler),
+		doubts:   append(src.doubts, src.noActions()...),
+		compared: src.compared,
 		idleAsks: src.idleAsks(compiler, o),
 		persons:  personsOf(compiler.Modules, src.packRules, o.Grants),
 

@@ -84,6 +84,25 @@ func problemsOf(file string, err error) []Problem {
 	return problems
 }
 
+// atUsers returns problems that the compiler finds between a pack and the user's rules at the
+// user's: the pack is not theirs to change.
+func (s *source) atUsers(problems []Problem) []Problem {
+	for i, p := range problems {
+		if isOwn(p.File) || p.File == "" {
+			continue
+		}
+		for file, m := range s.rules {
+			for _, r := range m.Rules {
+				if name := r.Ref().GroundPrefix().String(); isOwn(file) && slices.Contains(strings.Fields(p.Message), name) {
+					problems[i] = Problem{File: file, Line: r.Location.Row, Message: fmt.Sprintf("%s is defined by %s as well; choose another name (%s)", name, p.File, p.Message)}
+				}
+			}
+		}
+	}
+	sortProblems(problems)
+	return problems
+}
+
 func sortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
@@ -112,6 +131,9 @@ func checkOwnership(m *ast.Module) []Problem {
 		full := append(slices.Clone(pkg), stringsOf(r.Head.Ref())...)
 		if len(pkg) == 1 && len(full) > 2 && full[0] == "wasmgate" && (full[1] == "paths" || full[1] == "urls") {
 			add(r.Location, full[1]+" belongs to the pack of that name; choose another name")
+		}
+		if len(full) >= 2 && full[0] == "wasmgate" && setExamples[full[1]] != "" && (len(full) > 2 || r.Head.RuleKind() != ast.MultiValue) {
+			add(r.Location, fmt.Sprintf("%s is a set to which all rules add, and is empty by default; write %s", full[1], setExamples[full[1]]))
 		}
 		if len(full) >= 2 && full[0] == "wasmgate" && full[1] == "decision" {
 			add(r.Location, "decision belongs to the gateway; add to allow, ask or deny instead")
