@@ -55,20 +55,37 @@ var (
 	v2Module     = guestModule{"v2.wasm", "../../../internal/sandbox/internal/extism/testdata/v2", "c-shared", ""}
 )
 
+var builtModules sync.Map // func() ([]byte, error) by folder
+
 func (m guestModule) build(t *testing.T, to string) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "go", "build", "-buildmode="+m.mode, "-ldflags=-s -w", "-o", to, ".")
+	once, _ := builtModules.LoadOrStore(m.dir, sync.OnceValues(m.compile))
+	wasm, err := once.(func() ([]byte, error))()
+	if err == nil {
+		err = os.WriteFile(to, wasm, 0o600)
+	}
+	if err == nil && m.manifest != "" {
+		err = os.WriteFile(strings.TrimSuffix(to, ".wasm")+".yaml", []byte(m.manifest), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m guestModule) compile() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "guest")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	to := filepath.Join(dir, m.name)
+	c := exec.Command("go", "build", "-buildmode="+m.mode, "-ldflags=-s -w", "-o", to, ".")
 	c.Dir = m.dir
 	c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", m.dir, err, out)
+		return nil, fmt.Errorf("build %s: %w: %s", m.dir, err, out)
 	}
-	if m.manifest == "" {
-		return
-	}
-	if err := os.WriteFile(strings.TrimSuffix(to, ".wasm")+".yaml", []byte(m.manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return os.ReadFile(to)
 }
 
 // testLanguages offers the tools that starters make in three languages, as
