@@ -9,11 +9,13 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/evict"
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -230,6 +232,43 @@ var errReaders = errors.New("too many read events at once: close other pages of 
 
 // getEvents tells records as they are written, after that with the number Last-Event-ID (WHATWG
 // HTML, server-sent events). Who has signed out is told nothing more.
+// readers are those who read events.
+type readers struct {
+	mu  sync.Mutex
+	all map[*reader]*reader
+}
+
+type reader struct {
+	owner gate.Owner // none for the operator
+	since time.Time
+	end   func()
+}
+
+// enter makes room for one more: in a full table the oldest reader of the caller that has the most
+// ends, unless it is the same caller.
+func (t *readers) enter(by caller, end func()) (leave func(), err error) {
+	one := &reader{since: time.Now(), end: end}
+	if !by.operator {
+		one.owner = by.Owner
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.all) >= maxReaders {
+		out := evict.Next(t.all, func(r *reader) (gate.Owner, time.Time) { return r.owner, r.since })
+		if out.owner == one.owner {
+			return nil, errReaders
+		}
+		out.end()
+		delete(t.all, out)
+	}
+	t.all[one] = one
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.all, one)
+	}, nil
+}
+
 func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 	f := audit.Filter{Follow: true, Since: time.Now()}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -239,14 +278,13 @@ func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		f.After, f.Since = after, time.Time{}
 	}
-	select {
-	case c.readers <- struct{}{}:
-		defer func() { <-c.readers }()
-	default:
-		return errReaders
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
+	leave, err := c.readers.enter(by(r.Context()), cancel)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
 	fmt.Fprint(w, ": the records as they are written\n\n")

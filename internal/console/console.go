@@ -26,9 +26,9 @@ type Console struct {
 	handler http.Handler
 	signins signins
 	people  provider
-	name    string        // of this machine, made for this console
-	sealing []byte        // key of [Console.seal]
-	readers chan struct{} // has a token for each who reads events
+	name    string // of this machine, made for this console
+	sealing []byte // key of [Console.seal]
+	readers readers
 
 	comparing comparing
 }
@@ -37,7 +37,7 @@ var _ app.Desk = (*Console)(nil)
 
 // New returns the console of a gateway.
 func New(a *app.App) *Console {
-	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a, name: "wasmgate-" + secret()[:32] + ".localhost", readers: make(chan struct{}, maxReaders), sealing: []byte(secret())}
+	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a, name: "wasmgate-" + secret()[:32] + ".localhost", readers: readers{all: make(map[*reader]*reader)}, sealing: []byte(secret())}
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.serve(r))

@@ -306,6 +306,37 @@ func TestSignInFlood(t *testing.T) {
 	}
 }
 
+// A caller that reads events by all readers there are makes room for others.
+func TestReadersMakeRoom(t *testing.T) {
+	all := readers{all: make(map[*reader]*reader)}
+	ended := make(map[string]int)
+	enter := func(id string) error {
+		by := caller{Principal: &gate.Principal{Owner: gate.Owner{ID: id}}, operator: id == ""}
+		_, err := all.enter(by, func() { ended[id]++ })
+		return err
+	}
+	if err := enter(""); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * maxReaders {
+		_ = enter("ann")
+	}
+	if len(all.all) != maxReaders || len(ended) > 0 {
+		t.Errorf("%d read, and ended are %v", len(all.all), ended)
+	}
+	if err := enter("ann"); !errors.Is(err, errReaders) {
+		t.Errorf("one more of who has the most: %v", err)
+	}
+	for _, id := range []string{"bob", "", "kim"} {
+		if err := enter(id); err != nil {
+			t.Errorf("%q cannot read: %v", id, err)
+		}
+	}
+	if len(all.all) != maxReaders || ended["ann"] != 3 || len(ended) != 1 {
+		t.Errorf("%d read, and ended are %v", len(all.all), ended)
+	}
+}
+
 // A text is shown as what the console has done only to the browser to which the console said it.
 func TestForgedDone(t *testing.T) {
 	d := open(t, "")
