@@ -369,24 +369,3 @@ func TestBinding(t *testing.T) {
 		})
 	}
 }
-
-func TestQuestionText(t *testing.T) {
-	q := question()
-	q.Call.Who.ID = "al\x1bice"
-	q.Call.Args = gate.MustDoc("{\"to\":\"a\u202eb\u200b\", \n\"tag\":\"\U000e0041\",\"plain\":\"größe\"}")
-	q.Session.Labels = gate.NewLabels("private", "untrusted")
-	want := `May al\x1bice call read of server files?
-Arguments: {"to":"a\u202eb\u200b",  "tag":"\U000e0041","plain":"größe"}
-Why you are asked: because
-The session has read: private, untrusted`
-	if diff := cmp.Diff(want, q.Text()); diff != "" {
-		t.Error(diff)
-	}
-
-	q.Call.Args = gate.MustDoc(`{"text":"` + strings.Repeat("a", 10_000) + `hidden end"}`)
-	q.Session = gate.Session{Top: true}
-	text := q.Text()
-	if len(text) > 5000 || strings.Contains(text, "hidden end") || !strings.Contains(text, "(10021 bytes of arguments, of which the first 4096 are shown)") || !strings.Contains(text, "has read: more than could be kept") {
-		t.Errorf("%d bytes: ...%s", len(text), text[max(0, len(text)-300):])
-	}
-}

@@ -65,7 +65,7 @@ func TestDestinations(t *testing.T) {
 	if !asks("mail__send", `{"to":"lily@corp.example","text":"hello"}`) {
 		t.Fatal("nobody is asked")
 	}
-	if text := person.asked[0].Text(); !strings.Contains(text, "Nobody trusted has named lily@corp.example") || !strings.Contains(text, "/from of mail__read (call "+read+")") || !strings.Contains(text, "The session has read: untrusted") {
+	if text := person.asked[0].Inquiry().Text(); !strings.Contains(text, "No trusted source has named lily@corp.example") || !strings.Contains(text, "/from of mail__read (call "+read+")") || !strings.Contains(text, "The session has read: untrusted") {
 		t.Errorf("the question does not show the way:\n%s", text)
 	}
 	for _, same := range [][2]string{{"mail__send", `{"to":"LILY@corp.example","text":"more"}`}, {"mail__draft", `{"to":"lily@corp.example"}`}} {
@@ -160,8 +160,8 @@ func TestBeside(t *testing.T) {
 			if !slices.Equal(q.Beside, tt.beside) || tt.beside != nil && (q.BesideOf.Place != tt.at || q.BesideOf.Call != call || q.BesideOf.Tool != "mail__read") {
 				t.Errorf("%q at %+v", q.Beside, q.BesideOf)
 			}
-			text := q.Text()
-			if shown := strings.Contains(text, "(call "+call+") stand beside it, and an answer can be for these, too: "+strings.Join(tt.beside, ", ")); shown != (tt.beside != nil) {
+			text := q.Inquiry().Text()
+			if shown := strings.Contains(text, "An answer can also cover the other values at "+tt.at+" of mail__read (call "+call+"): "+strings.Join(tt.beside, ", ")); shown != (tt.beside != nil) {
 				t.Errorf("the question is\n%s", text)
 			}
 		})

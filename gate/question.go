@@ -1,16 +1,12 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/step"
@@ -68,74 +64,6 @@ func (q Question) Binding() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Bounds of a question's text, in bytes: it has to be read by a person.
-const (
-	maxQuestionArgs = 4 << 10
-	maxQuestionWhy  = 1 << 10
-)
-
-// Text puts the question in words, for people: the tool, the server, the
-// arguments as they will be sent, why it is asked, and what the session has read.
-// What a screen would not simply show is escaped. Arguments too long to be read
-// are cut, and the text says by how much.
-func (q Question) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "May %s call %s of server %s?\n", escaped.Text(q.Call.Who.ID), escaped.Text(q.Tool.Local), escaped.Text(q.Tool.Name.Server))
-	args := escaped.Text(q.Call.Args.String())
-	shown := cut(args, maxQuestionArgs)
-	fmt.Fprintf(&b, "Arguments: %s\n", shown)
-	if len(args) > maxQuestionArgs {
-		fmt.Fprintf(&b, "(%d bytes of arguments, of which the first %d are shown)\n", len(args), maxQuestionArgs)
-	}
-	if why := strings.Join(q.Reasons, "; "); why != "" {
-		fmt.Fprintf(&b, "Why you are asked: %s\n", cut(escaped.Text(why), maxQuestionWhy))
-	}
-	for _, to := range q.Destinations {
-		fmt.Fprintf(&b, "Nobody trusted has named %s%s\n", cut(escaped.Text(to), maxQuestionValue), q.metAt(to))
-	}
-	if len(q.Beside) > 0 {
-		fmt.Fprintf(&b, "At %s of %s (call %s) stand beside it, and an answer can be for these, too: %s\n",
-			cut(escaped.Text(cmp.Or(q.BesideOf.Place, "/")), maxQuestionValue), escaped.Text(q.BesideOf.Tool), q.BesideOf.Call, escaped.Text(strings.Join(q.Beside, ", ")))
-	}
-	fmt.Fprintf(&b, "The session has read: %s", q.Session.hasRead())
-	return b.String()
-}
-
-// maxQuestionValue bounds a value that a question names, in bytes.
-const maxQuestionValue = 256
-
-// metAt says in words where a destination was met.
-func (q Question) metAt(to string) string {
-	var said []string
-	for at, origins := range q.Origins {
-		if provenance.TextOf(q.Call.Args.At(at)) != to {
-			continue
-		}
-		for _, o := range origins {
-			if o.Tool != "" {
-				said = append(said, fmt.Sprintf("%s of %s (call %s)", cut(escaped.Text(cmp.Or(o.Pointer, "/")), maxQuestionValue), escaped.Text(o.Tool), o.Call))
-			}
-		}
-	}
-	if len(said) == 0 {
-		return "; no result of this session had it"
-	}
-	slices.Sort(said)
-	return "; it was met at " + strings.Join(slices.Compact(said), ", ")
-}
-
-// hasRead says in words what a session has read.
-func (s Session) hasRead() string {
-	switch {
-	case s.Top:
-		return "more than could be kept, so everything"
-	case len(s.Labels) == 0:
-		return "nothing that is labelled"
-	default:
-		return escaped.Text(strings.Join(s.Labels, ", "))
-	}
-}
-
 // An Approval is a person's consent to one call. The zero Approval is none.
 type Approval struct {
 	ID string
@@ -151,7 +79,7 @@ type Approval struct {
 type Pending struct {
 	ID      string
 	Expires time.Time // after it no answer counts
-	Text    string    // the question in words, for people
+	Inquiry Inquiry   // what the person is asked
 	// Destinations are those that an answer can be for, in the session of the call, and Beside
 	// those that it can be for as well.
 	Destinations, Beside []string

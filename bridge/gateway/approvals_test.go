@@ -164,7 +164,7 @@ func TestApprovalByClient(t *testing.T) {
 				c := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
 					ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 						asked.Add(1)
-						if !strings.Contains(r.Params.Message, "May local call send of server mail?\nArguments: {\"text\":\"hi\"}\n") {
+						if !strings.Contains(r.Params.Message, "May local call send of server mail?\n- /text: \"hi\"\n") {
 							t.Errorf("asked %q", r.Params.Message)
 						}
 						return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}, nil

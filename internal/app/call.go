@@ -110,7 +110,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 		pending, waits := errors.AsType[*gate.Pending](err)
 		switch {
 		case waits:
-			ce.Approval, ce.Question, ce.Destinations, ce.Beside = pending.ID, pending.Text, pending.Destinations, pending.Beside
+			ce.Approval, ce.Question, ce.Destinations, ce.Beside = pending.ID, pending.Inquiry.Text(), pending.Destinations, pending.Beside
 		case refusal.Hidden && refusal.Step == step.Authorize && refusal.Err != nil: // an operator may know what a client may not
 			ce.Reason = refusal.Err.Error()
 		case refusal.Err != nil:

@@ -98,7 +98,7 @@ func TestOperatorIsFaster(t *testing.T) {
 				},
 			})
 			asker := askerFunc(func(ctx context.Context, p gate.Pending) (gate.Answer, error) {
-				if !strings.Contains(p.Text, `Arguments: {"path":"/a"}`) || p.Expires.IsZero() {
+				if !strings.Contains(p.Inquiry.Text(), `- /path: "/a"`) || p.Expires.IsZero() {
 					t.Errorf("asked %+v", p)
 				}
 				time.Sleep(time.Second)

@@ -28,7 +28,7 @@ func Example() {
 	fmt.Printf("%T\n", err)
 
 	for _, r := range q.Pending(ctx) {
-		fmt.Println(r.Question.Text())
+		fmt.Println(r.Question.Inquiry().Text())
 		if _, err := q.Decide(ctx, r.ID, gate.Approved, "app:alice", ""); err != nil {
 			fmt.Println(err)
 		}
@@ -38,7 +38,8 @@ func Example() {
 	// Output:
 	// *gate.Pending
 	// May local call send of server mail?
-	// Arguments: {"to":"bob@example.com"}
+	// - /to: "bob@example.com"
+	//
 	// Why you are asked: mail leaves
 	// The session has read: nothing that is labelled
 	// approved by app:alice <nil>

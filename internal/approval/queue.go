@@ -325,7 +325,7 @@ func (q *Queue) askClient(ctx context.Context, e *entry, asked gate.Question) (w
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
 	first := r.Question // an answer is to it, whatever the session has read since
 	return &gate.Pending{
-		ID: r.ID, Expires: r.Expires, Text: first.Text(), Destinations: first.Destinations, Beside: first.Beside,
+		ID: r.ID, Expires: r.Expires, Inquiry: first.Inquiry(), Destinations: first.Destinations, Beside: first.Beside,
 		CanAnswer: q.asksClient(asked) && asked.Call.Reach().ByAnswer, Remedy: q.options().Remedy(r.ID),
 	}
 }

@@ -139,7 +139,7 @@ func TestDestinationsAreThoseThatWereShown(t *testing.T) {
 			id := waits(t, q, ask("c1", first))
 			_, err := q.Approve(t.Context(), ask("c2", later))
 			p, ok := errors.AsType[*gate.Pending](err)
-			if !ok || p.ID != id || !strings.Contains(p.Text, "bob") || strings.Contains(p.Text, "mallory") || !slices.Equal(p.Beside, []string{"bob"}) || !slices.Equal(p.Destinations, []string{"lily"}) {
+			if !ok || p.ID != id || !strings.Contains(p.Inquiry.Text(), "bob") || strings.Contains(p.Inquiry.Text(), "mallory") || !slices.Equal(p.Beside, []string{"bob"}) || !slices.Equal(p.Destinations, []string{"lily"}) {
 				t.Fatalf("what is asked later is %+v", p)
 			}
 			if _, err := q.DecideAs(t.Context(), gate.Local(), id, tt.answer, "cli:local", ""); err != nil {

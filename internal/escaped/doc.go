@@ -1,2 +1,3 @@
-// Package escaped shows texts of others to people, on screens that would act on some characters.
+// Package escaped shows texts of strangers to people, on screens and in clients that would act on
+// some characters.
 package escaped

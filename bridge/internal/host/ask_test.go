@@ -57,7 +57,7 @@ func newDesk(t testing.TB, cfg host.Config) *desk {
 }
 
 func (d *desk) do(ctx context.Context, c gate.Call) (gate.Result, error) {
-	p := gate.Pending{ID: "for-" + c.Name + c.Args.Digest(), Expires: d.expires, Text: "May it be " + c.Name + "?\n" + c.Args.String(), CanAnswer: c.Reach().ByAnswer}
+	p := gate.Pending{ID: "for-" + c.Name + c.Args.Digest(), Expires: d.expires, Inquiry: gate.Inquiry{Caller: "it", Calls: []gate.InquiryCall{{Server: "s", Tool: c.Name, Arguments: []gate.InquiryLine{{At: "/", Value: c.Args.String()}}}}}, CanAnswer: c.Reach().ByAnswer}
 	refuse := func(reason string, err error) (gate.Result, error) {
 		return gate.Result{}, &gate.Refusal{Step: step.Approve, Call: c.ID, Name: c.Name, Reason: reason, Err: err}
 	}
@@ -202,7 +202,7 @@ func TestAsk(t *testing.T) {
 			if err != nil || got != tt.want {
 				t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
 			}
-			want := []string{"May it be t?\n{\"n\":1}", `{"properties":{"decision":{"enum":["approve","deny","approve always for this tool"],"title":"Decision","type":"string"}},"required":["decision"],"type":"object"}`}
+			want := []string{"May it call t of server s?\n- /: {\"n\":1}\n\nThe session has read: nothing that is labelled", `{"properties":{"decision":{"enum":["approve","deny","approve always for this tool"],"title":"Decision","type":"string"}},"required":["decision"],"type":"object"}`}
 			if diff := cmp.Diff(want, asked); diff != "" {
 				t.Errorf("%s: %s", name, diff)
 			}
@@ -473,7 +473,7 @@ func TestAskTwo(t *testing.T) {
 			both.Done()
 			both.Wait() // until both are asked
 			decision := "approve"
-			if strings.Contains(r.Params.Message, "May it be b?") {
+			if strings.Contains(r.Params.Message, "May it call b of server s?") {
 				decision = "deny"
 			}
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}, nil
@@ -583,7 +583,7 @@ func TestAskForReal(t *testing.T) {
 				t.Fatalf("approved: %+v, %v", res, err)
 			}
 		}
-		const question = "May local call echo of server local?\nArguments: {\"n\":1}\nWhy you are asked: it does something\nThe session has read: nothing that is labelled"
+		const question = "May local call echo of server local?\n- /n: 1\n\nWhy you are asked: it does something\nThe session has read: nothing that is labelled"
 		if diff := cmp.Diff([]string{question, question}, asked); diff != "" {
 			t.Error(diff)
 		}

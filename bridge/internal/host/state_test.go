@@ -60,7 +60,7 @@ func TestInputRequired(t *testing.T) {
 		if args == "" {
 			args = `,"arguments":{}`
 		}
-		message := rig.Quote("May it be t?\n" + strings.TrimPrefix(args, `,"arguments":`))
+		message := rig.Quote("May it call t of server s?\n- /: " + strings.TrimPrefix(args, `,"arguments":`) + "\n\nThe session has read: nothing that is labelled")
 		want := gate.MustDoc(`{"resultType":"input_required","requestState":` + rig.Quote(state) + `,"inputRequests":{"approval":{"method":"elicitation/create","params":{
 			"mode":"form","message":` + message + `,"requestedSchema":{"type":"object","required":["decision"],"properties":{"decision":{"type":"string","title":"Decision","enum":["approve","deny","approve always for this tool"]}}}}}},
 			"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"wasmgate","version":"1"}}}`)

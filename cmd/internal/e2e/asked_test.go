@@ -41,7 +41,8 @@ func testAsked(t *testing.T, p *program) {
 		c.says("approve")
 		c.call(t, i, "fine")
 		if asked := c.asked(); len(asked) != 1 || !strings.Contains(asked[0], fmt.Sprintf(`call send of server up?
-Arguments: {"n":%d}
+- /n: %d
+
 Why you are asked: approve: the tool does more than read`, i)) {
 			t.Errorf("%s asked %q", c.name, asked)
 		}

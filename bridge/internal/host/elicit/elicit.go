@@ -34,7 +34,7 @@ func Form(p gate.Pending) gate.Doc {
 		choices = append(choices, chooseBeside)
 	}
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
-		"mode": "form", "message": p.Text,
+		"mode": "form", "message": p.Inquiry.Markup(),
 		"requestedSchema": map[string]any{
 			"type": "object", "required": []string{"decision"},
 			"properties": map[string]any{"decision": map[string]any{
