@@ -111,10 +111,14 @@ func (r *Runtime) rewrite(p *prepared) (err error) {
 		p.wasm, err = p.read.Meter()
 	}
 	if err == nil && !compiler.Apart() {
-		err = p.read.Cost().Within(4)
+		err = p.read.Cost().Within(withoutChild)
 	}
 	return err
 }
+
+// withoutChild is the part of the bounds that a module may take where nothing can end the
+// compiler.
+const withoutChild = 4
 
 // fill has the cache hold the code of a module that was rewritten.
 func (r *Runtime) fill(ctx context.Context, from origin, p *prepared) error {
@@ -126,6 +130,11 @@ func (r *Runtime) fill(ctx context.Context, from origin, p *prepared) error {
 		return err
 	}
 	code, err := r.cache.Fill(ctx, from.key, p.wasm, b.Bytes())
+	if errors.Is(err, compiler.ErrNoChild) {
+		if err = p.read.Cost().Within(withoutChild); err == nil {
+			code, err = r.cache.Fill(ctx, from.key, p.wasm, b.Bytes())
+		}
+	}
 	p.code = code
 	return err
 }

@@ -66,7 +66,15 @@ func Main() {
 }
 
 // Apart reports whether modules are compiled by a child.
-func Apart() bool { return mainCalled.Load() }
+func Apart() bool { return mainCalled.Load() && !emulated.Load() }
+
+// emulated says that the system cannot run this program, although it runs: an emulator of
+// its processor does (qemu-user), of which the system does not know.
+var emulated atomic.Bool
+
+// ErrNoChild is why a module was not compiled: no child can start, and from now on modules
+// are compiled in this process, under a quarter of the bounds.
+var ErrNoChild = errors.New("the system cannot start this program again to compile modules; it runs in an emulator")
 
 // An order is what a child is to do. Its standard input stays open as long as who
 // ordered it lives.
@@ -164,7 +172,11 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Start(); err != nil {
+	switch err := c.Start(); {
+	case errors.Is(err, syscall.ENOEXEC):
+		emulated.Store(true)
+		return ErrNoChild
+	case err != nil:
 		return fmt.Errorf("start the compiler: %w", err)
 	}
 	release, err := l.confine(c.Process)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Opcodes, 5.4, of which more than the length of their immediates matters.
@@ -394,6 +395,8 @@ func (w *writer) edit(e *edit, code []byte) (from int) {
 		return w.leave(e)
 	case e.in.op == opNop:
 		w.index(opCall, w.asks())
+	case isRemainder(e.in.op):
+		w.remainder(e.in.op)
 	case e.in.bulk == bulkBytes:
 		w.index(opCall, w.piecewise(code[e.at:e.to], e.in.number))
 	case e.in.bulk == bulkEntries:
@@ -494,7 +497,7 @@ func leadsOn(in *instruction) bool {
 }
 
 // declare writes the local variables with two more: an i64 for what is left of
-// the fuel, an i32 for the length of a bulk instruction.
+// the fuel, an i32 for the length of a bulk instruction; and those of remainders.
 func (w *writer) declare(c *cursor, params uint32) {
 	n := c.count()
 	groups := c.b
@@ -503,9 +506,14 @@ func (w *writer) declare(c *cursor, params uint32) {
 		w.locals += c.uint() // bounded by Decode
 		c.value()
 	}
-	w.body = binary.AppendUvarint(w.body, uint64(n)+2)
+	w.remainders = divideForRemainders && slices.ContainsFunc(c.b, isRemainder) // or a number that looks like one
+	more := []byte{1, typeI64, 1, typeI32}
+	if w.remainders {
+		more = append(more, 2, typeI32, 2, typeI64)
+	}
+	w.body = binary.AppendUvarint(w.body, uint64(n)+uint64(len(more)/2))
 	w.body = append(w.body, groups[:len(groups)-len(c.b)]...)
-	w.body = append(w.body, 1, typeI64, 1, typeI32)
+	w.body = append(w.body, more...)
 }
 
 // read reads the instructions of a function to its end, and notes where it
@@ -536,6 +544,10 @@ func (w *writer) read(c *cursor) {
 		straight = straight && leadsOn(in)
 		if !kinds[in.op].simple || in.op == opRefFunc {
 			inside = w.structure(in, inside, at, size-len(c.b))
+		}
+		if w.remainders && isRemainder(in.op) {
+			w.estimator.count[divisions]++ // what it becomes is longer
+			w.edits = append(w.edits, edit{at: at, to: size - len(c.b), in: *in})
 		}
 		w.look(in, dead, inside, size-len(c.b))
 	}
@@ -607,7 +619,7 @@ func (w *writer) usual(c *cursor) (n int64) {
 	for counts := !e.dead && !e.over; len(b) > 1; n++ {
 		k := &kinds[b[0]]
 		switch {
-		case k.simple && k.bare:
+		case k.usual, k.bare && k.simple && !w.remainders:
 			b = b[1:]
 			if counts {
 				e.simple(k)

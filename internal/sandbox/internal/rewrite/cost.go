@@ -797,6 +797,7 @@ func (e *estimator) misc(in *instruction) {
 // A kind is what all instructions of an opcode have in common.
 type kind struct {
 	bare   bool // nothing follows the opcode
+	usual  bool // so it is, and they are simple and no remainders
 	local  bool // they read or write a local variable
 	simple bool // they neither branch nor call, and name no local variable
 	class  class
@@ -849,6 +850,7 @@ var kinds = func() (kinds [256]kind) {
 			kinds[op].class = truncations
 		}
 		kinds[op].simple, kinds[op].effect = true, effect(byte(op))
+		kinds[op].usual = kinds[op].bare && !isRemainder(byte(op))
 	}
 	return kinds
 }()

@@ -49,15 +49,16 @@ type writer struct {
 	pieces  []piece  // what moves memory in pieces
 
 	// Of the function that is written; kept to be used again.
-	locals  uint32 // how many it has itself, with its parameters
-	body    []byte
-	in      instruction
-	edits   []edit
-	regions []region
-	direct  bool  // it leads straight into a loop
-	may     bool  // it may call others
-	calling bool  // it does
-	blocks  []int // the region of each open block
+	locals     uint32 // how many it has itself, with its parameters
+	body       []byte
+	in         instruction
+	edits      []edit
+	regions    []region
+	remainders bool  // its remainders are written as divisions
+	direct     bool  // it leads straight into a loop
+	may        bool  // it may call others
+	calling    bool  // it does
+	blocks     []int // the region of each open block
 
 	accesses int    // loads and stores since the guest came to its meter
 	ways     []ways // of each open block
