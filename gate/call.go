@@ -35,13 +35,25 @@ type Principal struct {
 
 // Local is the principal of every caller that has not been told apart: the
 // person at the machine, on a gateway without authentication.
-func Local() *Principal { return &Principal{Owner: Owner{ID: "local"}, Auth: "local"} }
+func Local() *Principal { return &Principal{Owner: Owner{ID: "local"}, Auth: authLocal} }
 
 // A SessionKey names a session. The gateway mints it; a client never chooses it.
 type SessionKey struct {
 	Owner
 	ID string
 }
+
+// Caller names the one that shares bounds with others in equal parts: a principal, whose key
+// has no session ID, or a session where principals are not told apart ([Local]).
+func (c *Call) Caller() SessionKey {
+	k := c.Session
+	if c.Who == nil || c.Who.Auth != authLocal {
+		k.ID = ""
+	}
+	return k
+}
+
+const authLocal = "local"
 
 // An Action is what a call does, in the words of MCP's methods. Policies see it
 // as input.action.

@@ -32,7 +32,8 @@ type CallConfig struct {
 	// such as its metadata. One that it may not is refused, and the host is asked about
 	// reading it. Nil hides nothing.
 	Sees func(path string) bool
-	// Caller names who calls. The callers of a module that wait are served in turn.
+	// Caller names who calls. The callers of a module that wait are served in turn, and one
+	// of whom no call is under way does not wait for others.
 	Caller string
 	// Session names whose instance a module with [IsolationSession] uses: calls
 	// that must not see each other's state have different ones.
@@ -110,12 +111,13 @@ func (c *call) enter() (leave func(), err error) {
 		return nil, c.busy(err)
 	}
 	if err := c.turn.enter(c); err != nil {
-		places.leave()
+		places.leave(c.turn.name)
 		return nil, c.busy(err)
 	}
+	c.beginTime() // what it has waited for others is none of its time
 	return func() {
 		c.turn.leave()
-		places.leave()
+		places.leave(c.turn.name)
 	}, nil
 }
 
@@ -294,7 +296,12 @@ func (c *call) Done() <-chan struct{} {
 // begin starts the time of the call.
 func (c *call) begin() {
 	c.started = time.Now()
-	c.meter.deadline = c.started.Add(c.limits.Timeout)
+	c.beginTime()
+}
+
+// beginTime sets when the call has to end.
+func (c *call) beginTime() {
+	c.meter.deadline = time.Now().Add(c.limits.Timeout)
 	if at, ok := c.parent.Deadline(); ok && !c.serving && at.Before(c.meter.deadline) {
 		c.meter.deadline = at
 	}

@@ -102,67 +102,161 @@ func initializing(body ...any) *guest {
 	return g
 }
 
-// TestTurns checks in which order calls are served that wait for a place: the modules in
-// turn, and of each its callers.
-func TestTurns(t *testing.T) {
-	r := newRuntime(t, sandbox.Config{Concurrent: 3})
-	first := asking("http").bytes()
-	second := asking("http").section("another", nil).bytes()
-	cfg := sandbox.ModuleConfig{Grants: sandbox.Grants{HTTP: true}, Limits: sandbox.Limits{Concurrent: 3}}
-	a, b := compile(t, r, first, cfg), compile(t, r, second, cfg)
+// A line has calls under way that wait for an answer, of modules whose places are few.
+type line struct {
+	t       *testing.T
+	runtime *sandbox.Runtime
+	wg      sync.WaitGroup
+	asked   chan string // by whom, as soon as a call is under way
+}
 
-	asked, answer, release := make(chan string), make(chan struct{}), make(chan struct{})
-	var wg sync.WaitGroup
-	call := func(m *sandbox.Module, caller string) {
-		until := answer
-		if caller == "holds" {
-			until = release
+func newLine(t *testing.T, cfg sandbox.Config) *line {
+	return &line{t: t, runtime: newRuntime(t, cfg), asked: make(chan string)}
+}
+
+func (l *line) module(g *guest, most int) *sandbox.Module {
+	return compile(l.t, l.runtime, g.bytes(), sandbox.ModuleConfig{Grants: sandbox.Grants{HTTP: true}, Limits: sandbox.Limits{Concurrent: most}})
+}
+
+// call makes a call, which ends when release does.
+func (l *line) call(m *sandbox.Module, caller string, release <-chan struct{}) {
+	host := fakeHost{http: func(context.Context) (sandbox.HTTPResponse, error) {
+		l.asked <- caller
+		<-release
+		return sandbox.HTTPResponse{}, nil
+	}}
+	l.wg.Go(func() {
+		if _, err := m.Call(l.t.Context(), "t", []byte(evilArgs), sandbox.CallConfig{Caller: caller, Host: host}); err != nil {
+			l.t.Error(err)
 		}
-		host := fakeHost{http: func(context.Context) (sandbox.HTTPResponse, error) {
-			asked <- caller
-			<-until
-			return sandbox.HTTPResponse{}, nil
-		}}
-		waiting := r.Waiting()
-		wg.Go(func() {
-			if _, err := m.Call(t.Context(), "t", []byte(evilArgs), sandbox.CallConfig{Caller: caller, Host: host}); err != nil {
-				t.Error(err)
-			}
-		})
-		if caller == "holds" {
-			<-asked
-			return
-		}
-		for r.Waiting() == waiting {
+	})
+}
+
+// holds makes a call that is under way at once.
+func (l *line) holds(m *sandbox.Module, caller string, release <-chan struct{}) {
+	l.t.Helper()
+	l.call(m, caller, release)
+	if got := <-l.asked; got != caller {
+		l.t.Fatalf("a call of %s is under way, want one of %s", got, caller)
+	}
+}
+
+// waits makes a call that has to wait.
+func (l *line) waits(m *sandbox.Module, caller string, release <-chan struct{}) {
+	waiting := l.runtime.Waiting()
+	l.call(m, caller, release)
+	for l.runtime.Waiting() == waiting {
+		select {
+		case got := <-l.asked:
+			l.t.Fatalf("a call of %s is under way, where one of %s should wait", got, caller)
+		default:
 			runtime.Gosched()
 		}
 	}
-	call(a, "holds")
-	one := release
-	release = make(chan struct{})
-	call(a, "holds") // what a module has as its first is no matter of turns
-	call(b, "holds")
+}
+
+// TestTurns checks in which order calls are served that wait for a place: the modules in
+// turn, and of each its callers.
+func TestTurns(t *testing.T) {
+	l := newLine(t, sandbox.Config{Concurrent: 4})
+	a, b := l.module(asking("http"), 4), l.module(asking("http").section("another", nil), 4)
+	one, release, answer := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	l.holds(a, "a's y", one)
+	l.holds(a, "a's y", release) // those who have none would not wait
+	l.holds(a, "a's x", release)
+	l.holds(b, "b's x", release)
 	for range 3 {
-		call(a, "a's x")
+		l.waits(a, "a's x", answer)
 	}
-	call(b, "b's x")
-	call(a, "a's y")
-	call(b, "b's x")
+	l.waits(b, "b's x", answer)
+	l.waits(a, "a's y", answer)
+	l.waits(b, "b's x", answer)
 
 	close(one)
 	var order []string
 	for range 6 {
-		order = append(order, <-asked)
+		order = append(order, <-l.asked)
 		answer <- struct{}{}
 	}
 	close(release)
-	wg.Wait()
+	l.wg.Wait()
 	if want := []string{"a's x", "b's x", "a's y", "b's x", "a's x", "a's x"}; !slices.Equal(order, want) {
 		t.Errorf("served %q, want %q", order, want)
 	}
 }
 
-// TestBusy checks that the time of a call goes on while it waits, and how it ends.
+// TestCallersWithoutACall checks that a caller that has no call under way does not wait for
+// those of another, neither of its module nor of all, and how many such there can be.
+func TestCallersWithoutACall(t *testing.T) {
+	for name, cfg := range map[string]struct{ all, module int }{"of the module": {64, 4}, "of all": {4, 16}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLine(t, sandbox.Config{Concurrent: cfg.all})
+			m := l.module(asking("http"), cfg.module)
+			release := make(chan struct{})
+			for range 4 {
+				l.holds(m, "many", release)
+			}
+			for range 3 {
+				l.waits(m, "many", release)
+			}
+			for i := range 16 {
+				l.holds(m, fmt.Sprint("caller ", i), release)
+			}
+			l.waits(m, "caller 0", release) // it has one
+			l.waits(m, "one too many", release)
+			close(release)
+			for range 5 {
+				<-l.asked
+			}
+			l.wg.Wait()
+			release = make(chan struct{})
+			for range 2 { // now that others have called in the last minute
+				l.holds(m, "many", release)
+			}
+			l.waits(m, "many", release)
+			l.holds(m, "caller 1", release)
+			l.holds(m, "caller 1", release)
+			l.waits(m, "caller 1", release)
+			l.holds(m, "caller 2", release)
+			close(release)
+			for range 2 {
+				<-l.asked
+			}
+			l.wg.Wait()
+		})
+	}
+}
+
+// TestTimeBeginsWithThePlace checks that what a call waits for others is none of its time.
+func TestTimeBeginsWithThePlace(t *testing.T) {
+	l := newLine(t, sandbox.Config{Limits: sandbox.Limits{Timeout: long}})
+	m := l.module(asking("http"), 1)
+	release := make(chan struct{})
+	l.holds(m, "x", release)
+	deadline := make(chan time.Time, 1)
+	host := fakeHost{http: func(ctx context.Context) (sandbox.HTTPResponse, error) {
+		at, _ := ctx.Deadline()
+		deadline <- at
+		return sandbox.HTTPResponse{}, nil
+	}}
+	l.wg.Go(func() {
+		if _, err := m.Call(t.Context(), "t", []byte(evilArgs), sandbox.CallConfig{Caller: "x", Host: host}); err != nil {
+			t.Error(err)
+		}
+	})
+	for l.runtime.Waiting() == 0 {
+		runtime.Gosched()
+	}
+	time.Sleep(2 * time.Millisecond)
+	released := time.Now()
+	close(release)
+	if at := <-deadline; at.Before(released.Add(long)) {
+		t.Errorf("it has %v, want %v", at.Sub(released), long)
+	}
+	l.wg.Wait()
+}
+
+// TestBusy checks how a call ends that waits for as long as it may take.
 func TestBusy(t *testing.T) {
 	m := compile(t, newRuntime(t, sandbox.Config{}), asking("http").bytes(), sandbox.ModuleConfig{
 		Grants: sandbox.Grants{HTTP: true}, Limits: sandbox.Limits{Concurrent: 1},

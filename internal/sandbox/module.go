@@ -197,8 +197,8 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	}
 	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
 	m.preparing = make(chan struct{}, 1)
-	m.places = &lane{queue: m.runtime.places, most: cmp.Or(m.limits.Concurrent, m.runtime.share)}
-	m.slots = &lane{queue: m.runtime.slots, most: math.MaxInt}
+	m.places = newLane(m.runtime.places, cmp.Or(m.limits.Concurrent, m.runtime.share))
+	m.slots = newLane(m.runtime.slots, math.MaxInt)
 	m.instances.most, m.memories.most = keptInstances(), keptInstances()
 	for _, k := range slices.Sorted(maps.Keys(cfg.Grants.Config)) {
 		m.env = append(m.env, k+"="+cfg.Grants.Config[k])

@@ -10,27 +10,76 @@ import (
 	"time"
 )
 
-// A queue hands out places, of which there are few. Who waits for one is served in turn:
-// the modules one after the other, and of each module its callers. So nobody waits for
-// longer because somebody else asks more often.
+// A queue hands out places, of which there are few. Calls that wait for one are served in
+// turn: the modules one after the other, and of each module its callers.
+//
+// Turns alone leave a caller waiting for as long as the calls of others take, so a queue can
+// be fair: each module can have one place, and each caller of it one, also if none is free;
+// and a caller has at most half of what there is while there are others.
 type queue struct {
 	waiting atomic.Int32 // how many wait; the rest is guarded by the mutex
 	mu      sync.Mutex
-	free    int     // below zero by what modules have as their first
-	first   bool    // each module can have one place, also if none is free
-	lanes   []*lane // those in which somebody waits, in turn
+	share
+	free  int // below zero by what modules and callers have as their first
+	fair  bool
+	over  int     // by how much lanes have more than their most
+	extra int     // places of callers that had none, while there was none
+	lanes []*lane // those in which calls wait, in turn
 
-	held   int
 	closed bool
 	empty  chan struct{} // closed once nobody holds a place of a closed queue
 }
 
+// maxExtra bounds the places of callers that had none.
+const maxExtra = 16
+
 // A lane is a module's in a queue.
 type lane struct {
-	queue   *queue
-	most    int       // places that it may have
-	held    int       // that it has
+	queue *queue
+	share
 	callers []*caller // who waits, in turn
+}
+
+// A share is what callers have of a number of places.
+type share struct {
+	most   int
+	held   int
+	by     map[string]int // held, by caller
+	called [2]visit       // the last one, and the last of another caller
+}
+
+type visit struct {
+	caller string
+	at     time.Time
+}
+
+// visit notes that a caller has called.
+func (s *share) visit(name string, now time.Time) {
+	if s.called[0].caller != name {
+		s.called[1] = s.called[0]
+	}
+	s.called[0] = visit{name, now}
+}
+
+// remembered is for how long a caller that has called leaves room for another.
+const remembered = time.Minute
+
+// half reports whether a caller has half of the places, while another has called.
+func (s *share) half(name string) bool {
+	other := s.called[0]
+	if other.caller == name {
+		other = s.called[1]
+	}
+	return s.by[name] >= max(1, s.most/2) && !other.at.IsZero() && time.Since(other.at) < remembered
+}
+
+func (s *share) take(name string, n int) {
+	if s.by == nil {
+		s.by = map[string]int{}
+	}
+	if s.by[name] += n; s.by[name] == 0 {
+		delete(s.by, name)
+	}
 }
 
 // A caller has calls that wait, the first first.
@@ -44,18 +93,37 @@ type wait struct {
 	ok     bool // it has a place, or else the queue is closed
 }
 
-func newQueue(places int, first bool) *queue {
-	return &queue{free: places, first: first, empty: make(chan struct{})}
+func newQueue(places int, fair bool) *queue {
+	return &queue{share: share{most: places}, free: places, fair: fair, empty: make(chan struct{})}
 }
 
-func (l *lane) mayHave() bool {
-	return l.held < l.most && (l.queue.free > 0 || l.queue.first && l.held == 0)
+func newLane(q *queue, most int) *lane { return &lane{queue: q, share: share{most: most}} }
+
+// mayHave reports whether a caller may have a place now.
+func (l *lane) mayHave(name string) bool {
+	q := l.queue
+	if !q.fair {
+		return l.held < l.most && q.free > 0
+	}
+	usual := l.held < l.most && (q.free > 0 || l.held == 0) && !l.half(name) && !q.half(name)
+	return usual || l.by[name] == 0 && q.extra < maxExtra
 }
 
-func (l *lane) take(n int) {
+// take takes a place for a caller, or gives it back.
+func (l *lane) take(name string, n int) {
+	q := l.queue
+	if q.fair {
+		if n > 0 && (l.held >= l.most || q.free <= 0 && l.held > 0) {
+			q.extra++
+		}
+		q.over += max(0, l.held+n-l.most) - max(0, l.held-l.most)
+		q.extra = min(q.extra, q.over+max(0, n-q.free))
+		l.share.take(name, n)
+		q.share.take(name, n)
+	}
 	l.held += n
-	l.queue.held += n
-	l.queue.free -= n
+	q.held += n
+	q.free -= n
 }
 
 // enter waits for a place until ctx ends. Whoever gets one must leave it.
@@ -66,12 +134,20 @@ func (l *lane) enter(ctx context.Context, name string) error {
 		q.mu.Unlock()
 		return errClosed
 	}
-	if len(l.callers) == 0 && l.mayHave() {
-		l.take(1)
+	if q.fair {
+		now := time.Now()
+		l.visit(name, now)
+		q.visit(name, now)
+	}
+	if len(l.callers) == 0 && l.mayHave(name) {
+		l.take(name, 1)
 		q.mu.Unlock()
 		return nil
 	}
 	w := l.join(name)
+	if q.fair {
+		q.serve() // those before it may wait for more than this caller has
+	}
 	q.mu.Unlock()
 	select {
 	case <-w.served:
@@ -79,7 +155,7 @@ func (l *lane) enter(ctx context.Context, name string) error {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if !l.quit(name, w) && w.ok { // it was served just now
-			l.take(-1)
+			l.take(name, -1)
 			q.serve()
 		}
 		return ctx.Err()
@@ -90,11 +166,11 @@ func (l *lane) enter(ctx context.Context, name string) error {
 	return nil
 }
 
-// leave gives a place back.
-func (l *lane) leave() {
+// leave gives a place of a caller back.
+func (l *lane) leave(name string) {
 	l.queue.mu.Lock()
 	defer l.queue.mu.Unlock()
-	l.take(-1)
+	l.take(name, -1)
 	l.queue.serve()
 }
 
@@ -138,35 +214,38 @@ func (l *lane) quit(name string, w *wait) bool {
 // serve gives places to those whose turn it is, as long as there are any. The mutex is
 // held.
 func (q *queue) serve() {
-	for {
-		i := slices.IndexFunc(q.lanes, (*lane).mayHave)
-		if i < 0 {
-			break
-		}
-		q.lanes[i].next(i)
+	for q.next() {
 	}
 	if q.closed && q.held == 0 {
 		close(q.empty)
 	}
 }
 
-// next serves the first call of the caller whose turn it is. Both go to the end of their
-// lines then, if more of them wait.
-func (l *lane) next(i int) {
-	q, c := l.queue, l.callers[0]
-	w := c.waits[0]
-	c.waits, l.callers = c.waits[1:], l.callers[1:]
-	if len(c.waits) > 0 {
-		l.callers = append(l.callers, c)
+// next serves the first call of the caller whose turn it is, if any may have a place. Caller
+// and lane go to the end of their lines then, if more of them wait.
+func (q *queue) next() bool {
+	for i, l := range q.lanes {
+		at := slices.IndexFunc(l.callers, func(c *caller) bool { return l.mayHave(c.name) })
+		if at < 0 {
+			continue
+		}
+		c := l.callers[at]
+		w := c.waits[0]
+		c.waits, l.callers = c.waits[1:], slices.Delete(l.callers, at, at+1)
+		if len(c.waits) > 0 {
+			l.callers = append(l.callers, c)
+		}
+		q.lanes = slices.Delete(q.lanes, i, i+1)
+		if len(l.callers) > 0 {
+			q.lanes = append(q.lanes, l)
+		}
+		l.take(c.name, 1)
+		q.waiting.Add(-1)
+		w.ok = true
+		close(w.served)
+		return true
 	}
-	q.lanes = slices.Delete(q.lanes, i, i+1)
-	if len(l.callers) > 0 {
-		q.lanes = append(q.lanes, l)
-	}
-	l.take(1)
-	q.waiting.Add(-1)
-	w.ok = true
-	close(w.served)
+	return false
 }
 
 // close refuses whoever comes, and whoever waits.
@@ -220,7 +299,7 @@ func (t *turn) enter(ctx context.Context) error {
 func (t *turn) leave() {
 	if t.has {
 		t.has = false
-		t.lane.leave()
+		t.lane.leave(t.name)
 	}
 }
 

@@ -74,7 +74,8 @@ func (m *Module) callStandby(c *call) (Result, error) {
 	if err := m.places.enter(c, c.turn.name); err != nil {
 		return Result{Took: time.Since(c.started)}, c.busy(err)
 	}
-	defer m.places.leave()
+	defer m.places.leave(c.turn.name)
+	c.beginTime()
 	s := m.standbys.take()
 	if s == nil {
 		if s = m.start(false); s == nil {

@@ -114,7 +114,7 @@ func (r *Reach) callConfig(grant *Granted, c *gate.Call, p gate.Permit) sandbox.
 		Sees:    sees,
 		Limits:  sandbox.Limits{Fuel: n.Fuel, Timeout: n.Timeout},
 		Host:    &host{reach: r, granted: grant, permit: p, call: c, left: n},
-		Caller:  fmt.Sprintf("%q %q", session.Tenant, session.Owner.ID),
+		Caller:  SessionName(c.Caller()),
 		Session: SessionName(session),
 	}
 }
