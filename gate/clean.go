@@ -28,6 +28,9 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	w.next(step.Sanitize)
 	s := w.scrub(p.tool, p.duty.profile)
 	s.text.Kind = w.kind(p.call, p.tool)
+	if w.MaxResult > 0 {
+		s.room = max(0, w.MaxResult-len(res.Doc.Raw()))
+	}
 	doc, err := contents{w.ContentChecker, p.call, p.duty.profile, s}.check(res.Doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
@@ -91,11 +94,12 @@ type scrub struct {
 	open    bool           // a string may become more than text beside others
 	passed  map[Text]bool  // long strings that were left as they are, and whether open knows of them
 	joined  bool           // something was changed for what stands beside it
+	room    int            // how many bytes may still be put into texts; -1: any number
 }
 
 // scrub returns what makes safe what the server of a tool says.
 func (p *Parts) scrub(t *Tool, profile string) *scrub {
-	s := &scrub{sanitizer: p.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: profile}}
+	s := &scrub{sanitizer: p.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: profile}, room: -1}
 	s.pieces, _ = p.Sanitizer.(pieceSanitizer)
 	if p.guard(t).results != allowSecrets {
 		s.secrets = p.Secrets
@@ -119,9 +123,13 @@ func (s *scrub) result(a Action, d Doc) (Doc, error) {
 // stays in step with the structured content that it mirrors.
 func (s *scrub) doc(d Doc) (Doc, error) { return doc.MapDeep(d, s.leaf) }
 
+// tooLong is in the place of a text that would make a result longer than its bound.
+const tooLong = "[removed: text that its markers make longer than limits.result]"
+
 // leaf sanitizes one string.
 func (s *scrub) leaf(leaf doc.Leaf, text string) string {
 	var found []Finding
+	before := text
 	t := s.text
 	t.MIME, t.Text = leaf.MIME, text
 	if leaf.JSON {
@@ -133,6 +141,14 @@ func (s *scrub) leaf(leaf doc.Leaf, text string) string {
 		var secrets []Finding
 		text, secrets = s.secrets.Redact(leaf.Pointer(), leaf.Name(), text)
 		found = append(found, s.fresh(leaf, secrets)...)
+	}
+	if s.room >= 0 && len(text) > len(before) {
+		if grown := len(text) - len(before); grown <= s.room {
+			s.room -= grown
+		} else {
+			text = tooLong
+			found = append(found, Finding{Rule: "text/size", Count: 1, Removed: true})
+		}
 	}
 	if path := doc.Path(leaf); leaf.Key && len(path) == 2 && path[0] == "_meta" && !s.own && strings.HasPrefix(text, metaPrefix) {
 		text = "server:" + text

@@ -3,6 +3,7 @@ package gate_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -252,5 +253,27 @@ func TestWarningsAndFindingsStandTogether(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, r.done(t).Findings); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+// What sanitizing puts into the texts of a result makes it no longer than its bound: each text beyond
+// that is replaced as a whole.
+func TestResultsDoNotGrowBeyondTheirBound(t *testing.T) {
+	r := newRig()
+	r.tool.Output = nil
+	r.sanitize = replace("bad", strings.Repeat("x", 100))
+	answers(`{"a":[` + strings.Repeat(`"bad",`, 200) + `1]}`)(r)
+	parts := r.parts()
+	parts.MaxResult = 2000
+	res, err := newGate(t, parts).Do(t.Context(), newCall())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := res.Doc.Get("a").String()
+	if grown, cut := strings.Count(got, `"xxx`), strings.Count(got, `"[removed: text that`); grown != 8 || cut != 192 {
+		t.Errorf("%d texts are as they became, %d are replaced: %.300s", grown, cut, got)
+	}
+	if findings := r.done(t).Findings; !slices.ContainsFunc(findings, func(f gate.Finding) bool { return f.Rule == "text/size" && f.Removed }) {
+		t.Errorf("no finding says so: %v", findings)
 	}
 }

@@ -25,6 +25,9 @@ type Parts struct {
 	// ContentChecker judges images, sounds, files and links to resources; nil
 	// passes them.
 	ContentChecker ContentChecker
+	// MaxResult bounds what a result may grow to by what is put into its texts, in bytes: a text
+	// beyond that is replaced as a whole. Zero sets no bound.
+	MaxResult int
 	// Secrets finds secrets in arguments and results; nil looks for none.
 	Secrets Secrets
 	// Returned remembers the words of results, by session and server, so that what comes back

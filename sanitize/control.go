@@ -15,7 +15,7 @@ const (
 // controls removes control characters and terminal sequences, but for tabs, line
 // ends and form feeds. Colours go without a marker.
 func (f *findings) controls(s string) string {
-	o := output{from: s}
+	o := output{from: s, max: f.max}
 	seq := sequences{s: s}
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])

@@ -17,7 +17,7 @@ const fullLatin = '\uff21' - 'A'
 // that strike letters through or pile up on them, and full-width forms where no
 // East Asian text is around.
 func (f *findings) folded(s string) string {
-	o := output{from: s}
+	o := output{from: s, max: f.max}
 	prev, marks := rune(0), 0
 	line, asian := -1, false
 	for i := 0; i < len(s); {

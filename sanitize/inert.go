@@ -19,7 +19,7 @@ func (f *findings) inert(s string, l Links, seen sight) string {
 	for _, e := range edits {
 		f.remove(e.rule)
 	}
-	return apply(s, edits)
+	return apply(s, edits, f.max)
 }
 
 // inertEdits returns what makes a text inert, by place, each place once.
@@ -47,9 +47,9 @@ func ordered(edits []edit) []edit {
 	return slices.CompactFunc(edits, func(a, b edit) bool { return a.at == b.at })
 }
 
-// apply puts edits, ordered by place, into a text.
-func apply(s string, edits []edit) string {
-	o := output{from: s}
+// apply puts edits, ordered by place, into a text; max is that of an output.
+func apply(s string, edits []edit, max int) string {
+	o := output{from: s, max: max}
 	for _, e := range edits {
 		o.insert(e.at, e.text)
 	}

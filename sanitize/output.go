@@ -7,11 +7,18 @@ import "strings"
 type output struct {
 	from string
 	last int // from[:last] is in b
+	max  int // bounds the changed text, in bytes; zero sets no bound
 	b    strings.Builder
 }
 
+// tooLong is in the place of a text that would be longer than its bound.
+const tooLong = "[removed: text that its markers make longer than limits.result]"
+
 // replace puts a marker of a class in the place of from[i:j].
 func (o *output) replace(i, j int, class string) {
+	if o.over() {
+		return
+	}
 	o.copy(i)
 	marker := "[removed: " + class + "]"
 	if !strings.HasSuffix(o.tail(len(marker)), marker) {
@@ -22,6 +29,9 @@ func (o *output) replace(i, j int, class string) {
 
 // fill puts text in the place of from[i:j].
 func (o *output) fill(i, j int, text string) {
+	if o.over() {
+		return
+	}
 	o.copy(i)
 	o.b.WriteString(text)
 	o.last = j
@@ -44,6 +54,14 @@ func (o *output) String() string {
 	if o.last == 0 && o.b.Len() == 0 {
 		return o.from
 	}
+	if o.over() {
+		return tooLong
+	}
 	o.copy(len(o.from))
 	return o.b.String()
+}
+
+// over reports whether the changed text is beyond its bound, or would be with the rest.
+func (o *output) over() bool {
+	return o.max > 0 && o.b.Len()+len(o.from)-o.last > max(o.max, len(o.from))
 }

@@ -17,7 +17,7 @@ func (f *findings) padding(s string, foreign bool) string {
 	if !foreign && !mayPad(s) {
 		return s
 	}
-	o := output{from: s}
+	o := output{from: s, max: f.max}
 	for i := 0; i < len(s); {
 		end, lines, widest := blanks(s, i)
 		if end == i {

@@ -108,7 +108,7 @@ func (s *Sanitizer) Inert(text string) (clean string, found []Finding) {
 		for _, e := range edits {
 			f.remove(e.rule)
 		}
-		clean = apply(clean, edits)
+		clean = apply(clean, edits, 0)
 	}
 	f.remove(ruleUnstable)
 	return unstable, f.list()
@@ -172,7 +172,7 @@ func distribute(texts []string, joint int, edits []edit) []string {
 			edits[n].at = max(0, edits[n].at-start)
 			n++
 		}
-		out[i] = apply(text, edits[:n])
+		out[i] = apply(text, edits[:n], 0)
 		edits, start = edits[n:], start+len(text)+joint
 	}
 	return out

@@ -76,6 +76,7 @@ const (
 	ruleEscaped   = "html/escaped"      // escaped by profile strict
 	rulePolicy    = "html/policy"       // rewritten by profile html
 	ruleUnstable  = "text/unstable"
+	ruleSize      = "text/size" // grown beyond its bound
 )
 
 // A Finding is something that was found in a text.
@@ -89,6 +90,9 @@ type Finding struct {
 type Options struct {
 	Profile Profile
 	Links   Links
+	// Max bounds what a text may grow to, in bytes: one that would be longer, and longer than
+	// it was, is replaced as a whole. Zero sets no bound.
+	Max int
 }
 
 // A Sanitizer makes text safe. It is immutable, and may be used from several
@@ -96,6 +100,7 @@ type Options struct {
 type Sanitizer struct {
 	profile Profile
 	links   Links
+	max     int
 	html    *bluemonday.Policy // of profile HTML
 }
 
@@ -107,7 +112,7 @@ func New(o Options) (*Sanitizer, error) {
 	if !slices.Contains(Profiles(), o.Profile) {
 		return nil, fmt.Errorf("unknown sanitizer profile %q; known are %v", o.Profile, Profiles())
 	}
-	s := &Sanitizer{profile: o.Profile, links: o.Links}
+	s := &Sanitizer{profile: o.Profile, links: o.Links, max: o.Max}
 	if o.Profile == HTML {
 		s.html = policy(o.Links)
 	}
@@ -128,15 +133,23 @@ func (s *Sanitizer) Sanitize(text string) (clean string, found []Finding) {
 	if s.profile == Off {
 		return text, nil
 	}
-	var f findings
+	f := findings{max: s.max}
 	clean = text
 	for range maxPasses {
 		before := clean
 		clean = s.pass(&f, clean)
-		if clean == before {
-			if s.profile == Strict {
-				clean = f.escape(clean)
-			}
+		same := clean == before
+		if same && s.profile == Strict {
+			clean = f.escape(clean)
+		}
+		if f.max > 0 && len(clean) > max(f.max, len(text)) {
+			clean = tooLong
+		}
+		if clean == tooLong && text != tooLong {
+			f.remove(ruleSize)
+			return clean, f.list()
+		}
+		if same {
 			return clean, f.list()
 		}
 	}
@@ -202,6 +215,7 @@ const markupBytes = "<>&\"'\r"
 type findings struct {
 	removed  []Finding
 	reported []Finding
+	max      int // see Options
 }
 
 func (f *findings) remove(rule string) { f.removed = count(f.removed, Finding{rule, 1, true}) }

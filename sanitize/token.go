@@ -79,7 +79,7 @@ var turnStart = func() (t [256]bool) {
 // tokens removes control tokens, also those whose brackets and bars are
 // character references; turns says that tags of hosts lose their form.
 func (f *findings) tokens(s string, turns bool) string {
-	o := output{from: s}
+	o := output{from: s, max: f.max}
 	for i := 0; i < len(s); {
 		n := tokenAt(s, i)
 		switch {

@@ -39,7 +39,7 @@ func unshaped(r rune) bool {
 
 // hidden removes characters that cannot be seen, where they have no business.
 func (f *findings) hidden(s string) string {
-	o := output{from: s}
+	o := output{from: s, max: f.max}
 	prev := rune(0)                         // the character before, as it stays in the text
 	line, rtl, isolated := -1, false, false // up to where it is known what the line has
 	for i := 0; i < len(s); {

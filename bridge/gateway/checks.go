@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"cmp"
 	"maps"
 	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/clean"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
@@ -18,10 +20,13 @@ type checks struct {
 	inputs  map[string]*InputRules         // by server
 	prompt  bool                           // whether the client's word for the prompt is taken
 	name    string                         // of the configuration: its snapshot
+	max     int                            // bytes of a result
 }
 
 func newChecks(c *Config, seal []byte) (*checks, error) {
-	texts, err := clean.NewTexts(c.Sanitize)
+	choice := c.Sanitize
+	choice.Max = int(cmp.Or(c.Limits.Result, upstream.DefaultMaxMessage))
+	texts, err := clean.NewTexts(choice)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +34,7 @@ func newChecks(c *Config, seal []byte) (*checks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &checks{clean: texts, secrets: secrets, hide: hide, inputs: c.Inputs, prompt: c.TrustPrompt, name: c.Snapshot}, nil
+	return &checks{clean: texts, secrets: secrets, hide: hide, inputs: c.Inputs, prompt: c.TrustPrompt, name: c.Snapshot, max: choice.Max}, nil
 }
 
 // of returns the checks with what is said of one server.
@@ -48,7 +53,7 @@ func (c checks) of(s Server) *checks {
 // in puts the checks into the parts of a gate.
 func (c *checks) in(p *gate.Parts) {
 	p.Sanitizer, p.ContentChecker, p.Secrets, p.Returned = c.clean, c.clean, c.secrets, c.secrets.Returned()
-	p.Inputs, p.TrustPrompt, p.Snapshot = c.inputMode, c.prompt, c.name
+	p.Inputs, p.TrustPrompt, p.Snapshot, p.MaxResult = c.inputMode, c.prompt, c.name, c.max
 }
 
 // inputMode says how arguments are held against the input schema of a tool.

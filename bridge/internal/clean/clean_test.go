@@ -35,6 +35,15 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%+v: got %s, want %s", tt.of, got, tt.want)
 		}
 	}
+	plain, err := NewTexts(Sanitize{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mime, want := range map[string]string{"text/html": "html", "Text/HTML; charset=utf-8": "html", "text/htmlx": "text", "": "text"} {
+		if got := plain.profile(gate.Text{Tool: "two__x", MIME: mime}); got != want {
+			t.Errorf("%s: got %s, want %s", mime, got, want)
+		}
+	}
 	other := s.With("two", "off")
 	if got := other.profile(gate.Text{Server: "two", Tool: "two__x"}); got != "off" || s.Same(other) || !s.Same(other.With("two", "")) {
 		t.Errorf("with a profile for the server it is %s", got)

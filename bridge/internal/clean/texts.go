@@ -36,7 +36,7 @@ func NewTexts(choice Sanitize) (*Texts, error) {
 		}
 	}
 	for _, p := range sanitize.Profiles() {
-		one, err := sanitize.New(sanitize.Options{Profile: p, Links: s.links})
+		one, err := sanitize.New(sanitize.Options{Profile: p, Links: s.links, Max: choice.Max})
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (s *Texts) profile(t gate.Text) string {
 
 // configured returns what the operator says of the tool or its server. Else the kind of the
 // text has its say: source is left as it is where nothing stricter than the profile for
-// prose was chosen for all. A media type, which the server names, makes it stricter at most.
+// prose was chosen for all, and a page is treated as HTML. A media type, which the server names, makes it stricter at most.
 func (s *Texts) configured(t gate.Text) string {
 	for _, r := range s.choice.Tools {
 		if r.matches(t.Tool) {
@@ -83,8 +83,12 @@ func (s *Texts) configured(t gate.Text) string {
 		return p
 	}
 	chosen := sanitize.Profile(s.choice.Profile)
-	if t.Kind == provenance.KindCode && chosen == sanitize.Text {
+	switch {
+	case chosen != sanitize.Text:
+	case t.Kind == provenance.KindCode:
 		chosen = sanitize.Code
+	case isHTML(t.MIME):
+		chosen = sanitize.HTML
 	}
 	for _, r := range s.choice.MIME {
 		if t.MIME != "" && r.matches(t.MIME) {
@@ -92,6 +96,12 @@ func (s *Texts) configured(t gate.Text) string {
 		}
 	}
 	return string(chosen)
+}
+
+// isHTML reports whether a media type is that of a page.
+func isHTML(mime string) bool {
+	kind, _, _ := strings.Cut(mime, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "text/html")
 }
 
 // Check implements [gate.ContentChecker].
@@ -224,4 +234,6 @@ type Sanitize struct {
 	// Links are the targets to which links and images stay active, see
 	// [sanitize.NewLinks]. Nil leaves those that fetch and carry nothing.
 	Links []string
+	// Max bounds what texts of a result may grow to, in bytes; zero sets no bound.
+	Max int
 }

@@ -141,11 +141,13 @@ type Config struct {
 	Log   *slog.Logger // nil discards
 }
 
+// DefaultMaxMessage bounds a message of a server, in bytes.
+const DefaultMaxMessage = 10 << 20
+
 const (
-	defaultTimeout    = 30 * time.Second
-	defaultStart      = 2 * time.Minute // of a child: what it runs may have to be installed first
-	defaultMaxMessage = 10 << 20
-	defaultHealth     = 30 * time.Second
+	defaultTimeout = 30 * time.Second
+	defaultStart   = 2 * time.Minute // of a child: what it runs may have to be installed first
+	defaultHealth  = 30 * time.Second
 )
 
 // check says what is wrong with the configuration, and fills in what is not said.
@@ -221,7 +223,7 @@ func (c *Config) setDefaults() {
 	}
 	c.Tools.OnMachine, c.Tools.Login = c.Command != "", c.Authorize != nil
 	if c.MaxMessage == 0 {
-		c.MaxMessage = defaultMaxMessage
+		c.MaxMessage = DefaultMaxMessage
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
