@@ -70,6 +70,7 @@ type (
 	Secret          = dial.Secret     // [Config.Secrets]
 	HTTPRule        = dial.Rule       // [Grant.HTTP]
 	SecretAllow     = secrets.Allow   // [SecretRules.Allow]
+	SecretKind      = secrets.Rule    // [SecretRules.Rules]
 	ConfineRules    = confine.Rules   // [EndpointConfig.Confine]
 )
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -68,8 +69,8 @@ func (a *App) sender(r *http.Request) (*gate.Principal, error) {
 func (a *App) KeyHolder(r *http.Request) (*gate.Principal, error) {
 	said := r.Header.Values("Authorization")
 	key, bearer := strings.CutPrefix(strings.Join(said, ""), "Bearer ")
-	if len(said) != 1 || !bearer || !strings.HasPrefix(key, auth.KeyPrefix) {
-		return nil, &auth.Refusal{Status: http.StatusUnauthorized, Description: "programs bring one API key: Authorization: Bearer " + auth.KeyPrefix + "...", Reason: "no API key"}
+	if len(said) != 1 || !bearer || !strings.HasPrefix(key, apikey.Prefix) {
+		return nil, &auth.Refusal{Status: http.StatusUnauthorized, Description: "programs bring one API key: Authorization: Bearer " + apikey.Prefix + "...", Reason: "no API key"}
 	}
 	who, _, err := a.senders.now.Load().Identify(r.Context(), key)
 	if refusal, refused := errors.AsType[*auth.Refusal](err); refused {

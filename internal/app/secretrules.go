@@ -16,6 +16,9 @@ func secretRules(from config.Secrets) gateway.SecretRules {
 	for _, r := range from.Tools {
 		to.Tools = append(to.Tools, gateway.SecretRule{Pattern: r.Pattern, Arguments: gate.Treatment(r.Arguments), Results: gate.Treatment(r.Results)})
 	}
+	for _, r := range from.Rules {
+		to.Rules = append(to.Rules, secrets.Rule(r))
+	}
 	for _, a := range from.Allow {
 		to.Allow = append(to.Allow, secrets.Allow(a))
 	}

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/groups"
 )
@@ -217,7 +218,7 @@ func credential(r *http.Request) (string, *Refusal) {
 	case len(authorization)+len(keys) > 1:
 		return "", malformed("more than one credential")
 	case len(keys) == 1:
-		if _, ok := keyIDOf(keys[0]); !ok {
+		if _, ok := apikey.ID(keys[0]); !ok {
 			return "", invalid("no API key: its form is wrong")
 		}
 		return keys[0], nil
@@ -231,7 +232,7 @@ func credential(r *http.Request) (string, *Refusal) {
 
 // verify looks at a credential, unless that was done a moment ago.
 func (a *Authenticator) verify(ctx context.Context, text string, resources []string) (*gate.Principal, Identity, *Refusal) {
-	if strings.HasPrefix(text, KeyPrefix) {
+	if strings.HasPrefix(text, apikey.Prefix) {
 		return a.key(text)
 	}
 	sum := sightOf(text, resources)

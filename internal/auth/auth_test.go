@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/seed"
@@ -471,7 +472,7 @@ func TestAPIKeys(t *testing.T) {
 	if code, refusal := status(a, long); code != http.StatusUnauthorized || refusal.Code != "invalid_token" {
 		t.Errorf("a longer one in X-API-Key: %d %+v", code, refusal)
 	}
-	for name, bad := range map[string]string{"changed": string(flipped), "cut": secret[:len(secret)-1], "its hash": key.Hash, "prefix alone": auth.KeyPrefix} {
+	for name, bad := range map[string]string{"changed": string(flipped), "cut": secret[:len(secret)-1], "its hash": key.Hash, "prefix alone": apikey.Prefix} {
 		if code, _ := status(a, ask(bad)); code != http.StatusUnauthorized {
 			t.Errorf("%s: %d", name, code)
 		}
@@ -484,7 +485,7 @@ func TestAPIKeys(t *testing.T) {
 	if code, refusal := status(a, ask(second)); code != http.StatusOK {
 		t.Errorf("a key that has not ended: %d %v", code, refusal)
 	}
-	body := secret[:len(auth.KeyPrefix)+12] + second[len(auth.KeyPrefix)+12:len(second)-9]
+	body := secret[:len(apikey.Prefix)+12] + second[len(apikey.Prefix)+12:len(second)-9]
 	if code, _ := status(a, ask(fmt.Sprintf("%s_%08x", body, crc32.ChecksumIEEE([]byte(body))))); code != http.StatusUnauthorized {
 		t.Errorf("one key's id with another's secret: %d", code)
 	}

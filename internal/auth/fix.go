@@ -1,13 +1,17 @@
 package auth
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/apikey"
+)
 
 // Fix says what the operator can do about a token, or an API key, that is refused for a
 // resource.
 func (r *Refusal) Fix(token, resource string) string {
 	has := func(word string) bool { return strings.Contains(r.Reason, word) }
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(token), KeyPrefix):
+	case strings.HasPrefix(strings.TrimSpace(token), apikey.Prefix):
 		switch {
 		case has("no API key is taken"):
 			return "write auth: {keys: true} into the configuration"

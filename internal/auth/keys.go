@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"maps"
 	"os"
@@ -21,17 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/files"
-)
-
-// KeyPrefix begins every API key, so that scanners for secrets know one.
-const KeyPrefix = "wgk_"
-
-// Sizes of the parts of a key, in characters: its id, its secret of 32 bytes, its checksum.
-const (
-	keyID     = 12
-	keySecret = 43
-	keySum    = 8
 )
 
 // A Key is what the gateway keeps of an API key: not the key. Its principal is somebody of
@@ -129,9 +118,7 @@ func (k *Keys) Create(key Key) (secret string, made Key, err error) {
 		rand.Read(random) // never fails
 		key.ID = base64.RawURLEncoding.EncodeToString(random[32:])
 	}
-	body := KeyPrefix + key.ID + "_" + base64.RawURLEncoding.EncodeToString(random[:32])
-	sum := checksum(body)
-	secret = body + "_" + string(sum[:])
+	secret = apikey.Compose(key.ID, base64.RawURLEncoding.EncodeToString(random[:32]))
 	key.sum = sha256.Sum256([]byte(secret))
 	key.Hash, key.Created = hex.EncodeToString(key.sum[:]), k.now().UTC().Truncate(time.Second)
 	return secret, key, k.change(func(all map[string]*Key) error {
@@ -210,7 +197,7 @@ func (k *Keys) change(f func(map[string]*Key) error) error {
 
 // find returns the key that a text is, if it is one that holds.
 func (k *Keys) find(text string) (*Key, *Refusal) {
-	id, ok := keyIDOf(text)
+	id, ok := apikey.ID(text)
 	if !ok {
 		return nil, invalid("no API key: its form is wrong")
 	}
@@ -232,23 +219,4 @@ func (k *Keys) find(text string) (*Key, *Refusal) {
 		return nil, expired("API key %s ended at %s", id, key.Expires.UTC().Format(time.RFC3339))
 	}
 	return key, nil
-}
-
-// keyIDOf returns the id of a text that has the form of a key: a mistyped one costs no
-// look-up.
-func keyIDOf(text string) (string, bool) {
-	rest, ok := strings.CutPrefix(text, KeyPrefix)
-	if !ok || len(rest) != keyID+1+keySecret+1+keySum || rest[keyID] != '_' || rest[keyID+1+keySecret] != '_' {
-		return "", false
-	}
-	body := text[:len(text)-keySum-1]
-	sum := checksum(body)
-	return rest[:keyID], string(sum[:]) == text[len(text)-keySum:]
-}
-
-func checksum(text string) (sum [keySum]byte) {
-	var raw [keySum / 2]byte
-	binary.BigEndian.PutUint32(raw[:], crc32.ChecksumIEEE(bytesOf(text)))
-	hex.Encode(sum[:], raw[:])
-	return sum
 }

@@ -329,6 +329,7 @@ func TestLoadProblems(t *testing.T) {
 		"policies that are missing":        {"policy: {paths: [none/]}\n", `wasmgate.yaml:1: policy.paths[0]: "none/" does not exist`},
 		"labels that are missing":          {"policy: {data: {labels: l.yaml}}\n", `wasmgate.yaml:1: policy.data.labels: "l.yaml" does not exist`},
 		"a pattern with * inside":          {"sanitize: {tools: {\"a*b\": off}}\n", `wasmgate.yaml:1: sanitize.tools["a*b"]: "a*b" is not the name of a tool, or its beginning and *`},
+		"a rule for secrets without an id": {"sanitize: {secrets: {rules: [{regexp: x}]}}\n", `wasmgate.yaml:1: sanitize.secrets.rules[0]: is not whole: set id and regexp`},
 		"a media type that is none":        {"sanitize: {mime: {html: html}}\n", `wasmgate.yaml:1: sanitize.mime.html: "html" is not a media type in lower case, such as text/html or text/*`},
 		"pins":                             {"pins: {mode: on, tls_key: x}\n", "wasmgate.yaml:1: pins.mode: \"on\" is none of trust-first, strict, off\nwasmgate.yaml:1: pins.tls_key: must be true or false, not text"},
 		"sessions":                         {"sessions: {scope: client, ttl: 1s, trust_prompt: maybe}\n", "wasmgate.yaml:1: sessions.scope: \"client\" is none of connection, principal\nwasmgate.yaml:1: sessions.ttl: \"1s\" is not from 1m to 1000h\nwasmgate.yaml:1: sessions.trust_prompt: must be true or false, not text"},

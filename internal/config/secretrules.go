@@ -11,6 +11,7 @@ type Secrets struct {
 	Arguments string        `key:"arguments redact|ask|refuse|allow"`
 	Results   string        `key:"results redact|refuse|allow"`
 	Tools     []SecretRule  `key:"tools tool"`
+	Rules     []SecretKind  `key:"rules"` // kinds of secrets besides those that are known
 	Allow     []SecretAllow `key:"allow"`
 	Skip      []string      `key:"skip"`    // ids of rules that are not used
 	Report    []string      `key:"report"`  // ids of rules that report, and change nothing; nil: generic-api-key
@@ -23,6 +24,18 @@ type SecretRule struct {
 	Pattern   string `key:"*"`
 	Arguments string `key:"arguments redact|ask|refuse|allow"`
 	Results   string `key:"results redact|refuse|allow"`
+}
+
+// A SecretKind is a kind of secret of the operator's own.
+type SecretKind struct {
+	ID     string `key:"id"`
+	Regexp string `key:"regexp regexp"`
+}
+
+func (k *SecretKind) check(d *decoder, n *node, path string) {
+	if k.ID == "" || k.Regexp == "" {
+		d.fail(n, path, "is not whole: set id and regexp")
+	}
 }
 
 // A SecretAllow names findings that are none: all fields that are set must agree.

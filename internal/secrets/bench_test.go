@@ -99,3 +99,26 @@ func BenchmarkNew(b *testing.B) {
 		newScanner(b, secrets.Options{})
 	}
 }
+
+// BenchmarkHostile is what a megabyte costs that is made to be slow, beside one of JSON and
+// of source.
+func BenchmarkHostile(b *testing.B) {
+	const size = 1 << 20
+	for name, part := range map[string]string{
+		"json": benchTexts["json"](b), "code": benchTexts["code"](b), "code about keys": benchTexts["code about keys"](b),
+		"one word": "A1b2C3d4", "one word behind a keyword": "A1b2C3d4", "words behind keywords": "token:A1b2C3d4",
+		"keywords": "key=", "keys": "key: A1b2C3d4e5F6g7H8\n", "escapes": `\_\u0041`, "URLs": "a://b:", "line ends": "a1b2c3d4e5\n",
+	} {
+		b.Run(name, func(b *testing.B) {
+			s, text := newScanner(b, secrets.Options{Decode: true}), strings.Repeat(part, size/len(part))
+			if name == "one word behind a keyword" {
+				text = "token:" + text
+			}
+			s.Find(text)
+			b.SetBytes(size)
+			for b.Loop() {
+				s.Find(text)
+			}
+		})
+	}
+}

@@ -9,13 +9,16 @@ const (
 // A check is a rule without an expression.
 type check struct {
 	*rule
-	find func(all []match, r *rule, text string) []match
+	always bool // without [Options.Checked]
+	find   func(all []match, r *rule, text string) []match
 }
 
 func checks() []check {
 	return []check{
-		{checkedRule(RuleCard, "Found the number of a payment card; its check digit is right."), cards},
-		{checkedRule(RuleIBAN, "Found the number of a bank account (IBAN); its check digits are right."), ibans},
+		{checkedRule(RuleGatewayKey, "Found an API key of wasmgate; its checksum is right."), true, gatewayKeys},
+		{checkedRule(RuleURL, "Found a password or a token in the user information of a URL."), true, urlCredentials},
+		{checkedRule(RuleCard, "Found the number of a payment card; its check digit is right."), false, cards},
+		{checkedRule(RuleIBAN, "Found the number of a bank account (IBAN); its check digits are right."), false, ibans},
 	}
 }
 

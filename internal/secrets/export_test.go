@@ -40,3 +40,15 @@ func ReadRules() error {
 	_, err := readRules()
 	return err
 }
+
+// OwnRules returns the expressions of the package's own rules by their ids.
+func OwnRules() map[string]string {
+	own := map[string]string{}
+	for _, r := range ownRules() {
+		own[r.ID] = r.Regex
+	}
+	return own
+}
+
+// KeywordsOf is keywordsOf.
+func KeywordsOf(source string) []string { return keywordsOf(source) }

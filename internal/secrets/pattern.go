@@ -35,6 +35,9 @@ const (
 	maxLead     = 16  // bytes that are compared one by one
 	maxLook     = 256 // bytes behind a place that are looked at before its window is opened
 	unbounded   = -1  // no limit to what a part can match
+
+	maxRun   = 4 << 10  // bytes of a window for a part without limit: no secret has more
+	maxBlock = 32 << 10 // and for one that takes lines, as the whole of a private key
 )
 
 // newPattern compiles an expression of the rule set. They are the library's, and
@@ -470,13 +473,21 @@ func (a *anchor) window(text string, at int) (from, to int) {
 	return from, min(len(text), to+utf8.UTFMax)
 }
 
+// reach returns the bytes of a window that are the piece's at most.
+func (p piece) reach() int {
+	switch {
+	case p.max != unbounded:
+		return p.max
+	case p.set['\n']:
+		return maxBlock
+	}
+	return maxRun
+}
+
 // forward returns the last place at which the piece can end if it begins at text[i:]
 // or before.
 func (p piece) forward(text string, i int) int {
-	end := len(text)
-	if p.max != unbounded {
-		end = min(end, i+p.max)
-	}
+	end := min(len(text), i+p.reach())
 	for i < end && p.set[text[i]] {
 		i++
 	}
@@ -486,10 +497,7 @@ func (p piece) forward(text string, i int) int {
 // backward returns the first place at which the piece can begin if it ends at
 // text[:i] or behind.
 func (p piece) backward(text string, i int) int {
-	end := 0
-	if p.max != unbounded {
-		end = max(end, i-p.max)
-	}
+	end := max(0, i-p.reach())
 	for i > end && p.set[text[i-1]] {
 		i--
 	}

@@ -46,6 +46,7 @@ type rule struct {
 	ruleSource
 	order      int  // among all rules
 	generic    bool // whatever looks like a secret, of no certain kind
+	custom     bool // of the configuration; what gitleaks allows in general is not allowed for it
 	path       lazyRegexp
 	allowlists []*allowlist
 
@@ -60,6 +61,8 @@ type ruleSet struct {
 	generic  *rule      // [RuleGeneric]
 	keywords *matcher
 	checks   []check
+
+	everywhere []*rule // without keywords
 }
 
 // loadRules reads the rules when they are first asked for.
@@ -73,16 +76,11 @@ func readRules() (*ruleSet, error) {
 		return nil, fmt.Errorf("the rule set of gitleaks cannot be read: %w", err)
 	}
 	set := &ruleSet{global: newAllowlist(doc.Allowlist), checks: checks()}
-	for _, src := range doc.Rules {
+	for _, src := range append(doc.Rules, ownRules()...) {
 		if src.Regex == "" {
 			continue
 		}
-		r := &rule{ruleSource: src, generic: strings.Contains(src.ID, "generic")}
-		r.path.source = src.Path
-		for _, l := range src.Allowlists {
-			r.allowlists = append(r.allowlists, newAllowlist(l))
-		}
-		set.rules = append(set.rules, r)
+		set.rules = append(set.rules, newRule(src))
 	}
 	set.keywords = newMatcher(set.rules)
 	for _, c := range set.checks {
@@ -99,11 +97,23 @@ func readRules() (*ruleSet, error) {
 	return set, nil
 }
 
+func newRule(src ruleSource) *rule {
+	if src.Keywords == nil {
+		src.Keywords = keywordsOf(src.Regex)
+	}
+	r := &rule{ruleSource: src, generic: strings.Contains(src.ID, "generic")}
+	r.path.source = src.Path
+	for _, l := range src.Allowlists {
+		r.allowlists = append(r.allowlists, newAllowlist(l))
+	}
+	return r
+}
+
 // index returns the place of a rule in the order.
 func (s *ruleSet) index(id string) (int, error) {
 	i := slices.IndexFunc(s.rules, func(r *rule) bool { return r.ID == id })
 	if i < 0 {
-		return 0, fmt.Errorf("there is no rule %q for secrets: rules have the ids of gitleaks' default rules, such as %q", id, RuleGeneric)
+		return 0, fmt.Errorf("there is no rule %q for secrets: use the id of a finding, such as %q", id, RuleGeneric)
 	}
 	return i, nil
 }

@@ -52,7 +52,7 @@ func (s *Scanner) scan(path, text string, depth int) []match {
 		}
 	}
 	if s.decode && depth < maxDepth {
-		all = s.decoded(all, path, text, depth)
+		all = s.decoded(s.unescaped(all, path, text, depth), path, text, depth)
 	}
 	return slices.DeleteFunc(all, func(m match) bool { return s.allowed(path, m) || harmlessMatch(text, m) })
 }
@@ -64,17 +64,21 @@ const maxJudged = 5_000
 // search finds what the rules find in a text, as the library would.
 func (s *Scanner) search(path, text string) []match {
 	var p *pass // most texts have no keyword
-	s.keywords.each(text, func(w *word, start int) {
+	open := func(rules []*rule, start int) {
 		if p == nil {
 			p = passes.Get().(*pass)
 			p.reset(path, text, len(s.rules))
 		}
-		for _, r := range w.rules {
+		for _, r := range rules {
 			if !s.skip[r.order] {
 				p.keyword(r, start)
 			}
 		}
-	})
+	}
+	if len(s.everywhere) > 0 {
+		open(s.everywhere, 0)
+	}
+	s.keywords.each(text, func(w *word, start int) { open(w.rules, start) })
 	if p == nil {
 		return nil
 	}
@@ -98,12 +102,25 @@ func (s *Scanner) search(path, text string) []match {
 				return []match{{rule: w.rule, end: len(text), whole: [2]int{0, len(text)}, secret: text}}
 			}
 			if m, ok := s.judge(w.rule, path, text, w.from+at[0], w.from+at[1]); ok {
+				if end := w.from + at[1]; end == w.to && runEnd(text, end) > end {
+					m.end = runEnd(text, end) // the window cut it
+				}
 				matches = append(matches, m)
 			}
 		}
 	}
 	return dropGeneric(text, matches)
 }
+
+// runEnd returns where a run of characters of tokens ends that goes on at text[i:].
+func runEnd(text string, i int) int {
+	for i < len(text) && inToken[text[i]] {
+		i++
+	}
+	return i
+}
+
+var inToken = bytesOf("+/=_-.")
 
 // keyword opens the windows of a rule whose keyword is at text[start:].
 func (p *pass) keyword(r *rule, start int) {
@@ -178,6 +195,9 @@ func (s *Scanner) judge(r *rule, path, text string, start, end int) (match, bool
 	for start < end && text[end-1] == '\n' {
 		end--
 	}
+	if start == end {
+		return match{}, false
+	}
 	m := match{rule: r, start: start, end: end, whole: [2]int{start, end}, secret: text[start:end]}
 	if from, to := group(r.compiled().re.FindStringSubmatchIndex(m.secret), r.SecretGroup); to > from {
 		if len(m.secret)-to <= maxAfter {
@@ -189,7 +209,7 @@ func (s *Scanner) judge(r *rule, path, text string, start, end int) (match, bool
 		return m, false
 	}
 	line := lineOf(text, start, end)
-	if s.global.allows(path, m.secret, text[start:end], line) {
+	if !r.custom && s.global.allows(path, m.secret, text[start:end], line) {
 		return m, false
 	}
 	for _, a := range r.allowlists {

@@ -20,11 +20,12 @@ const RuleGeneric = "generic-api-key"
 // Options configure a [Scanner]. The zero value looks for what gitleaks' rules
 // find in plain text, and redacts all of it.
 type Options struct {
+	Rules   []Rule   // kinds of secrets besides those of the package
 	Skip    []string // ids of rules that are not used
 	Report  []string // ids of rules whose findings are told and whose text stays
 	Allow   []Allow  // what is no secret here
 	Checked bool     // also numbers that prove themselves: [RuleCard] and its like
-	Decode  bool     // also in text that is encoded as base64, in hex or with percent signs
+	Decode  bool     // also in base64, hex, percent signs, and escapes of Markdown, HTML and JSON
 	Key     []byte   // of fingerprints; none: a random one, and they hold for this scanner alone
 }
 
@@ -63,6 +64,11 @@ func New(o Options) (*Scanner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(o.Rules) > 0 {
+		if set, err = set.with(o.Rules); err != nil {
+			return nil, err
+		}
+	}
 	s := &Scanner{ruleSet: set, decode: o.Decode, key: slices.Clone(o.Key)}
 	if len(s.key) == 0 {
 		s.key = make([]byte, sha256.Size)
@@ -70,7 +76,7 @@ func New(o Options) (*Scanner, error) {
 	}
 	s.skip, s.report = make([]bool, len(set.rules)), make([]bool, len(set.rules))
 	for _, c := range set.checks {
-		s.skip[c.order] = !o.Checked
+		s.skip[c.order] = !o.Checked && !c.always
 	}
 	for _, id := range o.Skip {
 		i, err := set.index(id)

@@ -78,3 +78,21 @@ func TestTreat(t *testing.T) {
 		t.Error("a rule that there is not is skipped")
 	}
 }
+
+// A rule of the configuration holds in calls and in the log.
+func TestOwnRules(t *testing.T) {
+	s, log, err := NewSecrets(SecretRules{Rules: []secrets.Rule{{ID: "acme-key", Regexp: `\bacme_[a-z]{8}\b`}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "use [redacted: acme-key]"
+	if clean, found := s.Redact("/a", "a", "use acme_abcdefgh"); clean != want || len(found) != 1 || found[0].Rule != "secret/acme-key" {
+		t.Errorf("in a call: %q, %v", clean, found)
+	}
+	if clean := log("a", "use acme_abcdefgh"); clean != want {
+		t.Errorf("in the log: %q", clean)
+	}
+	if _, _, err := NewSecrets(SecretRules{Rules: []secrets.Rule{{ID: "github-pat", Regexp: "x"}}}, nil); err == nil {
+		t.Error("a rule takes the id of another")
+	}
+}

@@ -15,7 +15,8 @@ import (
 // value redacts both, but for what only looks like a secret, which is reported.
 type SecretRules struct {
 	Arguments, Results gate.Treatment
-	Tools              []SecretRule // the first that matches counts
+	Tools              []SecretRule   // the first that matches counts
+	Rules              []secrets.Rule // kinds of secrets besides those that are known
 	Allow              []secrets.Allow
 	Skip               []string // ids of rules that are not used
 	Report             []string // ids of rules that only report; nil: [secrets.RuleGeneric]
@@ -43,7 +44,7 @@ func NewSecrets(rules SecretRules, seal []byte) (*Secrets, func(name, text strin
 	if rules.Report == nil {
 		rules.Report = []string{secrets.RuleGeneric}
 	}
-	o := secrets.Options{Skip: rules.Skip, Report: rules.Report, Allow: rules.Allow, Checked: rules.Checked, Decode: true}
+	o := secrets.Options{Rules: rules.Rules, Skip: rules.Skip, Report: rules.Report, Allow: rules.Allow, Checked: rules.Checked, Decode: true}
 	if seal != nil {
 		key, err := hkdf.Key(sha256.New, seal, nil, "wasmgate fingerprints of secrets", sha256.Size)
 		if err != nil {
