@@ -423,7 +423,7 @@ func TestKeyIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 50 {
-		if secret, made, err := keys.Create(auth.Key{Name: "x", Principal: "ci"}); err != nil || strings.ContainsAny(made.ID, "-_") || !strings.HasPrefix(secret, auth.KeyPrefix+made.ID+"_") {
+		if secret, made, err := keys.Create(auth.Key{Name: "x", Principal: "ci"}); err != nil || strings.ContainsAny(made.ID, "-_") || !strings.HasPrefix(secret, apikey.Prefix+made.ID+"_") {
 			t.Errorf("the id of a key is %q, %v", made.ID, err)
 		}
 	}
