@@ -57,9 +57,13 @@ func (s *Scanner) scan(path, text string, depth int) []match {
 	return slices.DeleteFunc(all, func(m match) bool { return s.allowed(path, m) || harmlessMatch(text, m) })
 }
 
-// maxJudged bounds the matches that are looked at in one text: each costs up to
-// 0.3 ms. A text with more is a secret as a whole.
-const maxJudged = 5_000
+// Bounds of the matches that are looked at in one text: each costs up to 0.3 ms. If a rule
+// has more, the text is a secret of this rule as a whole; the other rules are still searched,
+// because that rule may only report.
+const (
+	maxJudged = 5_000
+	maxOfRule = 1_000
+)
 
 // search finds what the rules find in a text, as the library would.
 func (s *Scanner) search(path, text string) []match {
@@ -91,16 +95,24 @@ func (s *Scanner) search(path, text string) []match {
 	// when one of them matches: that takes longer than to search most texts.
 	lenient := sync.OnceValue(func() bool { return s.global.paths.matches(path) })
 	var matches []match
-	judged := 0
+	var last *rule
+	left, ofRule := maxJudged, 0
 	for _, w := range mergeWindows(p.windows) {
-		all := w.rule.compiled().re.FindAllStringIndex(text[w.from:w.to], maxJudged+1-judged)
+		if w.rule != last {
+			last, ofRule = w.rule, min(maxOfRule, left)
+		} else if ofRule < 0 {
+			continue // it has the whole text
+		}
+		all := w.rule.compiled().re.FindAllStringIndex(text[w.from:w.to], ofRule+1)
 		if len(all) > 0 && w.rule.generic && lenient() {
 			continue
 		}
 		for _, at := range all {
-			if judged++; judged > maxJudged {
-				return []match{{rule: w.rule, end: len(text), whole: [2]int{0, len(text)}, secret: text}}
+			if ofRule--; ofRule < 0 {
+				matches = append(matches, match{rule: w.rule, end: len(text), whole: [2]int{0, len(text)}, secret: text})
+				break
 			}
+			left--
 			if m, ok := s.judge(w.rule, path, text, w.from+at[0], w.from+at[1]); ok {
 				if end := w.from + at[1]; end == w.to && runEnd(text, end) > end {
 					m.end = runEnd(text, end) // the window cut it

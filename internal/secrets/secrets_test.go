@@ -403,6 +403,21 @@ func TestTextMadeOfSecretsIsWithheldWhole(t *testing.T) {
 	}
 }
 
+// A rule that only reports and has more matches than are looked at hides no secret of
+// another rule.
+func TestManyReportedMatchesHideNothing(t *testing.T) {
+	s, r := newScanner(t, secrets.Options{Report: []string{secrets.RuleGeneric}}), seed.Rand(t)
+	var b strings.Builder
+	for range 6_000 {
+		b.WriteString("key: " + random(r, letters, 20) + "\n")
+	}
+	for _, token := range []string{pat(r), "gsk" + "_" + random(r, letters, 52)} {
+		if clean, _ := s.Redact(b.String() + token + "\n"); !strings.HasPrefix(clean, "key: ") || strings.Contains(clean, token) {
+			t.Errorf("%.4s: %d bytes are left, with the token: %v", token, len(clean), strings.Contains(clean, token))
+		}
+	}
+}
+
 func TestScannerIsForSeveralGoroutines(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seed.Rand(t)
 	var texts []string
