@@ -426,3 +426,18 @@ func TestUnconfigured(t *testing.T) {
 		}
 	}
 }
+
+// TestFixedActions: a rule is checked by the fields of its action, in whatever way it fixes it.
+func TestFixedActions(t *testing.T) {
+	for _, fixed := range []string{
+		`input.action == "sandbox/http"`, `"sandbox/http" == input.action`, `a := "sandbox/http"; input.action == a`, `a := input.action; a == "sandbox/http"`,
+		`input.action in {"sandbox/http", "sandbox/file"}`, `some a in ["sandbox/http"]; input.action == a`, `startswith(input.action, "sandbox/")`,
+		`is_http`, `is_action("sandbox/http")`, `is_action_of(input, "sandbox/http")`, `input.tool.name == "local__fetch"; is_http`,
+	} {
+		const helpers = "is_http if input.action == \"sandbox/http\"\nis_action(a) if input.action == a\nis_action_of(i, a) if i.action == a\n"
+		_, err := policy.Load(t.Context(), user(`deny contains "x" if { `+fixed+`; input.request.hots == "a.example" }`+"\n"+helpers), policy.Options{})
+		if err == nil || !strings.Contains(err.Error(), "user.rego:3: ") || !names(err.Error(), "hots", "host") {
+			t.Errorf("%s: %v", fixed, err)
+		}
+	}
+}

@@ -429,7 +429,7 @@ func (f *frame) about(e *ast.Expr) []string {
 	a, b := f.term(terms[1]), f.term(terms[2])
 	switch e.Operator().String() {
 	case ast.Equality.Name, ast.Equal.Name:
-		if isAction(b) {
+		if len(b.texts) == 0 {
 			a, b = b, a
 		}
 		return actionsAmong(a, b)
@@ -487,7 +487,8 @@ func isAction(v value) bool {
 // actionsAmong returns the texts that the action is compared with, nil if it is not the action
 // or not known which.
 func actionsAmong(action, texts value) []string {
-	if !isAction(action) || texts.unknown || len(texts.parts)+len(texts.keys) > 0 {
+	// A variable that is compared with the action is the action as well.
+	if !isAction(action) || texts.unknown || len(texts.texts) == 0 || len(texts.parts) > 0 && !isAction(texts) || len(texts.keys) > 0 {
 		return nil
 	}
 	return textsOf(texts)
