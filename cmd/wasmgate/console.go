@@ -46,7 +46,7 @@ browser has it.`,
 			ctx, cancel := context.WithDeadline(cmd.Context(), s.Until)
 			defer cancel()
 			if err := browser.Open(ctx, cfg.State, s.URL); err != nil && cmd.Context().Err() == nil {
-				fmt.Fprintln(c.err, "wasmgate: no browser opened the link: "+err.Error())
+				fmt.Fprintf(c.err, "wasmgate: no browser opened the link: %v. Open the printed link, or run the command again.\n", err)
 			}
 			return nil
 		},
