@@ -46,6 +46,8 @@ func (l Links) keeps(target string, fetched bool) bool {
 	switch {
 	case l.allow == nil && !fetched && ordinary(target):
 		return true
+	case l.allow == nil && leavesHost(target) && (fetched || strings.IndexByte(target, '?') >= 0):
+		return false
 	case len(target) >= maxTarget:
 		return false
 	}
@@ -209,6 +211,9 @@ const (
 // remote reports whether a target, of HTML or of Markdown, names anything but a
 // place in the same document or beside it.
 func remote(s string, markdown bool) bool {
+	if leavesHost(s) {
+		return true
+	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case isLetter(c) || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':

@@ -238,6 +238,9 @@ func destination(s string) string {
 	for s = trimWhite(s); strings.HasPrefix(s, ">"); {
 		s = trimWhite(s[1:])
 	}
+	if strings.HasPrefix(s, "](") {
+		return "" // of another link, which is looked at by itself
+	}
 	if rest, angled := strings.CutPrefix(s, "<"); angled {
 		target, _, _ := strings.Cut(rest, ">")
 		return target
@@ -252,6 +255,9 @@ func destination(s string) string {
 		case c == ')', c <= ' ':
 			end = i
 		case i > maxScheme && c == ']' && i+1 < len(s) && (s[i+1] == '(' || s[i+1] == ':'):
+			if leavesHost(s) {
+				return "//?"
+			}
 			return s[:i] + "?" // unlikely, and cut so that a text made of openings takes no longer than another
 		}
 	}

@@ -348,7 +348,7 @@ func TestFences(t *testing.T) {
 
 // BenchmarkHostile takes texts that are made to be slow, of 1 MiB each.
 func BenchmarkHostile(b *testing.B) {
-	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script", "](", "](a:", "![`](a:", "<a\n>", "<b x='\n", "[a]: //x ![b]", "<div t=\"\n> ", "[[[[", "```mermaid\nclick ", `\href{`, `\url[`, "[^][a]:", "[x][a]:", "``` ", "```mermaid;click a", "```mermaid;@{", "```mermaid;%%{", "```mermaid(url(", "\r\r ", "<p style=\"url(", "a\u0334", "\uff29", "<system>"} {
+	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script", "](", "](a:", "](//a", "<x *>", "<b><x *> ", "<sub><div></sub>", "\u2028> ", "&nbsp;", "![`](a:", "<a\n>", "<b x='\n", "[a]: //x ![b]", "<div t=\"\n> ", "[[[[", "```mermaid\nclick ", `\href{`, `\url[`, "[^][a]:", "[x][a]:", "``` ", "```mermaid;click a", "```mermaid;@{", "```mermaid;%%{", "```mermaid(url(", "\r\r ", "<p style=\"url(", "a\u0334", "\uff29", "<system>"} {
 		text := strings.Repeat(unit, 1<<20/len(unit))
 		b.Run(fmt.Sprintf("%+q", unit), func(b *testing.B) {
 			s := new(b, sanitize.Text)
