@@ -151,7 +151,7 @@ func (w *way) denied(d Decision) *Refusal {
 	if reason == "" {
 		reason = "not allowed by policy"
 	}
-	r := w.refuse(step.Authorize, reason, nil)
+	r := w.refuse(step.Authorize, w.sanitized(reason), nil)
 	if d.Hidden {
 		r.Reason, r.Err = unknown(w.rec.Call.Action), errors.New(reason)
 	}

@@ -41,7 +41,7 @@ func TestDoRefusesWhatIsNotPinned(t *testing.T) {
 			if refusal.Step != step.Pin || refusal.Reason != tt.reason || refusal.Remedy != tt.remedy || refusal.Hidden {
 				t.Errorf("refusal = %+v", refusal)
 			}
-			if strings.Join(r.trace, " ") != "lookup visible record done" {
+			if strings.Join(r.trace, " ") != "lookup sanitize visible record done" {
 				t.Errorf("trace = %v", r.trace)
 			}
 			if rec := r.done(t); rec.Code != "refused_pin" || rec.Tool != r.tool || rec.Err == nil {

@@ -134,11 +134,23 @@ func (t *trail) fail(ctx context.Context, reason string, cause error) error {
 	if t.step == step.Invoke {
 		return fmt.Errorf("%q: %w", t.rec.Call.Name, cause)
 	}
-	return t.refuse(t.step, reason, cause)
+	return t.refuse(t.step, t.sanitized(reason), cause)
 }
 
 func (t *trail) refuse(s step.Step, reason string, cause error) *Refusal {
 	return &Refusal{Step: s, Call: t.rec.Call.ID, Name: t.rec.Call.Name, Reason: reason, Err: cause}
+}
+
+// sanitized returns a reason for clients, which render it: it can quote names and values that a caller
+// or a server chose.
+func (t *trail) sanitized(reason string) (clean string) {
+	defer func() {
+		if recover() != nil {
+			clean = "the call is refused, and the reason cannot be shown"
+		}
+	}()
+	clean, _ = t.Sanitizer.Sanitize(Text{Text: reason})
+	return clean
 }
 
 // caught is deferred, and makes a failure of a panic.

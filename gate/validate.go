@@ -53,8 +53,7 @@ func (w *way) checkInput(ctx context.Context, t *Tool, args Doc, what string) er
 
 // brokenInput refuses arguments that break the tool's input schema.
 func (w *way) brokenInput(ctx context.Context, t *Tool, what string, err error) error {
-	reason, _ := w.Sanitizer.Sanitize(Text{Server: t.Name.Server, Tool: t.qualified(), Text: publicViolations(t, what, err)}) // the server chose names and values in it
-	return w.fail(ctx, reason, err)
+	return w.fail(ctx, publicViolations(t, what, err), err)
 }
 
 // Bounds of what a caller is told of its violations: a schema can find one in
