@@ -17,7 +17,7 @@ import (
 // key, token or password.
 const RuleGeneric = "generic-api-key"
 
-// Options configure a [Scanner]. The zero value looks for what gitleaks' rules
+// Options configure a [Scanner]. The zero value looks for what the package's rules
 // find in plain text, and redacts all of it.
 type Options struct {
 	Rules   []Rule   // kinds of secrets besides those of the package
