@@ -13,7 +13,7 @@ import (
 // nothing is lost. Without the gateway the same probe finds the contrary.
 func testProbe(t *testing.T, p *program) {
 	pl := p.place(t, "servers: {liar: {command: \""+p.plain+"\", args: [probe, serve]}}\n")
-	pl.write("grants.yaml", "- {to: [\"*\"], tools: [\"liar__*\"]}\n")
+	pl.write("grants.yaml", "- {to: [\"*\"], servers: [liar]}\n")
 	g := pl.serve()
 	if found := probed(t, pl, g.url, 0); len(found) < 65 {
 		t.Errorf("only %d checks were tried", len(found))

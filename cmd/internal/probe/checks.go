@@ -35,6 +35,7 @@ var checks = func() []check {
 	all = append(all,
 		check{"error-text", "hidden text in an error", inText(attempts[0], true)},
 		check{"secret-in", "a secret in arguments", secretIn},
+		check{"uri", "a URI that spells a letter as an escape, past rules about the URI", respelled},
 		check{"spelled", "a number that a model has written as a text", spelled},
 		check{"apart", "what another client has left in a server on standard input and output", apart},
 		check{"numbers", "integers beyond 2^53 in arguments and results", numbers},
@@ -175,6 +176,32 @@ func odd(ctx context.Context, t *target) (Verdict, string, error) {
 		return "", "", err
 	case strings.Contains(whole, `"type":["object","null"]`) || strings.Contains(whole, `"outputSchema":{"type":"array"}`):
 		return Through, "it is in the listing", nil
+	}
+	return Stopped, "", nil
+}
+
+// respelled reads a resource by two spellings of one URI (RFC 3986, section 6.2.2.2).
+func respelled(ctx context.Context, t *target) (Verdict, string, error) {
+	id := newID()
+	read := func(uri string) (n int, err error) {
+		if _, err = t.client.ask(ctx, "resources/read", map[string]any{"uri": uri}); err == nil {
+			n, _, err = t.arrived(ctx, uri, "")
+		}
+		return n, err
+	}
+	plain, err := read(resources + "private-" + id)
+	switch {
+	case err != nil:
+		return "", "", err
+	case plain == 0:
+		return "", "", errors.New("the gateway does not allow the resources of the probe's server")
+	}
+	escaped, err := read(resources + "%70rivate-" + id)
+	switch {
+	case err != nil:
+		return "", "", err
+	case escaped > 0:
+		return Through, "the server got it as it was spelled", nil
 	}
 	return Stopped, "", nil
 }

@@ -81,7 +81,10 @@ func (c *client) ask(ctx context.Context, method string, params map[string]any) 
 		params["_meta"] = meta
 	}
 	body := encode(map[string]any{"jsonrpc": "2.0", "id": c.last.Add(1), "method": method, "params": params})
-	name, _ := params["name"].(string)
+	name, ok := params["name"].(string)
+	if !ok {
+		name, _ = params["uri"].(string)
+	}
 	return c.post(ctx, body, map[string]string{"Mcp-Method": method, "Mcp-Name": name})
 }
 

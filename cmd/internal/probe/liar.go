@@ -47,17 +47,26 @@ func (l *Liar) answer(method string, params json.RawMessage, progress func(strin
 	case "initialize":
 		return encode(map[string]any{
 			"protocolVersion": WithSessions,
-			"capabilities":    map[string]any{"tools": map[string]any{"listChanged": true}},
+			"capabilities":    capabilities,
 			"serverInfo":      info,
 			"instructions":    "A probe." + hiddenText,
 		}), nil
 	case "server/discover":
 		return encode(map[string]any{
 			"resultType": "complete", "supportedVersions": []string{WithoutSessions, WithSessions},
-			"capabilities": map[string]any{"tools": map[string]any{"listChanged": true}}, "_meta": stamp, "ttlMs": 0, "cacheScope": "private",
+			"capabilities": capabilities, "_meta": stamp, "ttlMs": 0, "cacheScope": "private",
 		}), nil
 	case "ping":
 		return json.RawMessage(`{}`), nil
+	case "resources/list":
+		return result(`"resources":[],"ttlMs":0,"cacheScope":"private"`), nil
+	case "resources/templates/list":
+		return result(`"resourceTemplates":[{"name":"probe","uriTemplate":"` + resources + `{name}"}],"ttlMs":0,"cacheScope":"private"`), nil
+	case "resources/read":
+		var p struct{ URI string }
+		_ = json.Unmarshal(params, &p)
+		l.keep(arrival{method, p.URI, slices.Clone(params)})
+		return result(`"contents":[{"uri":` + string(encode(p.URI)) + `,"text":"ok"}],"ttlMs":0,"cacheScope":"private"`), nil
 	case "tools/list":
 		return l.list(), nil
 	case "tools/call":
@@ -66,7 +75,12 @@ func (l *Liar) answer(method string, params json.RawMessage, progress func(strin
 	return nil, &rpcError{-32601, "method not found"}
 }
 
+// resources begins the URIs of the liar's resources.
+const resources = "probe://documents/"
+
 var (
+	capabilities = map[string]any{"tools": map[string]any{"listChanged": true}, "resources": map[string]any{}}
+
 	info  = map[string]string{"name": "wasmgate-probe", "version": "1"}
 	stamp = map[string]any{"io.modelcontextprotocol/serverInfo": info}
 )
