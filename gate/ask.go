@@ -61,7 +61,7 @@ func (w *way) resume(ctx context.Context, q Query) (Query, error) {
 	w.Parts = w.gate.parts.Load()
 	w.rec.Snapshot = w.Snapshot
 	tool, err := w.find(ctx, q.Call)
-	if err != nil || tool.Digest != q.Tool.Digest || tool.Name != q.Tool.Name {
+	if err != nil || tool.Digest != q.Tool.Digest || tool.ModuleDigest != q.Tool.ModuleDigest || tool.Name != q.Tool.Name {
 		return q, w.fail(ctx, "the tool has changed since the call was approved; call again", err)
 	}
 	q.Tool, w.rec.Tool = tool, tool

@@ -41,7 +41,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 	labels, vouched := w.teaches(p.tool)
 	said := w.said(p.tool)
 	if at := provenance.Contradicts(w.Echoes, provenance.Saying{
-		Tool: p.tool.Name.String() + " " + p.tool.Digest, Said: said, Args: p.call.Args, Result: result, Own: p.call.own(), Structure: w.Structure,
+		Tool: p.tool.Name.String() + " " + p.tool.Digest + p.tool.ModuleDigest, Said: said, Args: p.call.Args, Result: result, Own: p.call.own(), Structure: w.Structure,
 	}); at != "" {
 		w.found(Finding{Rule: "flow/" + string(said.Result), At: at, Count: 1})
 		labels, vouched = labels.Join(Labels{provenance.Untrusted}), false

@@ -13,7 +13,7 @@ type Pins interface {
 // the server that declares it has.
 type Unpinned struct {
 	Reason string // safe to show to a client
-	Remedy string // the command by which the operator would approve it
+	Remedy string // the command by which the operator looks at it
 	Err    error  // cause, for the operator; may be nil
 }
 

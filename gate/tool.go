@@ -61,6 +61,9 @@ type Tool struct {
 	// Digest is the SHA-256 of the definition as the server declared it, over
 	// its canonical form.
 	Digest string
+	// Module is the name of the WASM module in which the tool runs, and ModuleDigest the
+	// SHA-256 of all that decides what runs there; both are empty if that is not pinned.
+	Module, ModuleDigest string
 	// Config identifies how the operator has configured the server, or the module, as far as
 	// an approval is bound to it; "" is nothing.
 	Config string

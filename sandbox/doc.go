@@ -11,6 +11,7 @@ package sandbox
 import (
 	"context"
 
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
@@ -73,8 +74,14 @@ var ErrDenied = sandbox.ErrDenied
 // New returns a [Runtime]. It must be closed.
 func New(ctx context.Context, cfg Config) (*Runtime, error) { return sandbox.New(ctx, cfg) }
 
-// ParseManifest reads a manifest from JSON.
-func ParseManifest(b []byte) (Manifest, error) { return sandbox.ParseManifest(b) }
+// ParseManifest reads a manifest in YAML, such as `wasmgate sandbox new` writes, or in JSON.
+func ParseManifest(b []byte) (Manifest, error) {
+	file, err := config.ParseManifest("manifest", b)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return sandbox.ParseManifest(file.JSON)
+}
 
 // EmbeddedTools returns the module that holds the tools which wasmgate brings along.
 func EmbeddedTools() ([]byte, error) { return sandbox.EmbeddedTools() }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
@@ -32,6 +34,9 @@ func (g *Gateway) embedded() ([]LocalTool, error) {
 	})
 }
 
+// unnamed is how much of its digest names a module without a name, in hex digits.
+const unnamed = 12
+
 // module compiles a module and returns its tools.
 func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (*guest.Module, []LocalTool, error) {
 	if m.Broken != "" {
@@ -47,19 +52,45 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 		return nil, nil, err
 	}
 	server := cmp.Or(m.Server, builtin.Local)
+	runs, err := runs(m, code.Manifest())
+	if err != nil {
+		return nil, nil, errors.Join(err, code.Close(ctx))
+	}
 	c := guest.NewModule(server, code)
 	tools, err := g.reach().Tools(code.Tools(), grant, c.Enter)
 	for i := range tools {
 		if m.Named { // the definitions of others are pinned as they are
 			tools[i].Definition = guest.SaysDirs(tools[i].Definition, m.Grant.Dirs)
 		}
-		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), configOf(sum(m.WASM), m.Grant, m.Config.Limits, m.Config.Args)
-		tools[i].Module, tools[i].Foreign, tools[i].Groups = sum(m.WASM), !m.Named, m.Groups
+		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), configOf(runs.Digest(), m.Grant, m.Config.Limits)
+		tools[i].Module, tools[i].Foreign, tools[i].Groups = ToolModule{Name: cmp.Or(m.Config.Name, sum(m.WASM)[:unnamed]), Runs: runs}, !m.Named, m.Groups
 		if m.Development {
-			tools[i].Module, tools[i].Foreign = "", !g.developed(server, tools[i].Definition)
+			tools[i].Module, tools[i].Foreign = ToolModule{}, !g.developed(server, tools[i].Definition)
 		}
 	}
 	return c, g.player.Stubbed(m.Replay, tools), err
+}
+
+// runs is what a module is pinned as: all that decides what runs. Of its manifest that is
+// everything but the definitions of tools, which are pinned by themselves; what the operator
+// has configured in the place of a member counts, and not the member.
+func runs(m Module, manifest sandbox.Manifest) (gate.Doc, error) {
+	if m.Config.Args != nil {
+		manifest.Args = m.Config.Args
+	}
+	manifest.Isolation = cmp.Or(m.Config.Isolation, manifest.Isolation)
+	b, err := json.Marshal(struct {
+		sandbox.Manifest
+		Tools any `json:"tools,omitempty"` // hides the manifest's
+	}{Manifest: manifest})
+	if err != nil {
+		return gate.Doc{}, fmt.Errorf("its manifest: %w", err)
+	}
+	settings, err := gate.ParseDoc(b)
+	if err != nil {
+		return gate.Doc{}, fmt.Errorf("its manifest: %w", err)
+	}
+	return lock.ModuleOf(sum(m.WASM), settings), nil
 }
 
 // origin is what policies see as input.tool.origin.

@@ -43,6 +43,8 @@ type (
 
 	// A LocalTool is a function that is a tool.
 	LocalTool = local.Tool
+	// A ToolModule is the WASM module in which a local tool runs: see [LocalTool].
+	ToolModule = listing.Module
 
 	// Sanitize chooses the profile for a text: of the first rule in Tools that matches the
 	// tool, else its server's, else of the first rule in MIME that matches, else Profile.

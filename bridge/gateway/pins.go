@@ -71,8 +71,18 @@ func (o observer) Observe(d Declaration) {
 	if d.Instructions.Kind() == doc.String {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Instructions, Doc: d.Instructions})
 	}
+	modules := make(map[string]bool)
 	for i, t := range d.Tools {
-		l.Items = append(l.Items, lock.Item{Kind: lock.Tool, Name: t.Get("name").Text(), Doc: t, Own: d.Own[i]})
+		tool := lock.Item{Kind: lock.Tool, Name: t.Get("name").Text(), Doc: t, Own: d.Own[i]}
+		if d.Modules != nil {
+			m := d.Modules[i]
+			tool.Module = m.Name
+			if m.Name != "" && !modules[m.Name] {
+				modules[m.Name] = true
+				l.Items = append(l.Items, lock.Item{Kind: lock.Module, Name: m.Name, Doc: m.Runs, Own: d.Own[i]})
+			}
+		}
+		l.Items = append(l.Items, tool)
 	}
 	for _, p := range d.Prompts {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Prompt, Name: p.Get("name").Text(), Doc: p, Own: d.Config == nil})
@@ -95,7 +105,7 @@ func (o observer) identify(l *lock.Listing, d Declaration) {
 	guest, isGuest := o.guests.get(d.Server)
 	switch {
 	case isGuest:
-		identity := lock.Module(sum(guest.WASM), guest.Args)
+		identity := lock.Guest(sum(guest.WASM), guest.Args)
 		identity.Own = guest.Development
 		l.Items = append(l.Items, identity)
 	case c.Command != "":

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -209,11 +208,11 @@ func approve(t *testing.T, g *gateway.Gateway, dir, selector string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := lock.Select(pins.Entries(), selector)
+	review, err := pins.Review(selector, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock.Approve(filepath.Join(dir, lock.FileName), pins.Approval(some)); err != nil {
+	if _, err := lock.Approve(filepath.Join(dir, lock.FileName), review.Approval); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Operator().ReloadPins("local"); err != nil {
@@ -247,7 +246,7 @@ func TestQuarantineIsTold(t *testing.T) {
 	waitFor(t, g, func([]*gate.Tool) bool { return told.Load() > 0 })
 	_, err := call(g, "s__read", `{}`)
 	var refusal *gate.Refusal
-	if !errors.As(err, &refusal) || refusal.Step != step.Pin || refusal.Remedy != "wasmgate pin approve s__read" {
+	if !errors.As(err, &refusal) || refusal.Step != step.Pin || refusal.Remedy != "wasmgate pin diff s__read" {
 		t.Errorf("err = %v", err)
 	}
 	if tools := g.Fleet().KnownFeatures(gate.FeatureTool); len(tools) != 1 || tools[0].Pinned {
@@ -293,13 +292,13 @@ func TestQuarantinedToolsTakeNoNames(t *testing.T) {
 	}
 }
 
-// Tools of the program itself need no approval; those of modules are known by their
-// code.
+// Tools of the program itself need no approval; those of modules are known by what runs
+// there.
 func TestPinsOfLocalTools(t *testing.T) {
 	dir := t.TempDir()
 	open := func(module string) *gateway.Gateway {
 		own, foreign := tool("own", nil), tool("foreign", nil)
-		foreign.Foreign, foreign.Module = true, strings.Repeat(module, 64)
+		foreign.Foreign, foreign.Module = true, gateway.ToolModule{Name: "m", Runs: gate.MustDoc(`{"code":"` + module + `"}`)}
 		return start(t, gateway.Config{
 			Recorder: new(records), Policy: granting("go__*"), Functions: map[string][]gateway.LocalTool{"go": {own, foreign}},
 			Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},

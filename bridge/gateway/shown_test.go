@@ -208,11 +208,11 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := lock.Select(pins.Entries(), "library prompt greet")
+	review, err := pins.Review("library prompt greet", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock.Approve(filepath.Join(dir, lock.FileName), pins.Approval(some)); err != nil {
+	if _, err := lock.Approve(filepath.Join(dir, lock.FileName), review.Approval); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Operator().ReloadPins("ann"); err != nil {

@@ -145,7 +145,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 }
 
 func (c *cli) newApprovalsApprove() *cobra.Command {
-	var always, destination, beside bool
+	var always, destination, beside, yes bool
 	var who answerer
 	cmd := &cobra.Command{
 		Use:   "approve ID",
@@ -155,18 +155,40 @@ principal, and names it under always, so that the pack approve does not ask abou
 whatever the arguments. With --destination it approves whom or where the call is for, too: calls
 of the same server's tools are not asked about it again until the session ends. What else such a
 call says is decided as before. With --beside it approves those as well that the question shows
-beside it, which stand at the same place of one result.`,
-		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always\n  wasmgate approvals approve ID --token - < token",
+beside it, which stand at the same place of one result.
+
+On a terminal it shows the call, and asks. Without one it needs --yes.`,
+		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always\n  wasmgate approvals approve ID --yes --token - < token",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.confirmApproval(cmd, args[0], yes); err != nil {
+				return err
+			}
 			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination, Beside: beside}, who)
 		},
 	}
 	who.flags(cmd)
+	yesFlag(cmd, &yes)
 	cmd.Flags().BoolVar(&always, "always", false, "do not ask this principal about this tool again")
 	cmd.Flags().BoolVar(&destination, "destination", false, "do not ask about the call's destinations again in this session")
 	cmd.Flags().BoolVar(&beside, "beside", false, "--destination, and for those that the question shows beside them")
 	return cmd
+}
+
+// confirmApproval shows a call that waits, and asks whether it is to pass.
+func (c *cli) confirmApproval(cmd *cobra.Command, id string, yes bool) error {
+	show := func() error {
+		return c.withRunning(cmd, func(r *app.Remote) error {
+			a, err := r.Approval(cmd.Context(), id)
+			if err != nil {
+				return unanswered(err)
+			}
+			beside := *c
+			beside.out = c.err // the answer to programs is on the other
+			return beside.printApproval(a)
+		})
+	}
+	return c.confirmed(yes, show, "Approve this call?")
 }
 
 func (c *cli) newApprovalsDeny() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/find"
 )
@@ -125,7 +126,7 @@ func (c *cli) callFailed(err error) error {
 		fmt.Fprintf(c.err, "which rule, and why: wasmgate policy explain %s%s\n", e.RecordID, c.configFlag())
 	}
 	if e.Remedy != "" {
-		fmt.Fprintln(c.err, "to allow it: "+c.toAllow(e.Remedy))
+		fmt.Fprintln(c.err, codes.Advice(e.Code)+c.toAllow(e.Remedy))
 	}
 	return &exitError{code, err}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/except"
@@ -87,7 +85,7 @@ admin/grant, records it before, and reads the file again. On a terminal it asks 
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	yesFlag(cmd, &yes)
 	return cmd
 }
 
@@ -118,12 +116,10 @@ func (c *cli) except(cmd *cobra.Command, k keeper, f except.Finding, o except.Of
 		return misuse("%v; see wasmgate findings except %s", except.ErrNone, f.ID)
 	}
 	o.All = o.All[i : i+1]
-	if !yes && c.atTerminal() && o.All[0].ByHand == "" {
-		if err := c.printOffers(f, o); err != nil {
+	if o.All[0].ByHand == "" {
+		show := func() error { return c.printOffers(f, o) }
+		if err := c.confirmed(yes, show, "Write it into "+o.File+"?"); err != nil {
 			return err
-		}
-		if verdict, err := c.answer("Write it into " + o.File + "? [y/N]"); err != nil || verdict != gate.Approved {
-			return errors.Join(err, &exitError{exitFalse, errors.New("nothing was written")})
 		}
 	}
 	written, err := k.Except(cmd.Context(), app.ExceptRequest{Found: f.Of(), Name: name, Seen: o.Seen})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,13 +16,16 @@ import (
 func (c *cli) newGrant() *cobra.Command {
 	var g config.Grant
 	var to string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "grant [PATTERN]...",
 		Short: "Grant tools, prompts, resources or whole servers to a principal",
 		Long: `Adds a grant to the grants file. PATTERN is a tool's name, or the start of names with * at its end.
 --server grants all that a server has: tools, prompts, resources and methods. wasmgate tools --all
-lists what there is.`,
-		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant --server files --asks roots\n  wasmgate grant tickets__create --to role:dev",
+lists what there is.
+
+For all tools of a server it asks on a terminal, and without one it needs --yes.`,
+		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant --server files --asks roots --yes\n  wasmgate grant tickets__create --to role:dev",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.To, g.Tools = []string{to}, args
 			if len(args)+len(g.Servers)+len(g.Groups)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0 {
@@ -35,6 +39,15 @@ lists what there is.`,
 				return err
 			}
 			c.warnGrant(cmd.Context(), cfg, g)
+			if wholeServer(g) {
+				show := func() error {
+					fmt.Fprintf(c.err, "this grants %s to %s, with all that is added to it later\n", visible(grantWords(g)), visible(to))
+					return nil
+				}
+				if err := c.confirmed(yes, show, "Grant it?"); err != nil {
+					return err
+				}
+			}
 			added, err := config.AddGrant(cfg.Policy.Grants, g)
 			if err != nil {
 				return err
@@ -47,9 +60,18 @@ lists what there is.`,
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "local", "principal, role:NAME, or * for everybody")
+	yesFlag(cmd, &yes)
 	grantFlags(cmd, &g)
 	cmd.Flags().StringSliceVar(&g.Asks, "asks", nil, "what its servers may ask of the client: roots, sampling, secrets")
 	return cmd
+}
+
+// wholeServer reports whether a grant has all tools of a server, or of more than one.
+func wholeServer(g config.Grant) bool {
+	return len(g.Servers) > 0 || slices.ContainsFunc(g.Tools, func(pattern string) bool {
+		start, more := strings.CutSuffix(pattern, "*")
+		return more && (strings.HasSuffix(start, "__") || !strings.Contains(start, "__"))
+	})
 }
 
 // grantFlags adds the flags that name what is granted beside tools.

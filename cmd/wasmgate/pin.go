@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -20,8 +18,7 @@ import (
 // pinning is what the pin commands ask of a gateway.
 type pinning interface {
 	Pins(ctx context.Context, selector string) (*app.Pins, error)
-	PinDiff(ctx context.Context, selector string) ([]lock.Difference, error)
-	PinApproval(ctx context.Context, selector string) ([]lock.Pin, error)
+	PinReview(ctx context.Context, selector string) (*lock.Review, error)
 	ReloadPins(ctx context.Context, by string) error
 }
 
@@ -106,19 +103,20 @@ func (c *cli) newPinDiff() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff [TOOL|SERVER]",
 		Short: "Show how definitions differ from what was approved",
-		Long: `Shows, field by field, how what is quarantined differs from what was approved, and what the
-changes of schemas mean for calls. Characters that a screen hides are written as <U+202E>.
+		Long: `Shows, field by field, how what is quarantined differs from what was approved, what the changes of
+schemas mean for calls, and what the rules of ` + "`wasmgate scan`" + ` find in it. Characters that a screen
+hides are written as <U+202E>.
 
 Exits with 0 if nothing differs, 3 if something does.`,
 		Example: "  wasmgate pin diff\n  wasmgate pin diff files__read_file",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.pinned(cmd, func(ctx context.Context, _ *config.Config, p pinning) error {
-				all, err := p.PinDiff(ctx, selector(args))
+				review, err := p.PinReview(ctx, selector(args))
 				if err != nil {
 					return err
 				}
-				if err := c.printDifferences(all); err != nil || len(all) == 0 {
+				if err := c.printDifferences(review.Differences); err != nil || len(review.Differences) == 0 {
 					return err
 				}
 				return &exitError{code: exitFalse}
@@ -135,85 +133,7 @@ func (c *cli) printDifferences(all []lock.Difference) error {
 		fmt.Fprintln(c.err, "nothing differs from what is approved")
 		return nil
 	}
-	printAll(c.out, all)
+	show.Differences(c.out, all)
+	fmt.Fprintf(c.err, "`wasmgate pin approve SERVER%s` approves it\n", c.configFlag())
 	return nil
-}
-
-// printAll prints differences: that the file of a module has changed once, with the names
-// of its tools, and of a tool that has not changed else no more.
-func printAll(w io.Writer, all []lock.Difference) {
-	type file struct{ server, old, new string }
-	var files []file
-	labels := make(map[file][]string)
-	var rest []lock.Difference
-	for _, d := range all {
-		change, others, changed := d.Module()
-		if !changed {
-			rest = append(rest, d)
-			continue
-		}
-		f := file{d.Server, change.Old, change.New}
-		if labels[f] == nil {
-			files = append(files, f)
-		}
-		labels[f] = append(labels[f], lock.Visible(d.Label))
-		if d.Changes = others; len(others) > 0 {
-			rest = append(rest, d)
-		}
-	}
-	blank := func() {}
-	next := func() {
-		blank()
-		blank = func() { fmt.Fprintln(w) }
-	}
-	for _, f := range files {
-		next()
-		fmt.Fprintf(w, "the file of a module has changed since it was approved: %s\n", strings.Join(labels[f], ", "))
-		printValue(w, bad, "    - ", f.old)
-		printValue(w, good, "    + ", f.new)
-	}
-	for _, d := range rest {
-		next()
-		printDifference(w, d)
-	}
-}
-
-// maxValue is the width up to which a value stands on one line, in bytes.
-const maxValue = 100
-
-// printValue prints a value of a definition, on lines of its own if it is long; nothing,
-// if there is none.
-func printValue(w io.Writer, colour, sign, value string) {
-	var lines bytes.Buffer
-	if len(value) <= maxValue || json.Indent(&lines, []byte(value), "", "  ") != nil {
-		lines.Reset()
-		lines.WriteString(value)
-	}
-	for line := range strings.Lines(lines.String()) {
-		fmt.Fprintln(w, paint(w, colour, sign+strings.TrimSuffix(line, "\n")))
-	}
-}
-
-func printDifference(w io.Writer, d lock.Difference) {
-	what := "is new"
-	switch {
-	case d.State == lock.StateGone:
-		what = "was approved, and is gone"
-	case d.State == lock.StateChanged && !d.Known:
-		what = "has changed; of what was approved only the digest is known here, so this is all of it"
-	case d.State == lock.StateChanged:
-		what = "has changed since it was approved"
-	}
-	fmt.Fprintf(w, "%s %s\n", lock.Visible(d.Label), what)
-	for _, change := range d.Changes {
-		fmt.Fprintf(w, "  %s\n", change.Pointer)
-		printValue(w, bad, "    - ", change.Old)
-		printValue(w, good, "    + ", change.New)
-	}
-	for i, m := range d.Means {
-		if i == 0 {
-			fmt.Fprintln(w, "  for callers:")
-		}
-		fmt.Fprintln(w, "    "+m)
-	}
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -23,7 +23,7 @@ func (c *cli) newPinApprove() *cobra.Command {
 server is, and with the first approval of a server everything that was trusted of it: from then on
 the file alone says what of the server is approved. The running gateway takes it over at once.
 
-On a terminal it asks first.`,
+On a terminal it shows what differs, and asks. Without one it needs --yes.`,
 		Example: "  wasmgate pin approve files__read_file\n  wasmgate pin approve files\n  wasmgate pin approve --all --yes",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,7 +36,7 @@ On a terminal it asks first.`,
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "everything that any server declares")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	yesFlag(cmd, &yes)
 	return cmd
 }
 
@@ -47,16 +47,17 @@ type approved struct {
 }
 
 func (c *cli) approvePins(ctx context.Context, cfg *config.Config, p pinning, selector string, yes bool) error {
-	pins, err := p.PinApproval(ctx, selector)
+	review, err := p.PinReview(ctx, selector)
 	if err != nil {
 		return err
 	}
-	if len(pins) > 0 && !yes && c.atTerminal() {
-		if ok, err := c.confirmPins(ctx, p, selector, pins); err != nil || !ok {
-			return errors.Join(err, &exitError{exitFalse, errors.New("nothing was approved")})
+	if len(review.Approval) > 0 {
+		look := func() error { c.showReview(review); return nil }
+		if err := c.confirmed(yes, look, fmt.Sprintf("Approve %s?", plural(len(review.Approval), "definition"))); err != nil {
+			return err
 		}
 	}
-	added, err := lock.Approve(cfg.Pins.Lockfile, pins)
+	added, err := lock.Approve(cfg.Pins.Lockfile, review.Approval)
 	if err != nil {
 		return err
 	}
@@ -71,16 +72,10 @@ func (c *cli) approvePins(ctx context.Context, cfg *config.Config, p pinning, se
 	return c.said(approved{cfg.Pins.Lockfile, append([]lock.Pin{}, added...)}, text.String())
 }
 
-// confirmPins shows the person at the terminal what differs, and asks.
-func (c *cli) confirmPins(ctx context.Context, p pinning, selector string, pins []lock.Pin) (bool, error) {
-	all, err := p.PinDiff(ctx, selector)
-	if err != nil {
-		return false, err
-	}
-	printAll(c.err, slices.DeleteFunc(all, func(d lock.Difference) bool { return !slices.Contains(pins, d.Pin()) }))
-	for _, pin := range pins {
+// showReview shows the person at the terminal what an approval is about.
+func (c *cli) showReview(r *lock.Review) {
+	show.Differences(c.err, slices.DeleteFunc(r.Differences, func(d lock.Difference) bool { return !slices.Contains(r.Approval, d.Pin) }))
+	for _, pin := range r.Approval {
 		fmt.Fprintf(c.err, "%s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
 	}
-	verdict, err := c.answer(fmt.Sprintf("Approve %s?", plural(len(pins), "definition")) + " [y/N]")
-	return verdict == gate.Approved, err
 }

@@ -118,7 +118,7 @@ func (c *cli) printExplained(x reasoned) error {
 	}
 	c.printRules(p)
 	if remedy := x.remedy(); remedy != "" {
-		say("to allow it: %s", c.toAllow(remedy))
+		say("%s%s", codes.Advice(e.Code), c.toAllow(remedy))
 	}
 	if e.Effect == gate.Allow && e.Code != "" && e.Code != codes.OK {
 		say("the policy did not stop it: %s", cmp.Or(e.Error, "the tool reported an error"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -11,28 +12,63 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 func (c *cli) newSandboxManifest() *cobra.Command {
-	return &cobra.Command{
+	var embed bool
+	cmd := &cobra.Command{
 		Use:   "manifest FILE",
-		Short: "Write a first manifest for a WASM module",
-		Long: `Writes a manifest beside a module that has none, X.yaml for X.wasm, with one tool that is named after
+		Short: "Write a first manifest for a WASM module, or put one into it",
+		Long: `Writes a manifest next to a module that has none, X.yaml for X.wasm, with one tool that is named after
 the file, and the wishes that its imports tell of. What the tool does and takes is to be filled in.
-A manifest that stands there is left as it is.`,
-		Example: "  wasmgate sandbox manifest words.wasm",
+A manifest that is there is left as it is.
+
+--embed puts the manifest X.yaml into the module X.wasm, so that a digest, a pin or a signature of
+the module covers both. Do so after each build.`,
+		Example: "  wasmgate sandbox manifest words.wasm\n  wasmgate sandbox manifest --embed words.wasm",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if embed {
+				return c.embedManifest(args[0])
+			}
 			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime, modules moduleReader) error {
 				return c.sandboxManifest(cmd.Context(), r, modules, args[0])
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&embed, "embed", false, "put the manifest next to the module into it")
+	return cmd
 }
 
-func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, modules moduleReader, module string) error {
-	wasm, mc, err := modules.read(module)
+// embedManifest puts the manifest next to a module into it.
+func (c *cli) embedManifest(module string) error {
+	wasm, err := os.ReadFile(module)
+	if err != nil {
+		return named(err)
+	}
+	manifest, err := modules.ManifestBeside(module)
+	if err != nil {
+		return err
+	}
+	if manifest == nil {
+		return misuse("there is no %s: `wasmgate sandbox manifest %s` writes a first one", visible(config.ManifestFile(module)), visible(module))
+	}
+	out, err := sandbox.Embed(wasm, *manifest)
+	if err != nil {
+		return err
+	}
+	if err := files.Replace(module, out, files.Mode(module, 0o644)); err != nil {
+		return err
+	}
+	digest := fmt.Sprintf("%x", sha256.Sum256(out))
+	return c.said(map[string]string{"module": module, "sha256": digest}, fmt.Sprintf("%s carries its manifest now; sha256: %s", visible(module), digest))
+}
+
+func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, reader moduleReader, module string) error {
+	wasm, mc, err := reader.read(module)
 	if err != nil {
 		return err
 	}

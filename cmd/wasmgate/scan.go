@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/sarif"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -192,7 +193,7 @@ func (c *cli) printScan(s *report.Report) error {
 	head, rest, _ := strings.Cut(lines.String(), "\n")
 	fmt.Fprintln(c.out, head)
 	for i, line := range strings.Split(strings.TrimSuffix(rest, "\n"), "\n") {
-		fmt.Fprintln(c.out, paint(c.out, colourOf[found[i].Severity], line))
+		fmt.Fprintln(c.out, paint(c.out, show.SeverityColour[found[i].Severity], line))
 	}
 	fmt.Fprintln(c.out)
 	said := make(map[string]bool)
@@ -204,8 +205,6 @@ func (c *cli) printScan(s *report.Report) error {
 	}
 	return nil
 }
-
-var colourOf = map[scan.Severity]string{scan.High: bad, scan.Medium: "33", scan.Low: faint}
 
 // toolOf names what a finding is about.
 func toolOf(f report.Finding) string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // A Request is what the hook of an agent tells, as it came.
@@ -100,7 +101,7 @@ func deny(agent string, err error) Answer {
 			"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
 		}}
 		if remedy := remedy(err); remedy != "" && agent == ClaudeCode {
-			out["systemMessage"] = "wasmgate: to allow it: " + remedy // which the person reads, and the model does not
+			out["systemMessage"] = "wasmgate: " + codes.Advice(gate.Code(err)) + remedy // which the person reads, and the model does not
 		}
 		return Answer{Stdout: quoted(out)}
 	case GeminiCLI:

@@ -52,7 +52,7 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r DecideRequest) (any, error) { return a.Approval(r.ID) })
 	case methodDecide:
 		return given(params, func(r DecideRequest) (any, error) { return a.Decide(ctx, r) })
-	case methodPins, methodPinDiff, methodPinApproval, methodPinReload:
+	case methodPins, methodPinReview, methodPinReload:
 		return given(params, func(r pinRequest) (any, error) { return a.handlePins(ctx, method, r) })
 	case methodKeyCreate:
 		return given(params, func(r KeyRequest) (any, error) { return a.CreateKey(ctx, r) })

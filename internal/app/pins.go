@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/scan/report"
 	"github.com/wasmgate/wasmgate/internal/status"
 	"github.com/wasmgate/wasmgate/internal/watch"
 )
@@ -48,25 +49,19 @@ func (a *App) Pins(ctx context.Context, selector string) (*Pins, error) {
 	return &Pins{a.Config().Pins.Mode, a.Config().Pins.Lockfile, slices.Concat([]lock.Entry{}, some)}, err
 }
 
-// PinDiff returns how what a selector names differs from what was approved.
-func (a *App) PinDiff(ctx context.Context, selector string) ([]lock.Difference, error) {
+// PinReview returns how what a selector names differs from what was approved, with what a
+// scan finds in it, and the digests that its approval adds. It approves nothing.
+func (a *App) PinReview(ctx context.Context, selector string) (*lock.Review, error) {
 	pins, err := a.settledPins(ctx)
 	if err != nil {
 		return nil, err
 	}
-	some, err := lock.Select(pins.Entries(), selector)
-	return slices.Concat([]lock.Difference{}, pins.Differences(some)), err
-}
-
-// PinApproval returns the digests that would have to be approved for what a
-// selector names to be used, as it is declared now. It approves of nothing.
-func (a *App) PinApproval(ctx context.Context, selector string) ([]lock.Pin, error) {
-	pins, err := a.settledPins(ctx)
+	look, err := report.Look(a.gateway)
 	if err != nil {
 		return nil, err
 	}
-	some, err := lock.Select(pins.Entries(), selector)
-	return slices.Concat([]lock.Pin{}, pins.Approval(some)), err
+	review, err := pins.Review(selector, look)
+	return &review, err
 }
 
 // ReloadPins reads the lockfile now rather than within a second. By is who has
@@ -163,7 +158,7 @@ func quarantineNote(server string, some []lock.Entry, fault error) string {
 	if fault != nil {
 		return text + "; " + fault.Error()
 	}
-	return fmt.Sprintf("%s; look at it with `wasmgate pin diff %s`, and accept it with `wasmgate pin approve %s`", text, server, server)
+	return fmt.Sprintf("%s: look first with `wasmgate pin diff %s`", text, server)
 }
 
 // whyNot says why a tool is not offered to a principal.
@@ -190,10 +185,8 @@ func (a *App) handlePins(ctx context.Context, method string, r pinRequest) (any,
 	switch method {
 	case methodPins:
 		return a.Pins(ctx, r.Selector)
-	case methodPinDiff:
-		return a.PinDiff(ctx, r.Selector)
-	case methodPinApproval:
-		return a.PinApproval(ctx, r.Selector)
+	case methodPinReview:
+		return a.PinReview(ctx, r.Selector)
 	default:
 		return struct{}{}, a.ReloadPins(ctx, r.By)
 	}
@@ -206,18 +199,11 @@ func (r *Remote) Pins(ctx context.Context, selector string) (*Pins, error) {
 	return p, err
 }
 
-// PinDiff returns what [App.PinDiff] does.
-func (r *Remote) PinDiff(ctx context.Context, selector string) ([]lock.Difference, error) {
-	var all []lock.Difference
-	err := r.call(ctx, methodPinDiff, pinRequest{Selector: selector}, &all)
-	return all, err
-}
-
-// PinApproval returns what [App.PinApproval] does.
-func (r *Remote) PinApproval(ctx context.Context, selector string) ([]lock.Pin, error) {
-	var all []lock.Pin
-	err := r.call(ctx, methodPinApproval, pinRequest{Selector: selector}, &all)
-	return all, err
+// PinReview returns what [App.PinReview] does.
+func (r *Remote) PinReview(ctx context.Context, selector string) (*lock.Review, error) {
+	review := new(lock.Review)
+	err := r.call(ctx, methodPinReview, pinRequest{Selector: selector}, review)
+	return review, err
 }
 
 // ReloadPins does what [App.ReloadPins] does.

@@ -48,10 +48,9 @@ const (
 	methodDestinations = "destinations"
 	methodRevoke       = "destinations-revoke"
 
-	methodPins        = "pins"
-	methodPinDiff     = "pin-diff"
-	methodPinApproval = "pin-approval"
-	methodPinReload   = "pin-reload"
+	methodPins      = "pins"
+	methodPinReview = "pin-review"
+	methodPinReload = "pin-reload"
 )
 
 // A Remote is the gateway that runs on a configuration, in another process.

@@ -198,6 +198,15 @@ func TestSignedFiles(t *testing.T) {
 		"other.json": other.bundle(wasm), "empty.json": "", "bare.wasm": string(carrying("bare")), "private.pem": "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n",
 		"p/p.rego": "package wasmgate\n\ndeny contains \"foreign\" if {\n\tinput.tool.server == \"local\"\n\tinput.tool.local_name in {\"signed\", \"bare\"}\n\tinput.tool.origin.signer != \"" + id + "\"\n}\n",
 	}
+	for _, name := range []string{"apart", "foreign", "both"} { // each with its manifest next to it
+		files[name+".wasm"], files[name+".wasm.sigstore.json"] = string(silent), s.bundle(silent)
+		files[name+".yaml"] = fmt.Sprintf("tools: [{name: %s, inputSchema: {type: object}}]\n", name)
+	}
+	files["foreign.yaml.sigstore.json"], files["both.yaml.sigstore.json"] = other.bundle([]byte(files["foreign.yaml"])), s.bundle([]byte(files["both.yaml"]))
+	for _, name := range []string{"twice", "unlike"} {
+		files[name+".wasm"], files[name+".wasm.sigstore.json"] = string(carrying("twice")), s.bundle(carrying("twice"))
+		files[name+".yaml"] = fmt.Sprintf("tools: [{name: %s, inputSchema: {type: object}}]\n", name)
+	}
 	for name, text := range files {
 		write(t, filepath.Join(dir, name), text)
 	}
@@ -211,6 +220,12 @@ func TestSignedFiles(t *testing.T) {
 		"unsigned":              {"m: {module: bare.wasm}", "tools_verify: required lets only signed modules be run"},
 		"unsigned, by a digest": {"m: {module: bare.wasm, sha256: " + strings.TrimPrefix(digestOf(carrying("bare")), "sha256:") + "}", "tools_verify: required"},
 		"part of the program":   {`m: {module: "embedded:files"}`, ""},
+
+		"a manifest next to it":                 {"m: {module: apart.wasm, verify: {key: cosign.pub}}", "the manifest " + filepath.Join(dir, "apart.yaml") + " is not signed by"},
+		"a manifest signed by another":          {"m: {module: foreign.wasm, verify: {key: cosign.pub}}", "not of this key"},
+		"a manifest signed by the key":          {"m: {module: both.wasm, verify: {key: cosign.pub}}", ""},
+		"a manifest that the module carries":    {"m: {module: twice.wasm, verify: {key: cosign.pub}}", ""},
+		"a manifest other than the carried one": {"m: {module: unlike.wasm, verify: {key: cosign.pub}}", "the manifest " + filepath.Join(dir, "unlike.yaml") + " is not signed by"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs, offered := modules(t, dir, required+"tools:\n  "+tt.tools+"\n")

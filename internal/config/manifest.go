@@ -14,7 +14,8 @@ import (
 
 // A Manifest is the file beside a WASM module that says what the module offers.
 type Manifest struct {
-	File string // its path
+	File   string // its path
+	Source []byte // what the file holds
 	// JSON is what it says; the order of members and the digits of numbers are those of
 	// the file.
 	JSON []byte
@@ -33,7 +34,13 @@ func ReadManifest(module string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{file: path}
+	return ParseManifest(path, data)
+}
+
+// ParseManifest reads a manifest in YAML, of which JSON is a part. The name of the file
+// stands in errors, which are [Problems].
+func ParseManifest(file string, data []byte) (*Manifest, error) {
+	d := &decoder{file: file}
 	root := d.parse(data, false)
 	if root == nil {
 		return nil, d.problems.err()
@@ -46,7 +53,7 @@ func ReadManifest(module string) (*Manifest, error) {
 	if err := d.problems.err(); err != nil {
 		return nil, err
 	}
-	return &Manifest{path, b.Bytes(), root}, nil
+	return &Manifest{file, data, b.Bytes(), root}, nil
 }
 
 // Problem is one at a JSON Pointer into the manifest, or at the nearest place above it

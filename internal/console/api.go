@@ -394,18 +394,18 @@ type difference struct {
 }
 
 func (c *Console) difference(ctx context.Context, server string) (d difference, pins []lock.Pin, err error) {
-	all, err := c.app.PinDiff(ctx, server)
-	if err == nil {
-		pins, err = c.app.PinApproval(ctx, server)
-	}
+	review, err := c.app.PinReview(ctx, server)
 	if errors.Is(err, lock.ErrNothing) {
 		err = &missing{"pinned server " + server}
 	}
+	if err != nil {
+		return d, nil, err
+	}
 	seen := ""
-	for _, p := range pins {
+	for _, p := range review.Approval {
 		seen += p.String() + " " + p.Digest + "\n"
 	}
-	return difference{server, fmt.Sprintf("%x", sum(seen)), all}, pins, err
+	return difference{server, fmt.Sprintf("%x", sum(seen)), review.Differences}, review.Approval, nil
 }
 
 func (c *Console) getDiff(w http.ResponseWriter, r *http.Request) error {

@@ -34,7 +34,7 @@ func TestCompareShowsFields(t *testing.T) {
 		"all of a text": {`"be kind"`, `"be cruel"`, []lock.Change{{"", `"be kind"`, `"be cruel"`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := lock.Compare(gate.MustDoc(tt.old), gate.MustDoc(tt.now))
+			got, _ := lock.Compare(lock.Tool, gate.MustDoc(tt.old), gate.MustDoc(tt.now))
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
@@ -43,7 +43,7 @@ func TestCompareShowsFields(t *testing.T) {
 }
 
 func TestCompareOfWhatIsNewShowsAllOfIt(t *testing.T) {
-	changes, means := lock.Compare(gate.Doc{}, gate.MustDoc(`{"name":"a","description":"x"}`))
+	changes, means := lock.Compare(lock.Tool, gate.Doc{}, gate.MustDoc(`{"name":"a","description":"x"}`))
 	if len(changes) != 2 || changes[0] != (lock.Change{"/description", "", `"x"`}) || means != nil {
 		t.Errorf("changes = %q, means %q", changes, means)
 	}
@@ -52,7 +52,7 @@ func TestCompareOfWhatIsNewShowsAllOfIt(t *testing.T) {
 // What is put in a long text is not pushed out of view by what stands around it,
 // and what is too long to show says so.
 func TestCompareIsBounded(t *testing.T) {
-	changes, _ := lock.Compare(gate.MustDoc(`{"d":"a"}`), gate.MustDoc(`{"d":"a`+strings.Repeat(" ", 100_000)+`evil"}`))
+	changes, _ := lock.Compare(lock.Tool, gate.MustDoc(`{"d":"a"}`), gate.MustDoc(`{"d":"a`+strings.Repeat(" ", 100_000)+`evil"}`))
 	if len(changes) != 1 || len(changes[0].New) > 5000 || !strings.Contains(changes[0].New, "bytes more") {
 		t.Errorf("%d bytes are shown", len(changes[0].New))
 	}
@@ -60,7 +60,7 @@ func TestCompareIsBounded(t *testing.T) {
 	for i := range 5000 {
 		many = append(many, fmt.Sprintf(`"k%d":1`, i))
 	}
-	changes, _ = lock.Compare(gate.MustDoc(`{}`), gate.MustDoc(`{`+strings.Join(many, ",")+`}`))
+	changes, _ = lock.Compare(lock.Tool, gate.MustDoc(`{}`), gate.MustDoc(`{`+strings.Join(many, ",")+`}`))
 	if len(changes) > 501 || !strings.Contains(changes[len(changes)-1].New, "4500 more") {
 		t.Errorf("%d changes, the last %q", len(changes), changes[len(changes)-1])
 	}
@@ -99,17 +99,17 @@ func TestMeaning(t *testing.T) {
 		"a hidden name":               {props("", ""), props(`"a\u200b":{"type":"string"}`, ""), "a<U+200B>, string, can now be passed (optional)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, means := lock.Compare(gate.MustDoc(`{"inputSchema":`+tt.old+`}`), gate.MustDoc(`{"inputSchema":`+tt.now+`}`))
+			_, means := lock.Compare(lock.Tool, gate.MustDoc(`{"inputSchema":`+tt.old+`}`), gate.MustDoc(`{"inputSchema":`+tt.now+`}`))
 			if got := strings.Join(means, "|"); got != tt.want {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 		})
 	}
-	_, means := lock.Compare(gate.MustDoc(`{"outputSchema":`+props("", "")+`}`), gate.MustDoc(`{"outputSchema":`+props(`"n":{"type":"string"}`, "")+`}`))
+	_, means := lock.Compare(lock.Tool, gate.MustDoc(`{"outputSchema":`+props("", "")+`}`), gate.MustDoc(`{"outputSchema":`+props(`"n":{"type":"string"}`, "")+`}`))
 	if got := strings.Join(means, "|"); got != "n, string, can now be returned (optional)" {
 		t.Errorf("of results: %q", got)
 	}
-	_, means = lock.Compare(gate.MustDoc(`{"outputSchema":{}}`), gate.MustDoc(`{}`))
+	_, means = lock.Compare(lock.Tool, gate.MustDoc(`{"outputSchema":{}}`), gate.MustDoc(`{}`))
 	if got := strings.Join(means, "|"); got != "results are no longer bound by any schema" {
 		t.Errorf("without a schema: %q", got)
 	}
@@ -120,7 +120,7 @@ func TestMeaningOfDeepSchemas(t *testing.T) {
 	deep := func(kind string) gate.Doc {
 		return gate.MustDoc(`{"inputSchema":` + strings.Repeat(`{"items":`, 200) + `{"type":"` + kind + `"}` + strings.Repeat("}", 200) + `}`)
 	}
-	if changes, _ := lock.Compare(deep("string"), deep("null")); len(changes) != 1 {
+	if changes, _ := lock.Compare(lock.Tool, deep("string"), deep("null")); len(changes) != 1 {
 		t.Errorf("changes = %v", changes)
 	}
 }
@@ -129,7 +129,7 @@ func TestDifferences(t *testing.T) {
 	r := newRig(t, lock.TrustFirst)
 	r.connected("s", named("a", "reads"), named("gone", "x"))
 	r.connected("s", named("a", "reads more"), named("new", "x"))
-	all := r.Differences(r.Entries())
+	all := r.differ(t)
 	var got []string
 	for _, d := range all {
 		got = append(got, fmt.Sprintf("%s %s %t %d", d.Label, d.State, d.Known, len(d.Changes)))
@@ -145,12 +145,12 @@ func TestDifferences(t *testing.T) {
 	}
 	other = other.again(t)
 	other.connected("s", named("a", "reads more"))
-	if all := other.Differences(other.Entries()); len(all) != 1 || all[0].Known || len(all[0].Changes) != 3 {
+	if all := other.differ(t); len(all) != 1 || all[0].Known || len(all[0].Changes) != 3 {
 		t.Errorf("differences = %+v", all)
 	}
 	other.connected("s", approved)
 	other.connected("s", named("a", "reads more"))
-	if all := other.Differences(other.Entries()); len(all) != 1 || !all[0].Known || len(all[0].Changes) != 1 {
+	if all := other.differ(t); len(all) != 1 || !all[0].Known || len(all[0].Changes) != 1 {
 		t.Errorf("differences = %+v", all)
 	}
 }

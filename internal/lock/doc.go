@@ -1,11 +1,11 @@
-// Package lock holds what servers declare against what was approved.
+// Package lock compares what servers declare with what was approved.
 //
 // A server is free to change the definitions of its tools at any time, and an
 // agent does what definitions say. So each definition is known by its digest,
 // over its canonical form (RFC 8785): of names, descriptions, schemas,
 // annotations and every other member, only the order of keys may change without
-// notice. What the server itself is, its [Identity], and its instructions are
-// pinned in the same way.
+// notice. What the server itself is, its [Identity], its instructions, and the modules
+// in which its tools run are pinned in the same way. kind.go lists what is pinned.
 //
 // A [File] is wasmgate.lock, which a person approves and keeps under version
 // control. Nothing in this package writes it but [Approve]. For a server that is

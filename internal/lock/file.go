@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ const (
 	// FileName is how the lockfile is called.
 	FileName = "wasmgate.lock"
 	// maxFile bounds a lockfile, maxLine a line of one, in bytes: 10,000 tools take
-	// some 1.5 MB, and a name is at most 512 bytes, escaped.
+	// some 3 MB, and a name is at most 512 bytes, escaped.
 	maxFile = 16 << 20
 	maxLine = 8 << 10
 
@@ -31,8 +32,7 @@ const (
 // A File is a lockfile: digests that a person approved. It is immutable; the zero
 // File approves of nothing.
 type File struct {
-	pins     map[Pin]struct{}
-	keys     map[Key]struct{}
+	approved map[Key]map[string]Parts // by digest
 	servers  map[string]struct{}
 	comments map[Key][]string // the lines before a block; of the zero Key, those at the end
 }
@@ -66,9 +66,9 @@ func Load(path string) (*File, error) {
 
 // Parse reads a lockfile. Its format is line by line, so that versions of it can
 // be merged: after a line with the version come blocks, separated by empty lines.
-// The first line of a block names what is pinned, each further one, indented, is
-// an approved digest of it. Lines that begin with # are comments. Blocks and
-// digests may come in any order and more than once.
+// The first line of a block names what is pinned. Each further one, indented, approves
+// one version of it: its digest, and then its [Parts]. Lines that begin with # are
+// comments. Blocks and digests may come in any order and more than once.
 func Parse(name string, b []byte) (*File, error) {
 	p := parser{file: &File{comments: make(map[Key][]string)}}
 	if len(b) > maxFile {
@@ -103,7 +103,7 @@ type parser struct {
 var (
 	bare       = regexp.MustCompile(`^[A-Za-z0-9_./:{}-]+$`)
 	serverID   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
-	digestLine = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	digestLine = regexp.MustCompile(`^sha256:([0-9a-f]{64})((?: [A-Za-z0-9_.$-]{1,64}:[0-9a-f]{16})*)$`)
 	// conflict matches what git leaves in a file that it could not merge.
 	conflict = regexp.MustCompile(`^(<<<<<<<|=======|>>>>>>>|\|\|\|\|\|\|\|)( |$)`)
 )
@@ -152,10 +152,11 @@ func (p *parser) digest(s string) error {
 	if p.block == (Key{}) {
 		return errors.New("a digest that belongs to no block")
 	}
-	if !digestLine.MatchString(s) {
-		return errors.New("expected sha256: and 64 hex digits in lower case")
+	m := digestLine.FindStringSubmatch(s)
+	if m == nil {
+		return errors.New("expected sha256: and 64 hex digits in lower case, then the parts, each NAME: and 16 hex digits")
 	}
-	p.file.add(Pin{p.block, strings.TrimPrefix(s, hash)})
+	p.file.add(Pin{p.block, m[1], Parts(strings.TrimSpace(m[2]))})
 	p.filled = true
 	return nil
 }
@@ -173,14 +174,19 @@ func parseKey(s string) (Key, error) {
 	kind, rest, _ := strings.Cut(s, " ")
 	server, name, hasName := strings.Cut(rest, " ")
 	k := Key{Server: server, Kind: Kind(kind), Name: name}
-	if _, ok := order[k.Kind]; !ok {
-		return Key{}, fmt.Errorf("%q is no kind of thing that is pinned; expected identity, instructions, tool, prompt or template", kind)
+	how, i := k.Kind.of()
+	if i < 0 {
+		var known []string
+		for _, one := range kinds {
+			known = append(known, string(one.Kind))
+		}
+		return Key{}, fmt.Errorf("%q is no kind of thing that is pinned; expected one of %s", kind, strings.Join(known, ", "))
 	}
 	if !serverID.MatchString(server) {
 		return Key{}, fmt.Errorf("%q is no name of a server", server)
 	}
-	if hasName != k.Kind.named() {
-		return Key{}, fmt.Errorf("expected %s", map[bool]string{true: kind + " SERVER NAME", false: kind + " SERVER"}[k.Kind.named()])
+	if hasName == how.single {
+		return Key{}, fmt.Errorf("expected %s", map[bool]string{false: kind + " SERVER NAME", true: kind + " SERVER"}[how.single])
 	}
 	if !hasName || bare.MatchString(name) {
 		return k, nil
@@ -200,8 +206,9 @@ func parseKey(s string) (Key, error) {
 // line returns the first line of the block of k.
 func (k Key) line() string {
 	s := string(k.Kind) + " " + k.Server
+	how, _ := k.Kind.of()
 	switch {
-	case !k.Kind.named():
+	case how.single:
 		return s
 	case bare.MatchString(k.Name):
 		return s + " " + k.Name
@@ -211,23 +218,23 @@ func (k Key) line() string {
 }
 
 func (f *File) add(p Pin) {
-	if f.pins == nil {
-		f.pins, f.keys, f.servers = make(map[Pin]struct{}), make(map[Key]struct{}), make(map[string]struct{})
+	if f.approved == nil {
+		f.approved, f.servers = make(map[Key]map[string]Parts), make(map[string]struct{})
 	}
-	f.pins[p], f.keys[p.Key], f.servers[p.Server] = struct{}{}, struct{}{}, struct{}{}
+	if f.approved[p.Key] == nil {
+		f.approved[p.Key] = make(map[string]Parts)
+	}
+	f.approved[p.Key][p.Digest], f.servers[p.Server] = cmp.Or(f.approved[p.Key][p.Digest], p.Parts), struct{}{}
 }
 
 // Approves reports whether the file has the digest of the thing.
-func (f *File) Approves(p Pin) bool {
-	_, ok := f.pins[p]
+func (f *File) Approves(k Key, digest string) bool {
+	_, ok := f.approved[k][digest]
 	return ok
 }
 
 // Names reports whether the file has any digest of the thing.
-func (f *File) Names(k Key) bool {
-	_, ok := f.keys[k]
-	return ok
-}
+func (f *File) Names(k Key) bool { return len(f.approved[k]) > 0 }
 
 // Rules reports whether the file has anything of a server. Then it alone says what
 // of that server is approved.
@@ -238,9 +245,18 @@ func (f *File) Rules(server string) bool {
 
 // Pins returns all approved digests, sorted.
 func (f *File) Pins() []Pin {
-	all := make([]Pin, 0, len(f.pins))
-	for p := range f.pins {
-		all = append(all, p)
+	var all []Pin
+	for k := range f.approved {
+		all = append(all, f.of(k)...)
+	}
+	slices.SortFunc(all, Pin.compare)
+	return all
+}
+
+// of returns the approved digests of a thing, sorted.
+func (f *File) of(k Key) (all []Pin) {
+	for digest, parts := range f.approved[k] {
+		all = append(all, Pin{k, digest, parts})
 	}
 	slices.SortFunc(all, Pin.compare)
 	return all
@@ -249,10 +265,7 @@ func (f *File) Pins() []Pin {
 // With returns a file that has the given digests too.
 func (f *File) With(pins ...Pin) *File {
 	g := &File{comments: f.comments}
-	for p := range f.pins {
-		g.add(p)
-	}
-	for _, p := range pins {
+	for _, p := range slices.Concat(f.Pins(), pins) {
 		g.add(p)
 	}
 	return g
@@ -274,7 +287,7 @@ func (f *File) Bytes() []byte {
 			}
 			b.WriteString(block.line() + "\n")
 		}
-		b.WriteString("  " + hash + p.Digest + "\n")
+		b.WriteString(strings.TrimRight("  "+hash+p.Digest+" "+string(p.Parts), " ") + "\n")
 	}
 	if end := f.comments[Key{}]; len(end) > 0 {
 		b.WriteString("\n" + strings.Join(end, "\n") + "\n")
@@ -303,7 +316,7 @@ func Approve(path string, pins []Pin) (added []Pin, err error) {
 		return nil, err
 	}
 	for _, p := range pins {
-		if !f.Approves(p) {
+		if !f.Approves(p.Key, p.Digest) {
 			added = append(added, p)
 		}
 	}

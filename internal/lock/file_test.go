@@ -21,6 +21,12 @@ func pin(kind lock.Kind, server, name string, c byte) lock.Pin {
 	return lock.Pin{Key: lock.Key{Server: server, Kind: kind, Name: name}, Digest: digest(c)}
 }
 
+// made returns a pin with its parts.
+func made(p lock.Pin, parts lock.Parts) lock.Pin {
+	p.Parts = parts
+	return p
+}
+
 const whole = "# Approved definitions of MCP servers and their tools, by digest. Written by `wasmgate pin approve`.\n" + `wasmgate-lock 1
 
 identity files
@@ -29,10 +35,13 @@ identity files
 instructions files
   sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
+module files words
+  sha256:2222222222222222222222222222222222222222222222222222222222222222 code:0123456789abcdef
+
 # the new version
 tool files read_file
   sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
-  sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd
+  sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd description:0123456789abcdef name:fedcba9876543210
 
 template files file:///{path}
   sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee
@@ -49,7 +58,8 @@ prompt mail write
 func wholePins() []lock.Pin {
 	return []lock.Pin{
 		pin(lock.Identity, "files", "", 'a'), pin(lock.Instructions, "files", "", 'b'),
-		pin(lock.Tool, "files", "read_file", 'c'), pin(lock.Tool, "files", "read_file", 'd'),
+		made(pin(lock.Module, "files", "words", '2'), "code:0123456789abcdef"),
+		pin(lock.Tool, "files", "read_file", 'c'), made(pin(lock.Tool, "files", "read_file", 'd'), "description:0123456789abcdef name:fedcba9876543210"),
 		pin(lock.Template, "files", "file:///{path}", 'e'), pin(lock.Tool, "mail", "a \u200b\"b\"", 'f'), pin(lock.Prompt, "mail", "write", '1'),
 	}
 }
@@ -91,7 +101,7 @@ func TestFileIsTheSameInAnyOrder(t *testing.T) {
 func TestFileKnowsWhatItHas(t *testing.T) {
 	f := new(lock.File).With(wholePins()...)
 	for _, p := range wholePins() {
-		if !f.Approves(p) || !f.Names(p.Key) || !f.Rules(p.Server) {
+		if !f.Approves(p.Key, p.Digest) || !f.Names(p.Key) || !f.Rules(p.Server) {
 			t.Errorf("%v is not in the file", p)
 		}
 	}
@@ -99,11 +109,11 @@ func TestFileKnowsWhatItHas(t *testing.T) {
 		"another digest": pin(lock.Tool, "files", "read_file", 'a'), "another kind": pin(lock.Prompt, "files", "read_file", 'c'),
 		"another server": pin(lock.Tool, "mail", "read_file", 'c'), "another name": pin(lock.Tool, "files", "read_fil", 'c'),
 	} {
-		if f.Approves(p) {
+		if f.Approves(p.Key, p.Digest) {
 			t.Errorf("%s is approved", name)
 		}
 	}
-	if f.Rules("file") || new(lock.File).Rules("") || new(lock.File).Approves(lock.Pin{}) {
+	if f.Rules("file") || new(lock.File).Rules("") || new(lock.File).Approves(lock.Key{}, "") {
 		t.Error("the file rules what it does not have")
 	}
 }
@@ -142,6 +152,7 @@ func TestFileRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"a short digest":         {head + "tool a b\n  sha256:abc\n", "l:3: expected sha256:"},
 		"a digest in capitals":   {head + "tool a b\n  sha256:" + digest('A') + "\n", "l:3: expected sha256:"},
 		"a digest with a rest":   {head + "tool a b\n  sha256:" + digest('a') + " x\n", "l:3: expected sha256:"},
+		"a part's short digest":  {head + "tool a b\n  sha256:" + digest('a') + " x:12\n", "l:3: expected sha256:"},
 		"a digest of nothing":    {head + sum, "l:2: a digest that belongs to no block"},
 		"a digest after a gap":   {head + "tool a b\n" + sum + "\n" + sum, "l:5: a digest that belongs to no block"},
 		"a block without digest": {head + "tool a b\n\ntool a c\n" + sum, "l:3: a__b has no digest"},

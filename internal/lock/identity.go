@@ -17,6 +17,11 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
+// Identity is what a server is: the program, the address, or the module.
+const Identity Kind = "identity"
+
+var identityKind = kind{Kind: Identity, single: true, subject: "server"}
+
 // A Program is a server that is started as a child.
 type Program struct {
 	// Command and Args are as the operator wrote them, before variables were
@@ -79,10 +84,10 @@ func Origin(address, tlsKey string) Item {
 	return identity(id)
 }
 
-// Module returns the identity of a server that is a WASM module: its hex SHA-256
+// Guest returns the identity of a server that is a WASM module: its hex SHA-256
 // and its arguments.
-func Module(sha256 string, args []string) Item {
-	return identity(map[string]any{"module": hash + sha256, "args": nonNil(args)})
+func Guest(sha256 string, args []string) Item {
+	return identity(map[string]any{"code": hash + sha256, "args": nonNil(args)})
 }
 
 func identity(fields map[string]any) Item {

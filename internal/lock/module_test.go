@@ -8,44 +8,108 @@ import (
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
-// A refusal says whether the definition of a tool has changed, or the file of its module
-// alone, and a difference tells both apart.
-func TestModuleFile(t *testing.T) {
-	tool := func(module, description string) lock.Item {
-		return lock.Item{Kind: lock.Tool, Name: "a", Doc: gate.MustDoc(`{"name":"a","description":"` + description + `","module":"sha256:` + module + `"}`)}
-	}
+// inModule returns a tool of the module words, with a description.
+func inModule(description string) lock.Item {
+	i := named("a", description)
+	i.Module = "words"
+	return i
+}
+
+// words returns the module words, with a file and arguments.
+func words(file, args string) lock.Item {
+	return lock.Item{Kind: lock.Module, Name: "words", Doc: lock.ModuleOf(file, gate.MustDoc(`{"args":["`+args+`"]}`))}
+}
+
+// A tool of a module is callable if its definition and its module are approved, as they are
+// now. The refusal says which of them has changed, and the difference of the module stands
+// once.
+func TestModule(t *testing.T) {
 	for name, tt := range map[string]struct {
-		now    lock.Item
-		reason string
-		others int
+		module, tool lock.Item
+		reason       string
+		differ       []string
 	}{
-		"the file":                {tool("2", "x"), "the file of the tool's module has changed", 0},
-		"the file and more":       {tool("2", "y"), "the tool's definition has changed", 1},
-		"the definition":          {tool("1", "y"), "the tool's definition has changed", 1},
-		"no file any more":        {lock.Item{Kind: lock.Tool, Name: "a", Doc: gate.MustDoc(`{"name":"a","description":"x"}`)}, "the tool's definition has changed", 1},
-		"the file, in a lockfile": {tool("2", "x"), "the file of the tool's module has changed", 0},
+		"nothing":        {words("1", "x"), inModule("reads"), "", nil},
+		"the file":       {words("2", "x"), inModule("reads"), "the tool's module has changed since it was approved", []string{"s module words /code"}},
+		"the arguments":  {words("1", "y"), inModule("reads"), "the tool's module has changed since it was approved", []string{"s module words /args/0"}},
+		"the definition": {words("1", "x"), inModule("writes"), "the tool's definition has changed since it was approved", []string{"s__a /description"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for _, lockfile := range []bool{false, true} {
 			r := newRig(t, lock.TrustFirst)
-			r.connected("s", tool("1", "x"))
-			if strings.Contains(name, "lockfile") {
+			r.connected("s", words("1", "x"), inModule("reads"))
+			if lockfile {
 				r.approve(t, "s")
-				if err := r.Reload("me"); err != nil {
-					t.Fatal(err)
+			}
+			r.connected("s", tt.module, tt.tool)
+			now := tool("s", tt.tool.Doc)
+			now.Module, now.ModuleDigest = "words", tt.module.Doc.Digest()
+			if err := r.Check(now); (err == nil) != (tt.reason == "") || err != nil && err.Error() != tt.reason {
+				t.Errorf("%s: %v, want %s", name, err, tt.reason)
+			}
+			if r.Pinned(now) != (lockfile && tt.reason == "") {
+				t.Errorf("%s: pinned by a person: %v", name, r.Pinned(now))
+			}
+			var differ []string
+			for _, d := range r.differ(t) {
+				for _, c := range d.Changes {
+					differ = append(differ, d.Label+" "+c.Pointer)
 				}
 			}
-			r.connected("s", tt.now)
-			err := r.Check(&gate.Tool{Name: gate.ToolName{Server: "s", Tool: "a"}, Local: "a", Digest: tt.now.Doc.Digest()})
-			if err == nil || !strings.Contains(err.Error(), tt.reason) {
-				t.Errorf("%v, want %s", err, tt.reason)
-			}
-			all := r.Differences(r.Entries())
-			if len(all) != 1 {
-				t.Fatalf("%d differences", len(all))
-			}
-			if _, others, changed := all[0].Module(); len(others) != tt.others || changed != (tt.now.Doc.Get("module").Text() == "sha256:2") {
-				t.Errorf("others %v, file changed: %v", others, changed)
-			}
-		})
+			want(t, name, differ, tt.differ...)
+		}
 	}
+}
+
+// A module in use that was not declared yet is not approved by what was declared before.
+func TestModuleBeforeItIsDeclared(t *testing.T) {
+	r := newRig(t, lock.TrustFirst)
+	r.connected("s", words("1", "x"), inModule("reads"))
+	early := tool("s", inModule("reads").Doc)
+	early.Module, early.ModuleDigest = "words", words("2", "x").Doc.Digest()
+	if r.Check(early) == nil {
+		t.Error("a tool is callable in a module that was not declared")
+	}
+}
+
+// The approval of a tool has its module with it.
+func TestApprovalOfAToolInAModule(t *testing.T) {
+	r := newRig(t, lock.Strict)
+	r.connected("s", words("1", "x"), inModule("reads"), named("b", "is in none"))
+	review, err := r.Review("s__a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	for _, p := range review.Approval {
+		labels = append(labels, p.String())
+	}
+	want(t, "approval", labels, "s module words", "s__a")
+}
+
+// Of a definition that is known by its digests alone, as of a lockfile from another machine,
+// only the parts are shown that differ.
+func TestDifferenceByDigests(t *testing.T) {
+	first := newRig(t, lock.TrustFirst)
+	first.connected("s", item(`{"name":"a","title":"A","description":"reads","inputSchema":{"type":"object"}}`))
+	first.approve(t, "s")
+	elsewhere := first.options
+	elsewhere.Dir = t.TempDir()
+	r := rigOn(t, elsewhere)
+	r.connected("s", item(`{"name":"a","description":"writes","inputSchema":{"type":"object"}}`))
+	all := r.differ(t)
+	if len(all) != 1 {
+		t.Fatalf("%+v", all)
+	}
+	d := all[0]
+	if got := strings.Join(d.Unchanged, " "); got != "inputSchema name" || d.Known {
+		t.Errorf("unchanged: %s; known: %v", got, d.Known)
+	}
+	var places []string
+	for _, c := range d.Changes {
+		places = append(places, c.Pointer+" "+c.New)
+		if !strings.HasPrefix(c.Old, "sha256:") {
+			t.Errorf("%s was %q, want a digest", c.Pointer, c.Old)
+		}
+	}
+	want(t, "changes", places, `/description "writes"`, "/title ")
 }

@@ -44,7 +44,7 @@ func TestEveryMutationIsCaught(t *testing.T) {
 			t.Fatalf("not caught:\n%s\nwas\n%s", changed, def)
 		}
 		if i%50 == 0 {
-			if changes, _ := lock.Compare(def, changed); len(changes) == 0 {
+			if changes, _ := lock.Compare(lock.Tool, def, changed); len(changes) == 0 {
 				t.Fatalf("no difference is shown of\n%s\nwas\n%s", changed, def)
 			}
 		}
@@ -53,7 +53,7 @@ func TestEveryMutationIsCaught(t *testing.T) {
 			if err := r.Check(tool("s", shuffled)); err != nil {
 				t.Fatalf("another order of keys is caught: %v\n%s\nwas\n%s", err, shuffled, def)
 			}
-			if changes, means := lock.Compare(def, shuffled); len(changes)+len(means) > 0 {
+			if changes, means := lock.Compare(lock.Tool, def, shuffled); len(changes)+len(means) > 0 {
 				t.Fatalf("another order of keys differs: %v %v", changes, means)
 			}
 		}

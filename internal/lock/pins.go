@@ -104,14 +104,18 @@ type view struct {
 // server is what is known of one server, immutable.
 type server struct {
 	strict  bool
-	items   map[Key]Item
-	own     map[Pin]struct{}
+	items   map[Key]declared
 	trusted map[Key]seen // nil if nothing is
 	fault   error        // why what is trusted is not known, or cannot be kept
 	began   time.Time    // of the first trust, while it is open
 	until   time.Time    // its end
 	notes   []string
-	files   map[Key]bool // what has changed by the file of its module alone
+}
+
+// declared is an item with its pin.
+type declared struct {
+	Item
+	pin Pin
 }
 
 var _ gate.Pins = (*Pins)(nil)
@@ -174,7 +178,7 @@ func (p *Pins) Change(mode Mode, file string) (changed bool, err error) {
 	for id, s := range p.view.Load().servers {
 		l := Listing{Server: id, Notes: s.notes}
 		for _, key := range sorted(s.items) {
-			l.Items = append(l.Items, s.items[key])
+			l.Items = append(l.Items, s.items[key].Item)
 		}
 		p.observe(new(view), next, l)
 	}
@@ -183,19 +187,26 @@ func (p *Pins) Change(mode Mode, file string) (changed bool, err error) {
 }
 
 // Check implements [gate.Pins]: the tool is known by its server, the name it has
-// there, and its digest. A server that was not observed is approved of in nothing.
+// there, its digest, and the module in which it runs. A server that was not observed is
+// approved of in nothing.
 func (p *Pins) Check(t *gate.Tool) error {
-	return p.view.Load().check(toolPin(t))
+	k, module := keys(t)
+	return p.view.Load().check(k, t.Digest, module, t.ModuleDigest)
 }
 
 // Pinned reports whether a person has approved the definition of a tool.
 func (p *Pins) Pinned(t *gate.Tool) bool {
-	v, pin := p.view.Load(), toolPin(t)
-	return !v.off && v.check(pin) == nil && v.state(v.servers[pin.Server], pin) == StatePinned
+	v := p.view.Load()
+	k, module := keys(t)
+	if v.off || v.check(k, t.Digest, module, t.ModuleDigest) != nil {
+		return false
+	}
+	s := v.servers[k.Server]
+	return v.state(s, k, t.Digest) == StatePinned && (t.Module == "" || v.state(s, module, t.ModuleDigest) == StatePinned)
 }
 
-// toolPin is what stands for a tool, or for the prompt or template in its place.
-func toolPin(t *gate.Tool) Pin {
+// keys are those of a tool, or of the prompt or template in its place, and of its module.
+func keys(t *gate.Tool) (tool, module Key) {
 	kind := Tool
 	switch t.Feature {
 	case gate.FeaturePrompt:
@@ -203,68 +214,50 @@ func toolPin(t *gate.Tool) Pin {
 	case gate.FeatureTemplate:
 		kind = Template
 	}
-	return Pin{Key{t.Name.Server, kind, t.Local}, t.Digest}
+	return Key{t.Name.Server, kind, t.Local}, Key{t.Name.Server, Module, t.Module}
 }
 
-// check returns nil if what the pin stands for is approved, and its server is the
-// one that was approved.
-func (v *view) check(p Pin) error {
+// check returns nil if a thing with this digest is approved, and so are its server and, if
+// it has one, its module with that digest.
+func (v *view) check(k Key, digest string, module Key, moduleDigest string) error {
 	if v.off {
 		return nil
 	}
-	s, ok := v.servers[p.Server]
+	s, ok := v.servers[k.Server]
 	if !ok {
-		return &gate.Unpinned{Reason: "the " + string(p.Kind) + "'s server has not declared it yet"}
+		return &gate.Unpinned{Reason: "the " + string(k.Kind) + "'s server has not declared it yet"}
 	}
-	if _, own := s.own[p]; own {
+	if i := s.items[k]; i.Own && i.pin.Digest == digest {
 		return nil
 	}
-	if identity, ok := s.items[Key{p.Server, Identity, ""}]; ok {
-		if state := v.state(s, identity.pin(p.Server)); state.Quarantined() {
-			return unpinned(s.what(p.Kind, Key{p.Server, Identity, ""}), state, p.Server, s.fault)
+	if identity, ok := s.items[Key{k.Server, Identity, ""}]; ok {
+		if state := v.state(s, identity.pin.Key, identity.pin.Digest); state.Quarantined() {
+			return unpinned(k.Kind, identity.pin.Key, state, s.fault)
 		}
 	}
-	if state := v.state(s, p); state.Quarantined() {
-		return unpinned(s.what(p.Kind, p.Key), state, p.String(), s.fault)
+	if module.Name != "" {
+		if state := v.state(s, module, moduleDigest); state.Quarantined() {
+			return unpinned(k.Kind, module, state, s.fault)
+		}
+	}
+	if state := v.state(s, k, digest); state.Quarantined() {
+		return unpinned(k.Kind, k, state, s.fault)
 	}
 	return nil
 }
 
-// what names what of a thing of a kind is new, or has changed.
-func (s *server) what(kind Kind, k Key) string {
-	switch {
-	case s.files[k] && k.Kind == Identity:
-		return "the file of the " + string(kind) + "'s server, a module,"
-	case s.files[k]:
-		return "the file of the " + string(kind) + "'s module"
-	case k.Kind == Identity:
-		return "the " + string(kind) + "'s server"
-	}
-	return "the " + string(kind) + "'s definition"
-}
-
-// changedFiles returns what of a server has changed by the file of its module alone.
-func (p *Pins) changedFiles(v *view, id string) map[Key]bool {
-	files := make(map[Key]bool)
-	s := v.servers[id]
-	for key, i := range s.items {
-		if i.Doc.Get("module").IsZero() || v.state(s, i.pin(id)) != StateChanged {
-			continue
-		}
-		if old := p.approved(v, s, key); !old.IsZero() {
-			changes, _ := Compare(old, i.Doc)
-			files[key] = len(changes) == 1 && changes[0].Pointer == modulePointer
-		}
-	}
-	return files
-}
-
-func unpinned(what string, state State, selector string, cause error) error {
-	reason := what + " is new, and nobody has approved it yet"
+// unpinned refuses something of a kind, because something that it needs is in a state.
+func unpinned(of Kind, k Key, state State, cause error) error {
+	how, _ := k.Kind.of()
+	reason := "the " + string(of) + "'s " + how.subject + " is new, and nobody has approved it yet"
 	if state == StateChanged {
-		reason = what + " has changed since it was approved"
+		reason = "the " + string(of) + "'s " + how.subject + " has changed since it was approved"
 	}
-	return &gate.Unpinned{Reason: reason, Remedy: "wasmgate pin approve " + quoted(selector), Err: cause}
+	selector := k.String()
+	if k.Kind == Identity {
+		selector = k.Server
+	}
+	return &gate.Unpinned{Reason: reason, Remedy: "wasmgate pin diff " + quoted(selector), Err: cause}
 }
 
 // quoted writes an argument as a shell needs it.
@@ -275,26 +268,26 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// state says what is to be thought of a definition.
-func (v *view) state(s *server, p Pin) State {
-	if _, own := s.own[p]; own {
+// state says what is to be thought of a thing with a digest.
+func (v *view) state(s *server, k Key, digest string) State {
+	if i := s.items[k]; i.Own && i.pin.Digest == digest {
 		return StatePinned
 	}
-	if v.file.Rules(p.Server) {
+	if v.file.Rules(k.Server) {
 		switch {
-		case v.file.Approves(p):
+		case v.file.Approves(k, digest):
 			return StatePinned
-		case v.file.Names(p.Key):
+		case v.file.Names(k):
 			return StateChanged
 		default:
 			return StateNew
 		}
 	}
-	first, ok := s.trusted[p.Key]
+	first, ok := s.trusted[k]
 	switch {
 	case s.strict || !ok:
 		return StateNew
-	case first.Digest == p.Digest:
+	case first.Digest == digest:
 		return StateTrusted
 	default:
 		return StateChanged
@@ -318,14 +311,11 @@ func (p *Pins) observe(old, next *view, l Listing) {
 	now := time.Now()
 	s := &server{
 		strict: p.o.Mode == Strict, notes: l.Notes,
-		items: make(map[Key]Item, len(l.Items)), own: make(map[Pin]struct{}),
+		items: make(map[Key]declared, len(l.Items)),
 	}
 	for _, i := range l.Items {
 		pin := i.pin(l.Server)
-		s.items[pin.Key] = i
-		if i.Own {
-			s.own[pin] = struct{}{}
-		}
+		s.items[pin.Key] = declared{i, pin}
 	}
 	next.servers[l.Server] = s
 	if next.off {
@@ -337,7 +327,6 @@ func (p *Pins) observe(old, next *view, l Listing) {
 		s.trusted, s.fault = nil, fmt.Errorf("the audit log cannot be written: %w", err)
 	}
 	p.keepApproved(next, l.Server)
-	s.files = p.changedFiles(next, l.Server)
 }
 
 // trust finds out what of a server is trusted for having been there first. It
@@ -389,18 +378,18 @@ func minTime(a, b time.Time) time.Time {
 func (p *Pins) tell(old, next *view, id string, first []Key, by string) error {
 	s, before := next.servers[id], old.servers[id]
 	for _, key := range first {
-		if err := p.o.Record(Event{Pin: Pin{key, s.trusted[key].Digest}, Code: EventFirstSeen}); err != nil {
+		if err := p.o.Record(Event{Pin: Pin{Key: key, Digest: s.trusted[key].Digest}, Code: EventFirstSeen}); err != nil {
 			return err
 		}
 	}
 	var names []string
 	for _, key := range sorted(s.items) {
-		pin := s.items[key].pin(id)
-		state := next.state(s, pin)
+		pin := s.items[key].pin
+		state := next.state(s, key, pin.Digest)
 		was := State("")
 		if before != nil {
-			if i, ok := before.items[key]; ok && i.Doc.Digest() == pin.Digest {
-				was = old.state(before, pin)
+			if i, ok := before.items[key]; ok && i.pin.Digest == pin.Digest {
+				was = old.state(before, key, pin.Digest)
 			}
 		}
 		e := Event{Pin: pin, By: by}
@@ -443,7 +432,7 @@ func why(s State, fault error) string {
 func (p *Pins) keepApproved(v *view, id string) {
 	s := v.servers[id]
 	for key, i := range s.items {
-		if pin := i.pin(id); !i.Own && v.file.Approves(pin) {
+		if !i.Own && v.file.Approves(key, i.pin.Digest) {
 			if err := p.store.keep(i.Doc); err != nil {
 				p.o.Log.Warn("definition not kept", "server", id, "tool", Visible(key.Name), "error", err)
 				return
@@ -479,9 +468,6 @@ func (p *Pins) Reload(by string) error {
 			return fmt.Errorf("the lockfile is not taken over: %w", err)
 		}
 		p.keepApproved(next, id)
-		s := *next.servers[id]
-		s.files = p.changedFiles(next, id)
-		next.servers[id] = &s
 	}
 	p.view.Store(next)
 	return nil
@@ -497,32 +483,29 @@ func (p *Pins) Forget(id string) {
 	p.view.Store(next)
 }
 
-// An Entry is a thing that is declared or approved, as `pin list` shows it.
+// An Entry is a thing that is declared or approved, as `pin list` shows it, with the digest
+// that it has, or had before it was gone.
 type Entry struct {
-	Key
-	Label  string    `json:"label"` // the name by which commands know it
-	State  State     `json:"state"`
-	Digest string    `json:"digest"`         // of what the server declares, or for what is gone declared
-	Since  time.Time `json:"since,omitzero"` // since when it is trusted, for what was there first
-	Why    string    `json:"why,omitempty"`
+	Pin
+	Label string    `json:"label"` // the name by which commands know it
+	State State     `json:"state"`
+	Since time.Time `json:"since,omitzero"` // since when it is trusted, for what was there first
+	Why   string    `json:"why,omitempty"`
 }
-
-// Pin returns the digest of the entry, to be approved.
-func (e Entry) Pin() Pin { return Pin{e.Key, e.Digest} }
 
 // Entries returns everything that is declared or approved, sorted. Of what is the
 // gateway's own there is nothing to say.
-func (p *Pins) Entries() []Entry {
-	v := p.view.Load()
+func (p *Pins) Entries() []Entry { return p.view.Load().entries() }
+
+func (v *view) entries() []Entry {
 	var all []Entry
 	for id, s := range v.servers {
 		for key, i := range s.items {
 			if i.Own {
 				continue
 			}
-			pin := i.pin(id)
-			e := Entry{Key: key, Label: key.String(), State: v.state(s, pin), Digest: pin.Digest}
-			if first := s.trusted[key]; first.Digest == pin.Digest {
+			e := Entry{Pin: i.pin, Label: key.String(), State: v.state(s, key, i.pin.Digest)}
+			if first := s.trusted[key]; first.Digest == i.pin.Digest {
 				e.Since = first.Since
 			}
 			if e.State.Quarantined() {
@@ -531,7 +514,7 @@ func (p *Pins) Entries() []Entry {
 			all = append(all, e)
 		}
 		for _, pin := range v.gone(id, s) {
-			all = append(all, Entry{Key: pin.Key, Label: pin.String(), State: StateGone, Digest: pin.Digest})
+			all = append(all, Entry{Pin: pin, Label: pin.String(), State: StateGone})
 		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return a.Key.compare(b.Key) })
@@ -558,7 +541,7 @@ func (v *view) gone(id string, s *server) (all []Pin) {
 	}
 	if !s.strict {
 		for key, first := range s.trusted {
-			add(Pin{key, first.Digest})
+			add(Pin{Key: key, Digest: first.Digest})
 		}
 	}
 	return all
@@ -599,30 +582,32 @@ func Select(all []Entry, selector string) ([]Entry, error) {
 	return some, nil
 }
 
-// Approval returns the digests that have to be in the lockfile so that the given
-// entries can be used: themselves, and for a tool the identity of its server. The
-// first approval of a server takes over everything that is trusted of it, for from
-// then on the lockfile alone rules.
-func (p *Pins) Approval(some []Entry) []Pin {
-	v := p.view.Load()
+// approval returns the digests that have to be in the lockfile so that the given
+// entries can be used: themselves, and of a tool the identity of its server and its
+// module. The first approval of a server takes over everything that is trusted of it, for
+// from then on the lockfile alone rules.
+func (v *view) approval(some []Entry) []Pin {
 	var pins []Pin
+	needed := make(map[Key]bool)
 	servers := make(map[string]bool)
 	for _, e := range some {
 		if e.State == StateGone {
 			continue
 		}
-		pins = append(pins, e.Pin())
+		pins = append(pins, e.Pin)
 		servers[e.Server] = true
+		needed[Key{e.Server, Identity, ""}] = true
+		needed[Key{e.Server, Module, v.servers[e.Server].items[e.Key].Module}] = true
 	}
-	for _, e := range p.Entries() {
+	for _, e := range v.entries() {
 		takeOver := e.State == StateTrusted && !v.file.Rules(e.Server)
-		if servers[e.Server] && (e.Kind == Identity || takeOver) {
-			pins = append(pins, e.Pin())
+		if e.State != StateGone && servers[e.Server] && (needed[e.Key] || takeOver) {
+			pins = append(pins, e.Pin)
 		}
 	}
-	pins = slices.DeleteFunc(pins, v.file.Approves)
+	pins = slices.DeleteFunc(pins, func(p Pin) bool { return v.file.Approves(p.Key, p.Digest) })
 	slices.SortFunc(pins, Pin.compare)
 	return slices.Compact(pins)
 }
 
-func sorted(items map[Key]Item) []Key { return slices.SortedFunc(maps.Keys(items), Key.compare) }
+func sorted(items map[Key]declared) []Key { return slices.SortedFunc(maps.Keys(items), Key.compare) }

@@ -58,7 +58,7 @@ func TestServerThatIsAnotherIsQuarantinedWhole(t *testing.T) {
 	want(t, "of another program", r.callable("s", a))
 	want(t, "recorded", r.took(), "quarantined s identity")
 	err := r.Check(tool("s", a.Doc))
-	if u, ok := errors.AsType[*gate.Unpinned](err); !ok || !strings.Contains(u.Reason, "server has changed") || u.Remedy != "wasmgate pin approve s" {
+	if u, ok := errors.AsType[*gate.Unpinned](err); !ok || !strings.Contains(u.Reason, "server has changed") || u.Remedy != "wasmgate pin diff s" {
 		t.Errorf("err = %#v", err)
 	}
 	r.approve(t, "s")
@@ -262,11 +262,11 @@ func TestNoRecordNoTrust(t *testing.T) {
 	r = newRig(t, lock.Strict)
 	r.connected("s", a)
 	r.full = true
-	some, err := lock.Select(r.Entries(), "")
+	review, err := r.Review("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock.Approve(r.options.File, r.Approval(some)); err != nil {
+	if _, err := lock.Approve(r.options.File, review.Approval); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Reload("local"); err == nil {
@@ -366,45 +366,6 @@ func BenchmarkCheck(b *testing.B) {
 		if err := r.Check(one); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// TestFeaturesOfAnEarlierVersion: prompts and templates of a server that an earlier version
-// has seen, which looked at tools alone, are seen first now; those that come later are new.
-func TestFeaturesOfAnEarlierVersion(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
-	a := named("a", "reads")
-	r.connected("s", program("x"), a)
-	path := filepath.Join(r.options.Dir, "s.json")
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := strings.Replace(string(b), `"features": true`, `"features": false`, 1)
-	if before == string(b) {
-		t.Fatalf("the record says nothing of features: %s", b)
-	}
-	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	prompt := lock.Item{Kind: lock.Prompt, Name: "p", Doc: gate.MustDoc(`{"name":"p"}`)}
-	late := lock.Item{Kind: lock.Prompt, Name: "late", Doc: gate.MustDoc(`{"name":"late"}`)}
-	states := func(items ...lock.Item) string {
-		again := r.again(t)
-		again.connected("s", append([]lock.Item{program("x")}, items...)...)
-		var all []string
-		for _, e := range again.Entries() {
-			if e.Kind != lock.Identity {
-				all = append(all, e.Label+" "+string(e.State))
-			}
-		}
-		return strings.Join(all, ", ")
-	}
-	if got := states(a, named("b", "is new"), prompt); got != "s__a trusted, s__b quarantined new, s prompt p trusted" {
-		t.Error(got)
-	}
-	if got := states(a, prompt, late); got != "s__a trusted, s prompt late quarantined new, s prompt p trusted" {
-		t.Error(got)
 	}
 }
 

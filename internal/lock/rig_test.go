@@ -75,11 +75,11 @@ func (r *rig) announced(server string, items ...lock.Item) {
 
 func (r *rig) approve(t testing.TB, selector string) []lock.Pin {
 	t.Helper()
-	some, err := lock.Select(r.Entries(), selector)
+	review, err := r.Review(selector, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, err := lock.Approve(r.options.File, r.Approval(some))
+	added, err := lock.Approve(r.options.File, review.Approval)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +87,16 @@ func (r *rig) approve(t testing.TB, selector string) []lock.Pin {
 		t.Fatal(err)
 	}
 	return added
+}
+
+// differ returns the differences of all servers.
+func (r *rig) differ(t testing.TB) []lock.Difference {
+	t.Helper()
+	review, err := r.Review("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Differences
 }
 
 // callable returns which of the items' tools pass.

@@ -39,9 +39,6 @@ type record struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
 	Seen   []seen `json:"seen"`
-	// Features says that prompts and templates were looked at, too: a version before this
-	// one looked at tools alone.
-	Features bool `json:"features,omitempty"`
 }
 
 const recordFormat = 1
@@ -59,7 +56,7 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 		}
 	}()
 	r, err := s.read(server)
-	if err == nil && r != nil && !more && (r.Features || items == nil) {
+	if err == nil && r != nil && !more {
 		return r.keys(), false, nil
 	}
 	if err == nil {
@@ -80,10 +77,8 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 	switch {
 	case first:
 		r = &record{Format: recordFormat, Server: server}
-	case !more && (r.Features || items == nil):
+	case !more:
 		return r.keys(), false, nil
-	case !more: // what an earlier version did not look at is seen first now
-		items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Kind != Prompt && i.Kind != Template })
 	}
 	if err := s.insert(r, items, now); err != nil {
 		return nil, false, err
@@ -95,8 +90,6 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 // written first: whatever a record has can be shown.
 func (s store) insert(r *record, items []Item, now time.Time) error {
 	known, before := r.keys(), len(r.Seen)
-	looked := r.Features
-	r.Features = true
 	for _, i := range items {
 		p := i.pin(r.Server)
 		if _, ok := known[p.Key]; ok || i.Own {
@@ -107,7 +100,7 @@ func (s store) insert(r *record, items []Item, now time.Time) error {
 		}
 		r.Seen = append(r.Seen, seen{i.Kind, i.Name, p.Digest, now.UTC().Truncate(time.Second)})
 	}
-	if len(r.Seen) == before && before > 0 && looked {
+	if len(r.Seen) == before && before > 0 {
 		return nil
 	}
 	b, err := json.MarshalIndent(r, "", " ")

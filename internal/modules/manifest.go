@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
-// ManifestBeside returns the manifest that stands beside a module, nil if there is none.
+// ManifestBeside returns the manifest next to a module, nil if there is none.
 // It is whole: its schemas are schemas. The error is a [config.Problems] where a line of
 // the file is wrong.
 func ManifestBeside(module string) (*sandbox.Manifest, error) {
@@ -19,6 +19,10 @@ func ManifestBeside(module string) (*sandbox.Manifest, error) {
 	if err != nil || file == nil {
 		return nil, err
 	}
+	return parsed(file)
+}
+
+func parsed(file *config.Manifest) (*sandbox.Manifest, error) {
 	m, err := sandbox.ParseManifest(file.JSON)
 	if err != nil {
 		return nil, config.Problems{file.Problem("", strings.TrimPrefix(err.Error(), "sandbox: "))}

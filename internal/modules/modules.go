@@ -25,7 +25,22 @@ type Reader struct {
 	Log *slog.Logger
 }
 
-// read reads a WASM module, and the manifest beside it if there is one.
+// tools reads a WASM module with tools, and the manifest beside it if there is one.
+func (r Reader) tools(ctx context.Context, m config.Module) (gateway.Module, error) {
+	module, err := r.read(ctx, m)
+	if err != nil || m.Path == "" {
+		return module, err
+	}
+	if module.Config.Manifest, err = r.manifest(m, module.WASM); err != nil {
+		return gateway.Module{}, err
+	}
+	if module.Config.Manifest != nil { // which no digest of the module covers
+		module.Named = false
+	}
+	return module, nil
+}
+
+// read reads a WASM module.
 func (r Reader) read(ctx context.Context, m config.Module) (gateway.Module, error) {
 	if m.Fault != "" {
 		return gateway.Module{}, errors.New(m.Fault)
@@ -48,11 +63,6 @@ func (r Reader) read(ctx context.Context, m config.Module) (gateway.Module, erro
 			HostCalls: m.HostCalls, Concurrent: m.Concurrent, Files: m.FilesBytes,
 		},
 	}
-	if m.Path != "" {
-		if mc.Manifest, err = ManifestBeside(m.Path); err != nil {
-			return gateway.Module{}, err
-		}
-	}
 	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Development: m.Dev, Source: m.Path + m.Ref, Signer: signer, Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
 }
 
@@ -61,7 +71,7 @@ func (r Reader) read(ctx context.Context, m config.Module) (gateway.Module, erro
 func (r Reader) All(ctx context.Context, c *config.Config) []gateway.Module {
 	var all []gateway.Module
 	for _, m := range c.Tools {
-		module, err := r.read(ctx, m)
+		module, err := r.tools(ctx, m)
 		if err != nil {
 			module = gateway.Module{Server: m.Server, Config: sandbox.ModuleConfig{Name: m.ID}, Broken: err.Error(), Development: m.Dev}
 		}
@@ -86,7 +96,7 @@ func Secrets(c *config.Config) ([]dial.Secret, error) {
 	return all, nil
 }
 
-// Files are those of a configuration's modules, and of the manifests and signatures beside
+// Files are those of a configuration's modules, and of the manifests and signatures next to
 // them.
 func Files(c *config.Config) (files []string) {
 	add := func(m config.Module) {
@@ -94,7 +104,7 @@ func Files(c *config.Config) (files []string) {
 			files = append(files, m.Path, config.ManifestFile(m.Path))
 		}
 		if m.Verify != nil {
-			files = append(files, m.Verify.Key, bundleFile(m))
+			files = append(files, m.Verify.Key, bundleFile(m), manifestBundle(m))
 		}
 	}
 	for _, m := range c.Tools {
@@ -146,7 +156,7 @@ func (r Reader) Guest(ctx context.Context, s config.Server) (gateway.Guest, erro
 	for k, v := range s.Env {
 		env[k] = string(v)
 	}
-	module.Config.Manifest, module.Config.Grants.Config = nil, env
+	module.Config.Grants.Config = env
 	return gateway.Guest{WASM: module.WASM, Args: s.Args, Named: module.Named, Development: module.Development, Config: module.Config}, nil
 }
 

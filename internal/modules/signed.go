@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/artifact"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/signature"
 )
 
@@ -26,18 +27,64 @@ func (r Reader) signer(ctx context.Context, m config.Module, wasm []byte) (strin
 	if m.Verify == nil {
 		return "", unsigned(m)
 	}
-	text, err := os.ReadFile(m.Verify.Key)
+	key, err := publicKey(m.Verify)
 	if err != nil {
-		return "", fmt.Errorf("verify.key: %w", err)
-	}
-	key, err := signature.ParseKey(text)
-	if err != nil {
-		return "", fmt.Errorf("verify.key %s: %w", m.Verify.Key, err)
+		return "", err
 	}
 	if err := r.verify(ctx, key, m, wasm); err != nil {
 		return "", fmt.Errorf("%s is not signed by %s (%s): %w", m.Path+m.Ref, m.Verify.Key, key.ID(), err)
 	}
 	return key.ID(), nil
+}
+
+func publicKey(v *config.SignedBy) (*signature.Key, error) {
+	text, err := os.ReadFile(v.Key)
+	if err != nil {
+		return nil, fmt.Errorf("verify.key: %w", err)
+	}
+	key, err := signature.ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("verify.key %s: %w", v.Key, err)
+	}
+	return key, nil
+}
+
+// manifest returns the manifest next to a module, nil if there is none, or the module carries
+// the same. If the module has to be signed, so has the manifest: it decides what the module
+// runs.
+func (r Reader) manifest(m config.Module, wasm []byte) (*sandbox.Manifest, error) {
+	file, err := config.ReadManifest(m.Path)
+	if err != nil || file == nil {
+		return nil, err
+	}
+	manifest, err := parsed(file)
+	if err != nil || sandbox.Carries(wasm, *manifest) {
+		return nil, err
+	}
+	if m.Verify != nil {
+		key, err := publicKey(m.Verify)
+		if err != nil {
+			return nil, err
+		}
+		bundle, err := os.ReadFile(manifestBundle(m))
+		if err == nil {
+			err = key.CheckBundle(bundle, subjectOf(file.Source))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the manifest %s is not signed by %s (%s), and the module's signature does not cover it: %w; put it into the module with `wasmgate sandbox manifest --embed %s` and sign that, or sign the manifest, too: `cosign sign-blob --key cosign.key --bundle %s %s`",
+				file.File, m.Verify.Key, key.ID(), err, m.Path, manifestBundle(m), file.File)
+		}
+	}
+	return manifest, nil
+}
+
+// manifestBundle is where the bundle of the manifest next to a module is looked for.
+func manifestBundle(m config.Module) string { return config.ManifestFile(m.Path) + ".sigstore.json" }
+
+// subjectOf is a file, as something that is signed.
+func subjectOf(file []byte) signature.Subject {
+	sum := sha256.Sum256(file)
+	return signature.Subject{File: file, Digest: hex.EncodeToString(sum[:])}
 }
 
 // unsigned refuses a module of which no signature is asked, if all have to have one.
@@ -53,14 +100,12 @@ func unsigned(m config.Module) error {
 
 // verify returns nil if a module is signed by a key.
 func (r Reader) verify(ctx context.Context, key *signature.Key, m config.Module, wasm []byte) error {
-	sum := sha256.Sum256(wasm)
-	file := signature.Subject{File: wasm, Digest: hex.EncodeToString(sum[:])}
 	if m.Ref == "" || m.Verify.Bundle != "" {
 		bundle, err := os.ReadFile(bundleFile(m))
 		if err != nil {
 			return fmt.Errorf("its bundle: %w; `cosign sign-blob --key cosign.key --bundle` writes one, and verify.bundle names another file", err)
 		}
-		return key.CheckBundle(bundle, file)
+		return key.CheckBundle(bundle, subjectOf(wasm))
 	}
 	return r.verifyArtifact(ctx, key, m)
 }

@@ -72,7 +72,7 @@ func TestCompile(t *testing.T) {
 	}{
 		"a module that carries its manifest": {ok().bytes(), nil, ""},
 		"a module with its manifest beside":  {unmade.bytes(), given, ""},
-		"a manifest too many":                {ok().bytes(), given, "a manifest is given for it, but it carries one"},
+		"a manifest too many":                {ok().bytes(), given, "different from the one that it carries"},
 		"no manifest":                        {unmade.bytes(), nil, "it has no manifest"},
 		"an empty manifest":                  {unmade.bytes(), &sandbox.Manifest{}, "names 0 tools"},
 		"two manifests inside":               {with(func(g *guest) { g.section("wasmgate", []byte(manifest)) }), nil, "two sections wasmgate"},

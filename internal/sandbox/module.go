@@ -28,8 +28,8 @@ import (
 type ModuleConfig struct {
 	// Name stands in errors and logs, for example the path of the module.
 	Name string
-	// Manifest is that of a module which does not carry one. Giving one for a
-	// module that does is an error: which of them holds would be a guess.
+	// Manifest is that of a module which does not carry one. If it does, both have to say
+	// the same: which of them holds would be a guess.
 	Manifest *Manifest
 	// Limits take precedence over those of the runtime, field by field, and over
 	// those of the manifest, which without them can only be stricter.
@@ -63,6 +63,7 @@ type Module struct {
 	dirs       []wasi.Dir
 	isolation  Isolation
 	note       string // for the operator
+	manifest   Manifest
 	point      Snapshot
 	warm       *Sample
 	invocation invocation
@@ -187,7 +188,7 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	if m.minMemory > m.limits.Memory {
 		return fmt.Errorf("it starts with %d bytes of memory, its limit is %d", m.minMemory, m.limits.Memory)
 	}
-	m.tools, m.warm, m.grants = manifest.Tools, manifest.Warm, cfg.Grants
+	m.manifest, m.tools, m.warm, m.grants = manifest, manifest.Tools, manifest.Warm, cfg.Grants
 	if manifest.Isolation == IsolationSession && cfg.Isolation == "" {
 		manifest.Isolation, m.note = IsolationCall, strings.TrimPrefix(m.note+"; "+sessionNote, "; ")
 	}
@@ -363,11 +364,16 @@ func (r *Runtime) refused(imports []rewrite.Import, cfg ModuleConfig, manifest M
 	return fmt.Errorf("it imports what it is not granted: %s; %s", strings.Join(names, ", "), hint)
 }
 
-// choose returns a module's manifest: the one given, or the one carried.
+// choose returns a module's manifest: the one given, or the one carried. If there are both,
+// they have to say the same.
 func choose(given *Manifest, carried []byte) (Manifest, error) {
 	switch {
 	case given != nil && carried != nil:
-		return Manifest{}, errors.New("a manifest is given for it, but it carries one")
+		m, err := ParseManifest(carried)
+		if err == nil && !sameManifest(m, *given) {
+			err = errors.New("the manifest next to it is different from the one that it carries: put the first into the module with `wasmgate sandbox manifest --embed`, or remove it")
+		}
+		return m, err
 	case given != nil:
 		return *given, given.check()
 	case carried != nil:
@@ -376,7 +382,7 @@ func choose(given *Manifest, carried []byte) (Manifest, error) {
 	return Manifest{}, errNoManifest
 }
 
-var errNoManifest = errors.New("it has no manifest: write one beside it, NAME.yaml for NAME.wasm (`wasmgate sandbox manifest NAME.wasm` writes a first one), or add it as the custom section wasmgate")
+var errNoManifest = errors.New("it has no manifest: write one next to it, NAME.yaml for NAME.wasm (`wasmgate sandbox manifest NAME.wasm` writes a first one), or put one into it with --embed; a Go program gives it in ModuleConfig.Manifest")
 
 // imports reports whether one of the modules that are imported from is such.
 func imports(all []rewrite.Import, such func(module string) bool) bool {
@@ -438,6 +444,10 @@ func typeNames(types []api.ValueType) []string {
 	}
 	return names
 }
+
+// Manifest returns the manifest by which the module was compiled: the one that was given for
+// it, or the one that it carries. It is the zero Manifest if there is none.
+func (m *Module) Manifest() Manifest { return m.manifest }
 
 // Tools returns the definitions of the module's tools, in the order of its
 // manifest. They are the module's own claims: unchecked but for their form.

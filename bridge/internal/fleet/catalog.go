@@ -64,7 +64,7 @@ func (c *catalog) since(old *catalog) Lists {
 // listedAlike reports whether clients, and policies that decide what they are offered, see
 // the same of two.
 func listedAlike(a, b *gate.Tool) bool {
-	return a == b || a.Name == b.Name && a.Offered == b.Offered && a.Digest == b.Digest && a.Pinned == b.Pinned && a.Quarantine == b.Quarantine &&
+	return a == b || a.Name == b.Name && a.Offered == b.Offered && a.Digest == b.Digest && a.ModuleDigest == b.ModuleDigest && a.Pinned == b.Pinned && a.Quarantine == b.Quarantine &&
 		slices.Equal(a.Groups, b.Groups) && slices.Equal(a.Findings, b.Findings) && bytes.Equal(a.Definition.Raw(), b.Definition.Raw()) &&
 		bytes.Equal(a.Capabilities.Raw(), b.Capabilities.Raw()) && bytes.Equal(a.Origin.Raw(), b.Origin.Raw())
 }

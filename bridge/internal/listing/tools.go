@@ -68,8 +68,16 @@ type Tools struct {
 	Listed   []gate.Doc // all definitions, as the server wrote them
 	Declared []gate.Doc // those of tools
 	Foreign  []bool     // of local tools: whether they are
+	Modules  []Module   // of local tools: what they run in
 
 	Features *Features // what the server offers beside tools; nil if that is nothing
+}
+
+// A Module is a WASM module in which local tools run: its name, and an object of all that
+// decides what runs. The zero Module is none that is pinned.
+type Module struct {
+	Name string
+	Runs gate.Doc
 }
 
 // Lookup finds a tool by its offered or its qualified name; an error wraps

@@ -26,9 +26,8 @@ type Tool struct {
 	Capabilities gate.Doc
 	// Origin is where the module comes from: see [gate.Tool].
 	Origin gate.Doc
-	// Module is the hex SHA-256 of the WASM module, if the tool is to be known by it
-	// as well: the same definition of another module is another tool.
-	Module string
+	// Module is the WASM module in which the tool runs, if that is pinned as well.
+	Module listing.Module
 	// Config identifies how the tool's module is configured: see [gate.Tool.Config].
 	Config string
 	// Foreign tools are held against pins like those of servers. The others are part
@@ -114,11 +113,10 @@ func (l *Server) Set(tools ...Tool) error {
 		t.Vetted, t.Config = true, tools[i].Config
 		t.Sandboxed, t.Capabilities, t.Origin, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Origin, tools[i].Relay
 		t.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Groups, tools[i].Groups))))
-		if tools[i].Module != "" {
-			made.Declared[i] = made.Declared[i].With("module", mcp.MustJSON("sha256:"+tools[i].Module))
-			t.Digest = made.Declared[i].Digest()
+		if m := tools[i].Module; m.Name != "" {
+			t.Module, t.ModuleDigest = m.Name, m.Runs.Digest()
 		}
-		made.Foreign = append(made.Foreign, tools[i].Foreign)
+		made.Foreign, made.Modules = append(made.Foreign, tools[i].Foreign), append(made.Modules, tools[i].Module)
 		if t.Sandboxed && mcp.IsEmpty(t.Capabilities) {
 			t.Teaches = nil // a module without capabilities says nothing but what it was told
 		}
@@ -202,7 +200,7 @@ func (l *Server) Settle(since time.Time) {
 func (l *Server) Declared() upstream.Declaration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := upstream.Declaration{Server: l.server, Tools: l.tools.Declared, Announced: l.settling}
+	d := upstream.Declaration{Server: l.server, Tools: l.tools.Declared, Modules: l.tools.Modules, Announced: l.settling}
 	for _, foreign := range l.tools.Foreign {
 		d.Own = append(d.Own, !foreign)
 	}

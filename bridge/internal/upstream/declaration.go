@@ -3,6 +3,7 @@ package upstream
 import (
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -18,8 +19,10 @@ type Declaration struct {
 	Tools        []gate.Doc
 	Prompts      []gate.Doc
 	Templates    []gate.Doc // of resources
-	// Own says, for each of Tools, whether it is part of the program.
-	Own []bool
+	// Own says, for each of Tools, whether it is part of the program, and Modules what it
+	// runs in; Modules is nil for servers that are not local.
+	Own     []bool
+	Modules []listing.Module
 	// Announced is when the server said that its tools have changed; zero if it has
 	// just been connected.
 	Announced time.Time

@@ -21,7 +21,7 @@ func testAsked(t *testing.T, p *program) {
 	up := &stub{tools: `[{"name":"send","inputSchema":{"type":"object"}}]`, answer: answerFine}
 	pl := p.place(t, "")
 	pl.write("wasmgate.yaml", "version: 1\npolicy: {packs: [grants, approve], timeout: 5s}\nservers:\n  up: {url: "+up.start(t)+"}\n")
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
 	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools", "--all"), "up__send") })
 	info, err := os.Stat(pl.file("state/secret"))

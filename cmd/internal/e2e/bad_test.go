@@ -24,7 +24,7 @@ import (
 func testBadArguments(t *testing.T, p *program) {
 	up := &stub{answer: answerFine, tools: `[{"name":"sum","inputSchema":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}}]`}
 	pl := p.place(t, "servers:\n  up: {url: "+up.start(t)+"}\n")
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
 	mustWire(t, gw.url).mustCall(t, "up__sum", `{"a":1}`)
 	tests := map[string]struct {
@@ -147,8 +147,8 @@ func testSickServers(t *testing.T, p *program) {
 		config += "  " + id + ": {" + s.config + "}\n"
 	}
 	pl.write("wasmgate.yaml", config)
-	pl.must("grant", "good__*")
-	pl.must("grant", "sh__*")
+	pl.must("grant", "--yes", "good__*")
+	pl.must("grant", "--yes", "sh__*")
 	gw := pl.serve()
 
 	w := mustWire(t, gw.url)
@@ -235,7 +235,7 @@ func testClientGone(t *testing.T, p *program) {
 		ended <- true
 	}}
 	pl := p.place(t, "servers:\n  up: {url: "+up.start(t)+"}\n")
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {

@@ -50,7 +50,7 @@ func testBombs(t *testing.T, p *program) {
 	}
 	config := "version: 1\npolicy: {timeout: 5s}\nservers:\n  up: {url: " + up.start(t) + "}\n"
 	pl.write("wasmgate.yaml", config)
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
 	eventually(t, "the gateway's own tools are compiled", func() bool { // which no bomb is
 		var s struct{ Modules []moduleStatus }

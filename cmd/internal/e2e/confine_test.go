@@ -67,7 +67,7 @@ func testConfinedServers(t *testing.T, p *program) {
 	}
 	configure(false)
 	for _, tool := range []string{"node__*", "npx__*", "python__*", "learnt__*"} {
-		pl.must("grant", tool)
+		pl.must("grant", "--yes", tool)
 	}
 	calls := map[string]string{"node": "node__read_text_file", "npx": "npx__read_text_file", "python": "python__read"}
 	read := func(tool, file string) outcome {

@@ -27,7 +27,7 @@ func testJobs(t *testing.T, p *program) {
 		waits(w, r, c)
 	}
 	pl := p.place(t, "jobs: {offer: true}\nservers:\n  up: {url: "+up.start(t)+"}\n")
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
 	w := mustWire(t, gw.url)
 	quick := w.job(t, "jobs__start", `{"tool":"up__quick"}`).Get("job_id").Text()
@@ -71,7 +71,7 @@ func (w *wire) job(t *testing.T, tool, args string) gate.Doc {
 func testTasks(t *testing.T, p *program) {
 	dir := node(t)
 	pl := p.place(t, fmt.Sprintf("servers:\n  ev: {command: node, args: [%s, stdio]}\n", filepath.Join(dir, everythingServer)))
-	pl.must("grant", "ev__*")
+	pl.must("grant", "--yes", "ev__*")
 	gw := pl.serve()
 	plain := make(chan string, 1)
 	go func() {

@@ -33,8 +33,8 @@ func testKill(t *testing.T, p *program) {
 	pl := p.place(t, "")
 	mark := "mark-" + filepath.Base(pl.dir)
 	pl.write("wasmgate.yaml", "version: 1\npolicy: {timeout: 5s}\nservers:\n  up: {url: "+url+"}\n"+pl.shell(mark))
-	pl.must("grant", "up__*")
-	pl.must("grant", "sh__*")
+	pl.must("grant", "--yes", "up__*")
+	pl.must("grant", "--yes", "sh__*")
 	for round, after := range []int64{100, 400, 800} {
 		gw.Store(pl.serve())
 		if a := mustWire(t, gw.Load().url).mustCall(t, "sh__hello", "{}"); len(processes(t, mark)) < 2 {
@@ -119,7 +119,7 @@ func testDrain(t *testing.T, p *program) {
 	pl := p.place(t, "")
 	mark := "mark-" + filepath.Base(pl.dir)
 	pl.write("wasmgate.yaml", "version: 1\npolicy: {timeout: 5s}\nservers:\n  up: {url: "+up.start(t)+"}\n"+pl.shell(mark))
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
 	w, late := mustWire(t, gw.url), mustWire(t, gw.url)
 	done := make(chan answered, 1)
@@ -167,7 +167,7 @@ func testSecondSignal(t *testing.T, p *program) {
 	pl := p.place(t, "")
 	mark := "mark-" + filepath.Base(pl.dir)
 	pl.write("wasmgate.yaml", "version: 1\npolicy: {timeout: 5s}\nservers:\n  up: {url: "+up.start(t)+"}\n"+pl.shell(mark))
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
 	w, late := mustWire(t, gw.url), mustWire(t, gw.url)
 	cut := make(chan error, 1)

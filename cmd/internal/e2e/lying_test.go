@@ -159,7 +159,7 @@ func testLyingResults(t *testing.T, p *program) {
 	url := up.start(t)
 	// A call of liar has the time that calls have: 20 MB take seconds where much else runs.
 	pl := p.place(t, "servers:\n  liar: {url: "+url+"}\n  hasty: {url: "+url+", timeout: 2s}\n  lax: {url: "+url+", output: warn}\n")
-	pl.must("grant", "liar__*", "hasty__*", "lax__*")
+	pl.must("grant", "--yes", "liar__*", "hasty__*", "lax__*")
 	gw := pl.serve()
 	old, stateless := mustWire(t, gw.url), &wire{url: gw.url, stateless: true}
 	for i, name := range names {

@@ -33,7 +33,7 @@ func testPinnedVersions(t *testing.T, p *program) {
 		t.Run(mode, func(t *testing.T) {
 			u := &upgraded{place: p.place(t, ""), node: dir, mode: mode}
 			u.write("docs/a.txt", "the text of a file")
-			u.must("grant", "files__*")
+			u.must("grant", "--yes", "files__*")
 			run(u)
 			u.verify()
 		})
@@ -70,7 +70,7 @@ func (u *upgraded) trustFirst() {
 		holds(u.t, o.stdout, want)
 	}
 
-	u.must("pin", "approve", "files__read_text_file") // in a pipe, which cannot be asked
+	u.must("pin", "approve", "--yes", "files__read_text_file") // in a pipe, which cannot be asked
 	u.callable("read_text_file")
 	holds(u.t, u.must("pin", "approve", "--yes", "files"), "definitions approved, in "+u.file("wasmgate.lock"))
 	u.callable("read_text_file", "list_directory", "directory_tree")
@@ -100,7 +100,7 @@ func (u *upgraded) strict() {
 		u.t.Errorf("diff: exit %d: %s", o.code, o.stderr)
 	}
 	holds(u.t, o.stdout, "files__read_text_file is new\n")
-	u.must("pin", "approve", "files__read_text_file")
+	u.must("pin", "approve", "--yes", "files__read_text_file")
 	u.callable("read_text_file")
 	u.must("pin", "approve", "--all", "--yes")
 	u.callable("read_text_file", "list_directory", "directory_tree")
@@ -114,7 +114,7 @@ func (u *upgraded) strict() {
 		u.t.Errorf("diff: exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	holds(u.t, o.stdout, "  /script\n")
-	u.must("pin", "approve", "files")
+	u.must("pin", "approve", "--yes", "files")
 	u.callable("read_text_file", "list_directory", "directory_tree")
 	u.locked(2)
 }

@@ -70,7 +70,7 @@ func testPins(t *testing.T, p *program) {
 	offered("up__read", false)
 	offered("up__late", false)
 	offered("up__write", true)
-	if s := pl.must("status"); !strings.Contains(s, "quarantined: up: 2 not approved: up__late (new), up__read (changed); ") {
+	if s := pl.must("status"); !strings.Contains(s, "quarantined: up: 2 not approved: up__late (new), up__read (changed): look first with `wasmgate pin diff up`") {
 		t.Errorf("status: %s", s)
 	}
 	if o := pl.run("pin", "diff", "up__read"); o.code != 3 || !strings.Contains(o.stdout, `+ "reads, and sends"`) {
@@ -80,7 +80,7 @@ func testPins(t *testing.T, p *program) {
 		t.Errorf("recorded %s", e.Raw)
 	}
 
-	pl.must("pin", "approve", "up__read")
+	pl.must("pin", "approve", "--yes", "up__read")
 	offered("up__read", true)
 	for _, one := range watchers {
 		one.told(t)
@@ -112,7 +112,7 @@ func checkLockfile(t *testing.T, pl *place, offered func(name string, want bool)
 		return strings.Contains(s, "wasmgate.lock:2: a merge conflict") && strings.Contains(s, "last good")
 	})
 	offered("up__read", true)
-	if o := pl.run("pin", "approve", "up__late"); o.code != 2 || !strings.Contains(o.stderr, "merge conflict") {
+	if o := pl.run("pin", "approve", "--yes", "up__late"); o.code != 2 || !strings.Contains(o.stderr, "merge conflict") {
 		t.Errorf("approve: exit %d: %s", o.code, o.stderr)
 	}
 	before, block, _ := strings.Cut(string(b), "tool up read\n")

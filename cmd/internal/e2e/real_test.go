@@ -113,7 +113,7 @@ func testRealServers(t *testing.T, p *program) {
 		t.Errorf("a tool that nobody granted: exit %d, %s", o.code, o.stderr)
 	}
 	for _, pattern := range []string{"everything*", "files__read_*"} {
-		pl.must("grant", pattern)
+		pl.must("grant", "--yes", pattern)
 	}
 	bin := filepath.Join(dir, "node_modules", ".bin")
 	stdio := append([]string{p.path}, pl.args("serve", "--stdio")...)
@@ -330,7 +330,7 @@ func testOneFleet(t *testing.T, p *program) {
 	dir := node(t)
 	pl, mark := newReal(t, p, dir)
 	pl.write("wasmgate.yaml", "version: 1\npolicy: {timeout: 5s}\nservers:\n"+pl.stdioServers(dir, mark))
-	pl.must("grant", "everything__*")
+	pl.must("grant", "--yes", "everything__*")
 	clients := make([]*stdioClient, 3)
 	for i := range clients {
 		clients[i] = pl.stdioClient()

@@ -19,7 +19,7 @@ func testRecordReplay(t *testing.T, p *program) {
 	there := &stub{tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, answer: answerFine}
 	servers := "servers:\n  gone: {url: " + gone.start(t) + "}\n  there: {url: " + there.start(t) + ", replay: live}\naudit: {record: full}\n"
 	pl := p.place(t, servers)
-	pl.must("grant", "*")
+	pl.must("grant", "--yes", "*")
 	for _, args := range []string{`{"n":1}`, `{"n":2}`} {
 		pl.must("call", "gone__echo", args)
 	}

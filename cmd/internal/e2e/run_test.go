@@ -33,7 +33,7 @@ func testReload(t *testing.T, p *program) {
 		}
 		w.forget()
 	}
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	for _, w := range watchers {
 		if !w.offers(t, "up__echo") {
 			t.Error("the tool is not offered at once")
@@ -173,7 +173,7 @@ func testRefusedStarts(t *testing.T, p *program) {
 func testAuditFull(t *testing.T, p *program) {
 	up := &stub{tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, answer: answerFine}
 	pl := p.place(t, "servers:\n  up: {url: "+up.start(t)+"}\n")
-	pl.must("grant", "up__*")
+	pl.must("grant", "--yes", "up__*")
 	const blocks = 64 // of 512 or 1024 bytes, as the shell counts
 	limited := append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), p.path}, pl.args("--json", "serve", "--listen", "127.0.0.1:0")...)
 	gw := serving(t, pl.command(context.WithoutCancel(t.Context()), "sh", limited...))

@@ -266,7 +266,7 @@ func testPlugins(t *testing.T, p *program) {
 	if o := pl.run("call", "v1__greet", `{"name":"ada"}`); o.code != 3 {
 		t.Errorf("before a grant: exit %d, want 3: %s", o.code, o.stderr)
 	}
-	pl.must("grant", "v1__*")
+	pl.must("grant", "--yes", "v1__*")
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		goSDK{revision, &mcp.StreamableClientTransport{Endpoint: gw.url}}.check(t, []wantedCall{
 			{"bare__greet", "name", "ada", " ada, after ada;"}, {"v2__ask", "question", "why", "asked"},
@@ -306,7 +306,7 @@ func testGuestServer(t *testing.T, p *program) {
 		t.Errorf("before a grant: exit %d, want 3", o.code)
 	}
 	for _, tool := range []string{"guest__upper", "guest__count", "guest__spin"} {
-		pl.must("grant", tool)
+		pl.must("grant", "--yes", tool)
 	}
 	calls := []wantedCall{{"guest__upper", "text", "abc", "ABC"}, {"guest__count", "text", "", "xx"}}
 	for name, c := range map[string]client{

@@ -47,7 +47,7 @@ func (p *program) filesystem(t *testing.T, node, sanitize string, folders ...str
 		t.Fatal(err)
 	}
 	pl.write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\naudit: {record: full}\nsanitize: {secrets: {%s}}\nservers:\n  files: {command: node, args: %s}\n", sanitize, args))
-	pl.must("grant", "files__*")
+	pl.must("grant", "--yes", "files__*")
 	gw := pl.serve()
 	pl.ready()
 	return pl, mustWire(t, gw.url)

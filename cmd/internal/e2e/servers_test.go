@@ -31,8 +31,8 @@ func testServers(t *testing.T, p *program) {
 	before := "servers:\n  up: {url: " + url + "}\n"
 	pl := p.place(t, before)
 	gw := pl.serve()
-	pl.must("grant", "up__*")
-	pl.must("grant", "other__*")
+	pl.must("grant", "--yes", "up__*")
+	pl.must("grant", "--yes", "other__*")
 	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools"), "up__slow") })
 	watchers := []*watcher{watch(t, gw.url, "2025-11-25"), watch(t, gw.url, "2026-07-28")}
 	configure := func(servers string) {

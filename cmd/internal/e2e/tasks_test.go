@@ -19,7 +19,7 @@ import (
 func testTaskAsks(t *testing.T, p *program) {
 	dir := node(t)
 	pl := p.place(t, fmt.Sprintf("servers:\n  ev: {command: node, args: [%s, stdio]}\n", filepath.Join(dir, everythingServer)))
-	pl.must("grant", "ev__*")
+	pl.must("grant", "--yes", "ev__*")
 	gw := pl.serve()
 	w := &wire{url: gw.url}
 	h, _, err := w.post(t.Context(), "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"wire","version":"1"}}}`)

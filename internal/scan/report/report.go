@@ -54,15 +54,37 @@ type declared struct {
 	lines        []int // of tools, in the file
 }
 
+// Look returns a function that scans one definition of a server, or its instructions, as
+// [Servers] does.
+func Look(g *gateway.Gateway) (func(server string, d gate.Doc) []scan.Finding, error) {
+	clean, err := sanitize.New(sanitize.Options{})
+	if err != nil {
+		return nil, err
+	}
+	owners := ownersOf(declaredBy(g))
+	return func(server string, d gate.Doc) []scan.Finding {
+		scanner := owners.scanner(server, clean)
+		if d.Kind() == doc.String {
+			return scanner.Text("", d.Text())
+		}
+		found, _ := scanner.Tool(d.Raw()) // a definition is an object, or has nothing to find
+		return found
+	}, nil
+}
+
+// declaredBy returns what the servers of a gateway have declared.
+func declaredBy(g *gateway.Gateway) (all []declared) {
+	for _, d := range g.Fleet().Declared() {
+		all = append(all, declared{server: d.Server, instructions: d.Instructions, tools: d.Tools})
+	}
+	return all
+}
+
 // Servers scans what the servers of a gateway declare, also what is quarantined; all of
 // them, but for the program's own, if server is empty.
 func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, error) {
 	g.Fleet().Tools(ctx) // waits for servers that are connecting
-	var all []declared
-	for _, d := range g.Fleet().Declared() {
-		all = append(all, declared{server: d.Server, instructions: d.Instructions, tools: d.Tools})
-	}
-	s, err := scanAll(all, func(d declared) bool {
+	s, err := scanAll(declaredBy(g), func(d declared) bool {
 		return d.server == server || server == "" && d.server != builtin.Local
 	})
 	if err != nil {
@@ -191,10 +213,7 @@ func scanAll(all []declared, chosen func(declared) bool) (*Report, error) {
 		if !chosen(d) {
 			continue
 		}
-		scanner := scan.New(scan.Options{
-			Sanitize: func(text string) (string, []string) { return removed(clean, text) },
-			Owner:    func(name string) string { return owners.other(d.server, name) },
-		})
+		scanner := owners.scanner(d.server, clean)
 		if text := d.instructions.Text(); text != "" {
 			s.add(d, "", 0, scanner.Text("/instructions", text))
 		}
@@ -252,6 +271,14 @@ func ownersOf(all []declared) owners {
 		}
 	}
 	return o
+}
+
+// scanner returns what scans the definitions of a server.
+func (o owners) scanner(server string, clean *sanitize.Sanitizer) *scan.Scanner {
+	return scan.New(scan.Options{
+		Sanitize: func(text string) (string, []string) { return removed(clean, text) },
+		Owner:    func(name string) string { return o.other(server, name) },
+	})
 }
 
 // other returns a server that has a tool of the name, which server has not.
