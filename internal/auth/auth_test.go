@@ -549,6 +549,25 @@ func TestNamesOfIssuers(t *testing.T) {
 	}
 }
 
+// TestEmptyID: a token whose id is empty is nobody's, with one issuer and with several, whose
+// names come before it.
+func TestEmptyID(t *testing.T) {
+	p, q := authtest.New(t), authtest.New(t)
+	for name, more := range map[string]func(*auth.Options){
+		"one issuer": func(*auth.Options) {},
+		"several": func(o *auth.Options) {
+			o.Issuers = append(o.Issuers, auth.Issuer{Name: "partners", URL: q.URL, Fetch: auth.HTTPFetcher(q.Client())})
+		},
+	} {
+		a := newAuth(t, p, more)
+		for sub, want := range map[string]int{"": 403, "alice": 200} {
+			if code, refusal := status(a, ask(p.Sign(t, p.Claims(map[string]any{"sub": sub}), nil))); code != want {
+				t.Errorf("%s, sub %q: %d %v, want %d", name, sub, code, refusal, want)
+			}
+		}
+	}
+}
+
 func TestBadOptions(t *testing.T) {
 	fetch := func(*http.Client) auth.Fetcher { return auth.HTTPFetcher(http.DefaultClient) }(nil)
 	for name, issuers := range map[string][]auth.Issuer{

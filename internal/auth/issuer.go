@@ -338,6 +338,9 @@ func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 		return Identity{}, stranger("the e-mail address is not verified")
 	}
 	name := id.Text()
+	if name == "" { // also where the issuer's name comes before it
+		return Identity{}, stranger("the claim %s is empty", i.Claims.ID)
+	}
 	if several {
 		name = i.Name + "/" + name
 	}

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -14,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -145,8 +147,9 @@ func (s *Store) write(d document, now time.Time) error {
 	return nil
 }
 
-// open opens the file of a day at its end. What a death has left there half written is
-// overwritten.
+// open opens the last file of a day at its end. If that cannot be read to its end, it stays as
+// it is, and the day goes on in another file: what looks half written can be damage, with
+// documents behind it.
 func (s *Store) open(date string) error {
 	if s.date == date {
 		return nil
@@ -155,21 +158,45 @@ func (s *Store) open(date string) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, date+ext), os.O_RDWR|os.O_CREATE, 0o600)
+	names, err := s.files()
 	if err != nil {
 		return err
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return dateOf(name) != date })
 	s.seen = make(map[string]bool)
-	end, err := s.frames(f, date, func(d document) error { s.seen[d.digest] = true; return nil })
-	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = f.Truncate(end)
-	}
-	if err != nil {
+	next := filepath.Join(s.dir, date+ext)
+	for i, name := range names {
+		f, err := os.OpenFile(name, os.O_RDWR, 0o600)
+		if err != nil {
+			return err
+		}
+		end, err := s.frames(f, date, func(d document) error { s.seen[d.digest] = true; return nil })
+		last := i == len(names)-1
+		if err == nil && last {
+			s.file, s.date, s.size = f, date, end
+			return nil
+		}
 		f.Close()
-		return fmt.Errorf("%s: %w", f.Name(), err)
+		if err != nil && !errors.Is(err, errDamaged) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		next = filepath.Join(s.dir, fmt.Sprintf("%s.%06d%s", date, i+1, ext))
+		if last {
+			s.failed(fmt.Errorf("%s cannot be read from byte %d on: %w; it stays as it is, and the day goes on in %s", name, end, err, filepath.Base(next)))
+		}
 	}
-	s.file, s.date, s.size = f, date, end
+	f, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	s.file, s.date, s.size = f, date, 0
 	return nil
+}
+
+// dateOf returns the day of a file: its name is the day and ext, or has a number in between.
+func dateOf(name string) string {
+	date, _, _ := strings.Cut(filepath.Base(name), ".")
+	return date
 }
 
 // frames calls with each document of a file, and returns where the last whole one ends.
@@ -206,7 +233,7 @@ var errDamaged = errors.New("it was changed, or sealed by another gateway's secr
 func (s *Store) expire(keep time.Duration) {
 	names, err := s.files()
 	for _, name := range names {
-		began, perr := time.Parse(day, strings.TrimSuffix(filepath.Base(name), ext))
+		began, perr := time.Parse(day, dateOf(name))
 		if perr == nil && time.Since(began.AddDate(0, 0, 1)) > keep {
 			err = errors.Join(err, os.Remove(name))
 		}
@@ -228,6 +255,9 @@ func (s *Store) files() ([]string, error) {
 			names = append(names, filepath.Join(s.dir, one.Name()))
 		}
 	}
+	slices.SortFunc(names, func(a, b string) int { // the first of a day has no number
+		return cmp.Or(strings.Compare(dateOf(a), dateOf(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	})
 	return names, err
 }
 
@@ -244,7 +274,7 @@ func (s *Store) Read(wanted map[string]bool, most int64) (map[string][]byte, err
 		if oerr != nil {
 			return nil, oerr
 		}
-		_, rerr := s.frames(f, strings.TrimSuffix(filepath.Base(name), ext), func(d document) error {
+		_, rerr := s.frames(f, dateOf(name), func(d document) error {
 			if size := int64(len(d.text)); wanted[d.digest] && found[d.digest] == nil && (most == 0 || size <= most-read) {
 				found[d.digest], read = d.text, read+size
 			}

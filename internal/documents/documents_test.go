@@ -47,6 +47,56 @@ func keep(t *testing.T, dir string, texts ...string) {
 	s.Run(ctx, 24*time.Hour)
 }
 
+// keepOn is keep in a folder with damage, and returns what was said of it.
+func keepOn(t *testing.T, dir string, texts ...string) (said []string) {
+	t.Helper()
+	s, err := documents.New(dir, secret, func(err error) {
+		if err != nil {
+			said = append(said, err.Error())
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		s.Keep(digest(text), []byte(text))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Run(ctx, 24*time.Hour)
+	return said
+}
+
+// No byte of a file that cannot be read is lost, whichever of its bits was changed: the day
+// goes on in another file.
+func TestDamageIsKept(t *testing.T) {
+	dir := t.TempDir()
+	keep(t, dir, `{"a":1}`, `{"b":2}`, `{"c":3}`)
+	name := file(t, dir)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bit := range []int{0, 8, 17, 24, 31, 40, 8 * len(whole) / 2} { // of the first length, a nonce, what is sealed
+		changed := bytes.Clone(whole)
+		changed[bit/8] ^= 1 << (bit % 8)
+		folder := t.TempDir()
+		first := filepath.Join(folder, filepath.Base(name))
+		if err := os.WriteFile(first, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said := keepOn(t, folder, `{"d":4}`); len(said) != 1 {
+			t.Errorf("bit %d: said %q", bit, said)
+		}
+		if now, err := os.ReadFile(first); err != nil || !bytes.Equal(now, changed) {
+			t.Errorf("bit %d: %d bytes of %d are left: %v", bit, len(now), len(changed), err)
+		}
+		if got, _ := open(t, folder, secret).Read(map[string]bool{digest(`{"d":4}`): true}, 0); len(got) != 1 {
+			t.Errorf("bit %d: what came after is not kept", bit)
+		}
+	}
+}
+
 func file(t *testing.T, dir string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.sealed"))
@@ -72,7 +122,10 @@ func TestKeep(t *testing.T) {
 	if err := os.WriteFile(file(t, dir), append(before, before[:40]...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keep(t, dir, `{"c":3}`)
+	broken := keepOn(t, dir, `{"c":3}`)
+	if len(broken) != 1 || !strings.Contains(broken[0], "it stays as it is") {
+		t.Errorf("said %q of a file that ends in the middle of a document", broken)
+	}
 	wanted := map[string]bool{digest(`{"a":"canary"}`): true, digest(`{"c":3}`): true, digest("none"): true}
 	got, err := open(t, dir, secret).Read(wanted, 0)
 	if err != nil || len(got) != 2 || string(got[digest(`{"a":"canary"}`)]) != `{"a":"canary"}` || string(got[digest(`{"c":3}`)]) != `{"c":3}` {

@@ -185,11 +185,8 @@ func gather(records <-chan audit.Entry) (batch []audit.Entry, more bool) {
 	return batch, true
 }
 
-// send sends a batch until it is taken or ctx has ended, and writes down how far that is.
-func (s *Shipper) send(ctx context.Context, batch []audit.Entry) error {
-	if err := s.deliver(ctx, batch); err != nil {
-		return err
-	}
+// reached writes down that a batch was sent.
+func (s *Shipper) reached(batch []audit.Entry) {
 	first, last := batch[0], batch[len(batch)-1]
 	s.mu.Lock()
 	if s.at.Seq > 0 && first.Seq > s.at.Seq+1 {
@@ -205,14 +202,20 @@ func (s *Shipper) send(ctx context.Context, batch []audit.Entry) error {
 		err = fmt.Errorf("it is not written down how far the log was sent: %w", err)
 	}
 	s.Failed(err)
-	return nil
 }
 
-// deliver sends a batch, by halves if it is too large, until it is taken.
-func (s *Shipper) deliver(ctx context.Context, batch []audit.Entry) error {
+// send sends a batch until it is taken or ctx has ended, and writes down how far that is. A
+// batch that is too large, or is refused for what it holds, is sent by halves. Of a single
+// record then the arguments and the result are left out, which callers and servers choose:
+// no content of theirs may keep later records from being sent.
+func (s *Shipper) send(ctx context.Context, batch []audit.Entry) error {
 	contentType, body, err := s.body(batch)
-	if err != nil || body == nil {
+	if err != nil {
 		return err
+	}
+	if body == nil {
+		s.reached(batch)
+		return nil
 	}
 	if ctx.Err() != nil { // once more, and not for long
 		var cancel context.CancelFunc
@@ -221,17 +224,49 @@ func (s *Shipper) deliver(ctx context.Context, batch []audit.Entry) error {
 	}
 	for {
 		err = telemetry.Deliver(ctx, func(ctx context.Context) error { return s.To.Post(ctx, contentType, body) }, s.Failed)
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
+			s.reached(batch)
+			return nil
+		}
+		if ctx.Err() != nil {
 			return err
 		}
 		var refused *telemetry.SendError
-		if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge && len(batch) > 1 {
-			half := len(batch) / 2
-			return errors.Join(s.deliver(ctx, batch[:half]), s.deliver(ctx, batch[half:]))
+		if errors.As(err, &refused) && (refused.Status == http.StatusRequestEntityTooLarge || refused.Status == http.StatusBadRequest) {
+			if half := len(batch) / 2; half > 0 {
+				if err := s.send(ctx, batch[:half]); err != nil {
+					return err
+				}
+				return s.send(ctx, batch[half:])
+			}
+			if less, ok := withoutContent(batch[0]); ok {
+				return s.send(ctx, []audit.Entry{less})
+			}
 		}
 		s.Failed(err)
 		pause(ctx, s.Retry)
 	}
+}
+
+// withoutContent returns a record without its arguments and its result, which says so; their
+// digests stay. False says that it has neither.
+func withoutContent(e audit.Entry) (audit.Entry, bool) {
+	if e.Arguments == nil && e.Result == nil {
+		return e, false
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(e.Raw, &members); err != nil {
+		return e, false
+	}
+	delete(members, "arguments")
+	delete(members, "result")
+	members["content_left_out"] = json.RawMessage("true")
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return e, false
+	}
+	e.Arguments, e.Result, e.Raw = nil, nil, raw
+	return e, true
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -239,6 +239,36 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// A record that the target does not take for its arguments is sent without them, and those
+// after it arrive.
+func TestContentThatIsRefused(t *testing.T) {
+	for _, status := range []int{http.StatusRequestEntityTooLarge, http.StatusBadRequest} {
+		to := newSIEM(t, func(_ int, body []byte) int {
+			if bytes.Contains(body, []byte("canary")) {
+				return status
+			}
+			return http.StatusOK
+		})
+		l, s := newLog(t, audit.Options{}, to)
+		record(t, l, 3)
+		if err := l.Append(audit.Entry{Event: gate.Done, ID: "large", Action: gate.CallTool, ArgsSHA256: strings.Repeat("a", 64), Arguments: []byte(`{"a":"canary"}`), Result: []byte(`{"b":"canary"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		record(t, l, 3)
+		running(t, s)
+		eventually(t, "all", sent(s))
+		if got := to.seqs(t); !slices.Equal(got, upTo(8)) {
+			t.Errorf("%d: %d", status, got)
+		}
+		to.mu.Lock()
+		all := bytes.Join(to.bodies, nil)
+		to.mu.Unlock()
+		if !bytes.Contains(all, []byte(`"content_left_out":true`)) || !bytes.Contains(all, []byte(strings.Repeat("a", 64))) {
+			t.Errorf("%d: the record does not say what is left out: %s", status, all)
+		}
+	}
+}
+
 // TestDead: a target that takes nothing keeps no record from being written, and what was
 // removed from the log meanwhile is counted.
 func TestDead(t *testing.T) {
