@@ -117,7 +117,7 @@ var (
 		when(has("resource", resources, ofResource.About, peerResource), gate.FeatureResource, gate.FeatureTemplate), ofServer, asked)
 	httpRequests = formOf(actions.SandboxHTTP, ofTool, request(
 		field("method", text, "such as `GET`"), field("scheme", text, "`http` or `https`"), field("host", text, "an IPv6 address without brackets"),
-		field("port", &Shape{Kind: Number}, "also where it is the scheme's own"), field("path", text, "begins with /")))
+		field("port", &Shape{Kind: Number}, "also where it is the scheme's own"), field("path", text, "escaped, in one spelling; begins with /"), field("names", texts, "in the path, as lenient origins read it")))
 	secretUses = formOf(actions.SandboxSecret, ofTool, request(field("name", text, "of the secret"), field("origin", text, "to which it is sent")))
 	keyUses    = formOf(actions.SandboxKV, ofTool, request(field("op", text, "`get`, `set`, `delete` or `list`"), field("key", text, "the key, or the beginning of those that are listed")))
 	fileUses   = formOf(actions.SandboxFile, ofTool, request(field("op", text, "`read`, or another that changes something"), field("path", text, "absolute, written with /")))
