@@ -176,7 +176,7 @@ func waysToHide() (ways []string) {
 // known are ways that stay, as docs/sanitizing.md#what-stays says: what attributes say, what
 // a page shows once it is opened or scrolled, and comments of two words.
 func known(way string) bool {
-	for _, part := range []string{"<details>", "<details hidden>", "alt=W", "title=W", "aria-label=W", "data-x=W", "<br><br>", "<p></p><p></p>"} {
+	for _, part := range []string{"<details>", "<details hidden>", "alt=W", "title=W", "aria-label=W", "data-x=W", "<br><br>", "<p></p><p></p>", "<h1><div><h1>", "<small><div><small>"} {
 		if strings.Contains(way, part) {
 			return true
 		}
