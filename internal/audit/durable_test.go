@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -400,6 +401,53 @@ func TestFileTakenAway(t *testing.T) {
 				t.Errorf("ids %v", got)
 			}
 			if name == "renamed" {
+				if _, err := audit.VerifyFiles([]string{path + ".1", path}, audit.Head{}); err != nil {
+					t.Errorf("the chain does not run on: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A file that another program shortened, as logrotate's copytruncate does, is noticed before the
+// next record: nothing is written behind a gap, the log says what happened, and what is in the file
+// from then on can be verified.
+func TestFileShortened(t *testing.T) {
+	for name, keep := range map[string]func(text []byte) int{
+		"to nothing":      func([]byte) int { return 0 },
+		"to whole lines":  func(text []byte) int { return bytes.IndexByte(text, '\n') + 1 },
+		"inside a line":   func(text []byte) int { return len(text) - 10 },
+		"by one byte":     func(text []byte) int { return len(text) - 1 },
+		"copied and gone": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "audit.jsonl")
+			l := mustOpen(t, path, options)
+			write(t, l, "before", 3)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := 0
+			if keep != nil {
+				size = keep(text)
+			} else if err := os.WriteFile(path+".1", text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, int64(size)); err != nil {
+				t.Fatal(err)
+			}
+			write(t, l, "after", 2)
+			if now, err := os.ReadFile(path); err != nil || bytes.IndexByte(now, 0) >= 0 {
+				t.Errorf("the file has a gap: %v", err)
+			}
+			if e := opened(t, path); len(e) == 0 || !strings.Contains(e[len(e)-1].Error, "another program shortened the file") {
+				t.Errorf("the log does not tell of it: %+v", e)
+			}
+			if got := ids(t, path); !slices.Contains(got, "after-1") || !slices.Contains(got, "after-2") {
+				t.Errorf("ids %v", got)
+			}
+			if keep == nil {
 				if _, err := audit.VerifyFiles([]string{path + ".1", path}, audit.Head{}); err != nil {
 					t.Errorf("the chain does not run on: %v", err)
 				}

@@ -25,6 +25,7 @@ const (
 type file interface {
 	io.ReaderAt
 	io.WriterAt
+	io.Seeker
 	io.Closer
 	Stat() (os.FileInfo, error)
 	Sync() error
@@ -202,6 +203,11 @@ func (w *writer) caughtUp() error {
 // ready sees to it that there is a file with room. Callers hold mu, here and
 // below.
 func (w *writer) ready() error {
+	if w.at.file != nil {
+		if end, err := w.at.file.Seek(0, io.SeekEnd); err == nil && end < w.at.tip.size {
+			w.lose("another program shortened the file")
+		}
+	}
 	if w.at.file != nil && (w.at.tip.size >= w.at.limit || w.old()) {
 		if err := w.blocked(); err != nil {
 			return err
@@ -436,7 +442,13 @@ func (w *writer) check(f file) {
 	if w.at.file != f {
 		return
 	}
-	w.at.failed = errors.New("another program moved or removed the file")
+	w.lose("another program moved or removed the file")
+}
+
+// lose gives the file up, because records that were in it are not where they should be. The next
+// record opens a file again and says so; the chain goes on.
+func (w *writer) lose(why string) {
+	w.at.failed = errors.New(why)
 	w.o.Log.Error("audit log lost", "path", w.path, "error", w.at.failed)
 	w.release()
 }
