@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -134,10 +135,11 @@ func (a *App) Keys(context.Context) ([]Key, error) {
 
 // RevokeKey ends an API key for good, and what is under way with it.
 func (a *App) RevokeKey(_ context.Context, id string) (*Key, error) {
-	if err := a.senders.keys.Revoke(id); err != nil {
+	err := a.senders.keys.Revoke(id)
+	a.endKeys() // also if the file could not be written: the key is refused from now on
+	if err != nil {
 		return nil, err
 	}
-	a.endKeys()
 	for _, k := range a.senders.keys.List() {
 		if k.ID == id {
 			shown := a.showKey(k)
@@ -189,7 +191,8 @@ type Revoked struct {
 }
 
 // Revoke ends tokens before their time, and what is under way with them; of a principal, unless
-// one issuer's are meant, API keys too.
+// one issuer's are meant, API keys too. All of it holds from now on; an error says what does not
+// outlive the gateway, because a file could not be written.
 func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 	revocation := auth.Revocation{Issuer: r.Issuer, TokenID: r.TokenID, Subject: r.Subject, Before: time.Now().UTC().Truncate(time.Second)}
 	revocation.Tenant, revocation.Principal = config.SplitPrincipal(r.Principal)
@@ -207,18 +210,22 @@ func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 		return named || slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
 	})
 	all := now.Revocations()
-	if err := auth.WriteRevocations(filepath.Join(a.cfg.State, revokedFile), all); err != nil {
-		return nil, fmt.Errorf("it holds until the gateway ends, and no longer: %w", err)
-	}
 	done := &Revoked{all[len(all)-1].Before, len(ended), []string{}}
+	var unwritten []error
 	for _, k := range s.keys.List() {
 		if r.Principal == "" || r.Issuer != "" || (gate.Owner{Tenant: k.Tenant, ID: k.Principal}) != owner || !k.Revoked.IsZero() {
 			continue
 		}
 		if _, err := a.RevokeKey(ctx, k.ID); err != nil {
-			return nil, fmt.Errorf("API key %s holds on: %w", k.ID, err)
+			unwritten = append(unwritten, fmt.Errorf("API key %s: %w", k.ID, err))
 		}
 		done.Keys = append(done.Keys, k.ID)
+	}
+	if err := auth.WriteRevocations(filepath.Join(a.cfg.State, revokedFile), all); err != nil {
+		unwritten = append(unwritten, fmt.Errorf("the revocation holds until the gateway ends, and no longer: %w", err))
+	}
+	if err := errors.Join(unwritten...); err != nil {
+		return nil, err
 	}
 	return done, a.gateway.Operator().Note(audit.Entry{
 		Event: audit.Revoke, Code: codes.OK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revocation.Words(),

@@ -51,6 +51,9 @@ type Keys struct {
 	mu   sync.RWMutex
 	all  map[string]*Key // a key that changes is another pointer
 	read os.FileInfo     // of the file that was read; nil: there was none
+	// ended has the keys that were revoked while this process runs, and when. They stay revoked,
+	// even if the file could not be written or an older file takes its place.
+	ended map[string]time.Time
 }
 
 // OpenKeys reads a file of keys. One that is not there holds none.
@@ -98,6 +101,9 @@ func (k *Keys) Reread() (changed bool, err error) {
 		if n, err := hex.Decode(key.sum[:], []byte(key.Hash)); err != nil || n != sha256.Size {
 			return false, fmt.Errorf("%s: key %s: sha256 is no digest", k.file, key.ID)
 		}
+		if at, ok := k.ended[key.ID]; ok && key.Revoked.IsZero() {
+			key.Revoked = at
+		}
 		if was := k.all[key.ID]; was != nil && reflect.DeepEqual(*was, key) {
 			all[key.ID] = was
 			continue
@@ -105,6 +111,11 @@ func (k *Keys) Reread() (changed bool, err error) {
 		all[key.ID] = &key
 	}
 	k.all, k.read = all, info
+	for id, key := range all {
+		if !key.Revoked.IsZero() {
+			k.end(id, key.Revoked)
+		}
+	}
 	return true, nil
 }
 
@@ -130,9 +141,26 @@ func (k *Keys) Create(key Key) (secret string, made Key, err error) {
 // ErrNoKey is the error for a key that is not there.
 var ErrNoKey = errors.New("there is no such key")
 
-// Revoke ends a key for good. It stays in the list.
+// end remembers that a key is revoked. Callers hold mu.
+func (k *Keys) end(id string, at time.Time) {
+	if k.ended == nil {
+		k.ended = map[string]time.Time{}
+	}
+	k.ended[id] = at
+}
+
+// Revoke ends a key for good. It stays in the list. If the file cannot be written, the error says
+// so, and the key is refused until this process ends.
 func (k *Keys) Revoke(id string) error {
-	return k.change(func(all map[string]*Key) error {
+	k.mu.Lock()
+	if key := k.all[id]; key != nil && key.Revoked.IsZero() {
+		ended := *key
+		ended.Revoked = k.now().UTC().Truncate(time.Second)
+		k.all[id] = &ended
+		k.end(id, ended.Revoked)
+	}
+	k.mu.Unlock()
+	err := k.change(func(all map[string]*Key) error {
 		was, ok := all[id]
 		if !ok {
 			return ErrNoKey
@@ -143,6 +171,10 @@ func (k *Keys) Revoke(id string) error {
 		}
 		return nil
 	})
+	if err != nil && !errors.Is(err, ErrNoKey) {
+		return fmt.Errorf("the key is refused until the gateway ends, and no longer: %w", err)
+	}
+	return err
 }
 
 // List returns all keys, the oldest first.
