@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/ship"
 )
 
@@ -183,7 +184,7 @@ func auditRow(e audit.Entry) []string {
 		took = taken(time.Duration(e.TookUS) * time.Microsecond)
 	}
 	return []string{
-		e.Time.Local().Format("2006-01-02 15:04:05"), e.Principal, tool, outcome, took, short(why, maxWhy), record,
+		e.Time.Local().Format("2006-01-02 15:04:05"), match.Name(e.Tenant, e.Principal), tool, outcome, took, short(why, maxWhy), record,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // maxToken bounds what is read of a token on standard input.
@@ -260,7 +261,7 @@ offered less.`,
 				if c.json {
 					return c.printJSON(k)
 				}
-				fmt.Fprintf(c.err, "key %s of %s, %s; it is not shown again:\n", k.ID, visible(k.Principal), endsAt(k.Expires))
+				fmt.Fprintf(c.err, "key %s of %s, %s; it is not shown again:\n", k.ID, visible(match.Name(k.Tenant, k.Principal)), endsAt(k.Expires))
 				_, err = fmt.Fprintln(c.out, k.Secret)
 				return err
 			})
@@ -329,7 +330,7 @@ func (c *cli) newKeyRevoke() *cobra.Command {
 				if c.json {
 					return c.printJSON(k)
 				}
-				_, err = fmt.Fprintf(c.out, "revoked %s (%s) of %s\n", k.ID, visible(k.Name), visible(k.Principal))
+				_, err = fmt.Fprintf(c.out, "revoked %s (%s) of %s\n", k.ID, visible(k.Name), visible(match.Name(k.Tenant, k.Principal)))
 				return err
 			})
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
@@ -95,7 +96,7 @@ func (c *cli) printExplained(x reasoned) error {
 		return c.printJSON(out)
 	}
 	say := func(format string, args ...any) { fmt.Fprintln(c.out, visible(fmt.Sprintf(format, args...))) }
-	say("%s by %s at %s: %s", subjectOf(e), e.Principal, e.Time.Local().Format(time.DateTime), outcomeOf(e))
+	say("%s by %s at %s: %s", subjectOf(e), match.Name(e.Tenant, e.Principal), e.Time.Local().Format(time.DateTime), outcomeOf(e))
 	if len(e.LabelsBefore) > 0 {
 		say("the session had read: %s", strings.Join(e.LabelsBefore, ", "))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 func (c *cli) newSessions() *cobra.Command {
@@ -143,7 +144,7 @@ func (c *cli) printSession(s app.Session, f flow.Flow) error {
 			Flow flow.Flow `json:"flow"`
 		}{s, f})
 	}
-	fmt.Fprintf(c.out, "session %s of %s, version %d\n", visible(s.ID), visible(s.Principal), s.Version)
+	fmt.Fprintf(c.out, "session %s of %s, version %d\n", visible(s.ID), visible(match.Name(s.Tenant, s.Principal)), s.Version)
 	fmt.Fprintf(c.out, "first read %s, last used %s, %s with a known origin\n",
 		s.Began.Format(time.RFC3339), s.Used.Format(time.RFC3339), plural(s.Values, "value"))
 	t := newTable(c.out, "LABEL", "CAME WITH CALL")

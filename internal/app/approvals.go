@@ -332,7 +332,7 @@ func (a *App) describe(r approval.Request) Approval {
 	c := of.Call
 	to := Approval{
 		ID: r.ID, State: r.State, Asked: r.Asked, Expires: r.Expires, By: r.By, Auth: r.Auth, Note: r.Note,
-		Principal: c.Who.ID, Client: strings.TrimSpace(c.ClientName + " " + c.ClientVersion), Session: c.Session.ID, Call: c.ID,
+		Principal: match.Name(c.Who.Tenant, c.Who.ID), Client: strings.TrimSpace(c.ClientName + " " + c.ClientVersion), Session: c.Session.ID, Call: c.ID,
 		Server: of.Tool.Name.Server, Tool: of.Tool.Name.String(), Arguments: c.Args.Raw(), Reasons: of.Reasons,
 		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,
 		Beside: of.Beside, Binding: of.Binding(), Policy: of.Revision,

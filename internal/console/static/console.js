@@ -42,7 +42,7 @@ if (table && table.dataset.live) {
     code.textContent = e.code
     row.insertCell().append(code)
     cell(row, e.tool)
-    cell(row, e.principal)
+    cell(row, e.tenant ? e.tenant + "/" + e.principal : e.principal)
     cell(row, ((e.took_us ?? 0) / 1000).toFixed(2) + "ms", "number")
     cell(row, e.error?.replace(/^\S* refused at [a-z_]+: /, "") || (e.reasons ?? []).join("; "))
   }
