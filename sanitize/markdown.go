@@ -274,7 +274,7 @@ func overLines(s string) string {
 	if !runs(target) {
 		target = until(target, " ")
 	}
-	if strings.IndexAny(target, " \t\r\n") < 0 {
+	if !strings.ContainsAny(target, " \t\r\n") {
 		return ""
 	}
 	return target

@@ -123,7 +123,7 @@ func (p *tagPass) ruleOfAttr(a *attr, e *element) string {
 		}
 		return ""
 	}
-	if value := a.decoded(); strings.IndexAny(value, ":(") >= 0 || what == address {
+	if value := a.decoded(); strings.ContainsAny(value, ":(") || what == address {
 		switch {
 		case runs(value):
 			return ruleURL

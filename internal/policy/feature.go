@@ -20,9 +20,6 @@ var actionsOf = map[gate.Feature][]gate.Action{
 	gate.FeatureAgent:    {actions.AgentCall},
 }
 
-// asTool reports whether policies see what is used as input.tool.
-func asTool(f gate.Feature) bool { return f == gate.FeatureTool || f == gate.FeatureAgent }
-
 // decides reports whether there are decisions on such a query.
 func decides(q gate.Query) bool {
 	if actions.IsPeerRequest(q.Call.Action) {

@@ -39,13 +39,6 @@ func serve(t *testing.T, m *sandbox.Module) *client {
 	return c
 }
 
-func (c *client) send(line string) {
-	c.t.Helper()
-	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 // ask sends a request and returns the answer to it.
 func (c *client) ask(id int, method, params string) string {
 	c.t.Helper()

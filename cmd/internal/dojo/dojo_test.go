@@ -516,7 +516,7 @@ func TestAgentDojo(t *testing.T) {
 // run puts a suite before the policy.
 func (v *dojoVariant) run(t *testing.T, s *dojoSuite) dojoOutcome {
 	dir := t.TempDir()
-	labels, err := os.ReadFile(filepath.Join("testdata", "agentdojo", s.name+".yaml"))
+	labels, err := os.ReadFile(filepath.Join("testdata", "labels", s.name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

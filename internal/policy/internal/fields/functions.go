@@ -175,8 +175,8 @@ func steps(path value) []value {
 		}
 		return all
 	}
-	for _, text := range textsOf(path) {
-		for part := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
+	if texts := textsOf(path); len(texts) > 0 {
+		for part := range strings.SplitSeq(strings.TrimPrefix(texts[0], "/"), "/") {
 			key := ast.Value(ast.String(strings.NewReplacer("~1", "/", "~0", "~").Replace(part)))
 			if n, err := strconv.Atoi(part); err == nil {
 				key = ast.InternedTerm(n).Value
