@@ -228,7 +228,7 @@ func TestMethods(t *testing.T) {
 					{"that is hidden", "acme/hidden", `"q":"x"`, `"code":-32601,"message":"method not found"`},
 					{"that is hidden, by the server's name", "files__acme/hidden", ``, `"code":-32601,"message":"method not found"`},
 					{"that nobody lists", "acme/other", ``, `"code":-32601,"message":"method not found"`},
-					{"that is denied", "acme/denied", ``, `"code":-32010,"message":"refused: not <yours>"`},
+					{"that is denied", "acme/denied", ``, `"code":-32010,"message":"refused: not (yours)"`},
 					{"that fails at the server", "acme/fail", ``, `"code":-32077,"message":"no (luck)","data":{"big":12345678901234567890}`},
 				} {
 					got := say(rig.Request(w.Era, "7", tt.method, tt.params))

@@ -250,6 +250,7 @@ var rules = map[string]rule{
 	"cmd/internal/starter":          {},
 	"internal/auth/authtest":        {bans: []string{"os"}},
 	"cmd/internal/browser":          {bans: []string{"github.com/..."}},
+	"cmd/internal/memory":           {bans: []string{"net", "net/http", "github.com/..."}},
 	"cmd/internal/show":             {imports: []string{"internal/escaped", "internal/lock", "internal/scan"}, bans: []string{"net", "net/http"}},
 	"internal/web":                  {bans: []string{"github.com/..."}},
 	"internal/app":                  {imports: everything},

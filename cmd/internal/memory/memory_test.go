@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"runtime"
@@ -33,7 +33,7 @@ func TestMemoryLimitFollowsTheHeap(t *testing.T) {
 	kept := make([]byte, 32<<20)
 	runtime.GC()
 	if live := liveHeap(); live < 32<<20 {
-		t.Errorf("%d bytes live, of which we keep 32 MiB", live)
+		t.Errorf("%d bytes live, and the test keeps 32 MiB", live)
 	}
 	runtime.KeepAlive(kept)
 }

@@ -1,4 +1,6 @@
-package main
+// Package memory sets the garbage collector for a gateway: calls leave little behind, so that
+// collecting less often makes them cheaper.
+package memory
 
 import (
 	"os"
@@ -19,8 +21,8 @@ const (
 	liveTimes  = 3
 )
 
-// tuneMemory sets the collector, unless the environment does.
-func tuneMemory() {
+// Tune sets the collector, unless the environment does.
+func Tune() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -42,7 +44,7 @@ func liveHeap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// afterCollection has f run after each collection: something that nobody refers
+// afterCollection has f run after each collection: something that no one refers
 // to is gone after the next.
 func afterCollection(f func()) {
 	nobodys := new([64]byte)
