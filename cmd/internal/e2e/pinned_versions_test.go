@@ -55,7 +55,7 @@ func (u *upgraded) trustFirst() {
 		u.t.Errorf("recorded %s", e.Raw)
 	}
 	status := u.must("status")
-	for _, want := range []string{"quarantined: files: ", "files identity (changed)", "files__create_directory (changed)", "wasmgate pin approve files"} {
+	for _, want := range []string{"quarantined: files: ", "files identity (changed)", "files__create_directory (changed)", "wasmgate pin diff files"} {
 		holds(u.t, status, want)
 	}
 	o := u.run("pin", "diff", "files")
@@ -167,7 +167,7 @@ func (u *upgraded) callable(want ...string) {
 	}
 }
 
-var digestLine = regexp.MustCompile(`^  sha256:[0-9a-f]{64}$`)
+var digestLine = regexp.MustCompile(`^  sha256:[0-9a-f]{64}( [A-Za-z_]+:[0-9a-f]{16})*$`)
 
 // locked checks the lockfile: a block for each tool, in order, one digest a line,
 // and as many digests of what the server is as it had versions.
