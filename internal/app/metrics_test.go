@@ -228,7 +228,7 @@ func TestFailedBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "one"}`)
-	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n")
+	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx := 2\n")
 	cfg = reload(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}]}\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\n")
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})

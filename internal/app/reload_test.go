@@ -92,7 +92,7 @@ func TestReloadsShadowAndBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "one"}`)
-	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n")
+	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx := 2\n")
 	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}], shadow: {packs: []}}\n")
 	eventually(t, "the bundle", func() bool { return len(a.Status().Bundles) == 1 && a.Status().Bundles[0].Revision == "one" })
 	eventually(t, "the shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != "" })

@@ -393,7 +393,7 @@ func TestABundleThatDoesNotLoadIsRefused(t *testing.T) {
 			want:    "bundle://one/base.rego:3: ",
 		},
 		"two bundles claim the same": {
-			bundles: []map[string]string{base, with(base, map[string]string{".manifest": `{"roots": ["base/x"]}`, "base.rego": ""})},
+			bundles: []map[string]string{base, {".manifest": `{"roots": ["base/x"]}`, "x.rego": "package base.x\n\nsize := 1"}},
 			want:    `the bundles one and two claim the same data: give their manifests roots that do not overlap, as "base" and "base/x" do`,
 		},
 		"a bundle without roots claims all": {

@@ -55,15 +55,15 @@ func TestLoadNamesEveryProblem(t *testing.T) {
 		},
 		"allow as a value": {
 			files: map[string]string{"a.rego": "package wasmgate\n\nallow := true"},
-			want:  []string{"conflicting rules data.wasmgate.allow found"},
+			want:  []string{"a.rego:3: allow is a set to which all rules add, and is empty by default"},
 		},
 		"a default that allows": {
 			files: map[string]string{"a.rego": "package wasmgate\n\ndefault allow := true"},
-			want:  []string{"conflicting rules data.wasmgate.allow found"},
+			want:  []string{"a.rego:3: allow is a set to which all rules add, and is empty by default"},
 		},
 		"allow as an object": {
 			files: map[string]string{"a.rego": "package wasmgate\n\nallow[x] := true if x := \"a\""},
-			want:  []string{"conflicting rules data.wasmgate.allow"},
+			want:  []string{"a.rego:3: allow is a set to which all rules add, and is empty by default"},
 		},
 		"what strict compilation finds": {
 			files: map[string]string{"a.rego": "package wasmgate\n\nimport data.lib\n\nallow contains \"x\" if {\n\ty := 1\n\ttrue\n}"},
@@ -71,11 +71,11 @@ func TestLoadNamesEveryProblem(t *testing.T) {
 		},
 		"a set within a set": {
 			files: map[string]string{"a.rego": "package wasmgate\n\nallow.more contains \"x\" if true"},
-			want:  []string{"rule data.wasmgate.allow conflicts with: rule data.wasmgate.allow.more at a.rego:3"},
+			want:  []string{"a.rego:3: allow is a set to which all rules add, and is empty by default"},
 		},
 		"a package within a set": {
 			files: map[string]string{"a.rego": "package wasmgate.deny\n\nx := 1"},
-			want:  []string{"package wasmgate.deny conflicts with rule deny", "rule data.wasmgate.deny conflicts with: rule data.wasmgate.deny.x at a.rego:3"},
+			want:  []string{"a.rego:3: deny is a set to which all rules add, and is empty by default"},
 		},
 		"recursion": {
 			files: map[string]string{"a.rego": "package wasmgate\n\nallow contains \"x\" if \"x\" in deny\n\ndeny contains \"x\" if \"x\" in allow"},

@@ -93,7 +93,7 @@ var treacherous = []string{
 	`helper with input.arguments as {"n": 1}`, `helper with input as {"tool": {"server": "b"}}`, `not helper with input.arguments as {"n": 2}`,
 	`input.tool.labels == input.arguments`, `"a" == input.tool[input.arguments.s]`, `names[input.tool.server]`, `names[input.arguments.s]`,
 	`count(names) == 1`, `some w in names; w == input.tool.server`, `p := input.arguments.n; y := p + 1; y == 2`, `input.tool.name > input.arguments.s`,
-	`concat(",", input.arguments.list) == ""`, `input[g] == "tools/call"; g != "x"`, `count({h | input[h]}) > 5`,
+	`concat(",", input.arguments.list) == ""`, `input[g] == "tools/call"; g != "method"`, `count({h | input[h]}) > 5`,
 }
 
 const treacherousHelpers = helpers + `
