@@ -316,7 +316,7 @@ func TestPlainHTTPRefused(t *testing.T) {
 		"redirect to a file":                      {true, redirect, "file:///etc/passwd", "file"},
 		"token from here at another machine":      {false, challenge, "http://example.com", "example.com"},
 		"token from elsewhere by plain HTTP":      {true, challenge, "http://example.com", "http"},
-		"token from elsewhere at this machine":    {true, challenge, strings.Replace(local, "http:", "https:", 1), "loopback"},
+		"token from elsewhere at this machine":    {true, challenge, strings.Replace(local, "http:", "https:", 1), "127.0.0.0/8"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
