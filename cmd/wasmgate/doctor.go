@@ -31,7 +31,7 @@ func (c *cli) doctor(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	checks := doctor.Look(cmd.Context(), cfg, log)
+	checks := doctor.Look(cmd.Context(), cfg, log, nil)
 	text, faults := doctor.Text(checks)
 	if err := c.said(checks, text); err != nil || faults == 0 {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/setup"
@@ -26,14 +27,18 @@ func (c *cli) newInit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Make a first configuration of the servers that your clients have",
-		Long: `Asks which servers of which clients the gateway is to stand before, what may be used at once and what
-is to be kept, and writes your configuration, or that of --config, and grants. Then it looks the
-set-up over, as wasmgate doctor does, and prints what is left to do. What is there is never
-overwritten; clients' own files stay as they are.
+		Long: `Asks which servers of which clients to protect, which of them to grant to you, and whether to store
+arguments, and writes your configuration, or that of --config. Then it checks the set-up, as
+wasmgate doctor does, writes the grants, and prints what is left to do. It overwrites nothing, and
+changes no file of a client.
 
-With --from or --server it asks nothing. A literal token becomes ${NAME} then, but with
---keep-tokens, and a configuration that is there gets the servers with --add alone. It exits with 3
-if something of the set-up does not work.`,
+It grants only tools that read, by their names, texts and arguments. A server's own hints never add
+a tool. It lists the tools that it leaves out; grant those by wasmgate grant. A server that does not
+start, and every server with --no-check, is granted nothing.
+
+With --from or --server it asks nothing. It then replaces literal tokens by ${NAME}, unless you give
+--keep-tokens, and adds servers to an existing configuration only with --add. It exits with 3 if
+something does not work.`,
 		Example: "  wasmgate init\n  wasmgate init --from claude --grant all --keep-tokens\n  wasmgate init --server 'files=npx -y @modelcontextprotocol/server-filesystem /srv/docs' --grant files",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.init(cmd, f) },
@@ -41,11 +46,11 @@ if something of the set-up does not work.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.from, "from", nil, "take the servers of this client ("+strings.Join(config.Hosts(), ", ")+") or file; may be repeated")
 	flags.StringArrayVar(&f.servers, "server", nil, "a server: NAME=COMMAND WORD... or NAME=https://...; may be repeated")
-	flags.StringSliceVar(&f.grant, "grant", nil, "grant all of this server to you, or all; may be repeated")
+	flags.StringSliceVar(&f.grant, "grant", nil, "grant yourself the tools of this server that only read; all for every server; may be repeated")
 	flags.BoolVar(&f.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")
 	flags.BoolVar(&f.arguments, "arguments", false, "keep arguments and results of calls for 14 days, sealed, beside the audit log")
 	flags.BoolVar(&f.add, "add", false, "add the servers to a configuration that is there")
-	flags.BoolVar(&f.noCheck, "no-check", false, "do not look the set-up over")
+	flags.BoolVar(&f.noCheck, "no-check", false, "do not start the servers; grants nothing")
 	return cmd
 }
 
@@ -75,25 +80,39 @@ func (c *cli) init(cmd *cobra.Command, f initFlags) error {
 		if err != nil {
 			return err
 		}
-		checks = doctor.Look(cmd.Context(), cfg, log)
+		checks = doctor.Look(cmd.Context(), cfg, log, func(tools []app.Tool) error {
+			for _, id := range p.Granted {
+				if len(f.grant) == 0 && !slices.Contains(made.Added, id) {
+					continue // what was granted of it before, or taken back, stays
+				}
+				definitions, err := app.Definitions(tools, id)
+				if err == nil {
+					err = made.Grant(definitions)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	text, faults := doctor.Text(checks)
 	var notes []config.Problem
 	for _, s := range from {
 		notes = append(notes, s.Notes...)
 	}
-	next := made.Next(c.config, "http://"+cfg.Listen[0]+"/mcp", p, from)
+	next := made.Next(c.config, "http://"+cfg.Listen[0]+"/mcp", from)
 	if c.json {
 		said, moved := noted(notes, made.Moved)
 		err = c.printJSON(map[string]any{
-			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants,
+			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants, "left": append([]setup.Left{}, made.Left...),
 			"arguments": len(cfg.Audit.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
 		})
 	} else {
 		c.sayNotes(notes, nil)
 		fmt.Fprintf(c.out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))
-		if len(made.Granted) > 0 {
-			fmt.Fprintf(c.out, "%s grants you all of %s\n", made.Grants, strings.Join(made.Granted, ", "))
+		for _, line := range made.Text() {
+			fmt.Fprintln(c.out, visible(line))
 		}
 		fmt.Fprintln(c.out, text)
 		for _, line := range next {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -103,18 +102,9 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 	if err != nil {
 		return nil, err
 	}
-	tools := make(map[string]gate.Doc)
-	for _, t := range all {
-		if t.Server != server || len(t.Definition) == 0 {
-			continue
-		}
-		name := t.Name
-		if !strings.HasPrefix(name, server+"__") {
-			name = server + "__" + name
-		}
-		if tools[name], err = gate.ParseDoc(t.Definition); err != nil {
-			return nil, err
-		}
+	tools, err := app.Definitions(all, server)
+	if err != nil {
+		return nil, err
 	}
 	if len(tools) == 0 {
 		return nil, fmt.Errorf("server %s has no tools; see `wasmgate status%s`", server, c.configFlag())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
@@ -277,6 +278,26 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 		}
 	}
 	return tools, nil
+}
+
+// Definitions returns those of a server's tools, by their qualified names.
+func Definitions(of []Tool, server string) (map[string]gate.Doc, error) {
+	all := make(map[string]gate.Doc)
+	for _, t := range of {
+		if t.Server != server || len(t.Definition) == 0 {
+			continue
+		}
+		name := t.Name
+		if !strings.HasPrefix(name, server+"__") {
+			name = server + "__" + name
+		}
+		d, err := gate.ParseDoc(t.Definition)
+		if err != nil {
+			return nil, fmt.Errorf("definition of %s: %w", name, err)
+		}
+		all[name] = d
+	}
+	return all, nil
 }
 
 // Matches reports whether the tool is in one of the groups, if there are any, and a

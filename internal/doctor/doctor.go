@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // A State says how something is.
@@ -51,19 +53,26 @@ const (
 	slack = time.Minute
 )
 
+// A Use is given the tools that were found. It may be nil.
+type Use func(tools []app.Tool) error
+
 // Look looks everything over. A gateway that runs is asked how its servers are; without one they
-// are started for it, once.
-func Look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
+// are started for it, once. Their tools are given to use.
+func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use) []Check {
 	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
 	all = append(all, rules(ctx, cfg, log))
 	running, err := app.Dial(ctx, cfg)
 	if err == nil {
 		defer running.Close()
+		if use != nil {
+			awaitServers(ctx, running, cfg)
+		}
+		all = append(all, use.of(ctx, running)...)
 		s, err := running.Status(ctx)
 		all = append(all, servers(s, err)...)
 	} else {
 		all = append(all, ports(cfg)...)
-		all = append(all, started(ctx, cfg, log)...)
+		all = append(all, started(ctx, cfg, log, use)...)
 	}
 	return append(all, targets(ctx, cfg)...)
 }
@@ -183,7 +192,7 @@ func ports(cfg *config.Config) (all []Check) {
 }
 
 // started starts the servers once, and looks how they are.
-func started(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
+func started(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use) []Check {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	a, err := app.New(ctx, cfg, log, "")
@@ -191,11 +200,46 @@ func started(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check 
 		return []Check{{"start", Fault, err.Error(), ""}}
 	}
 	err = a.Connect(ctx)
-	all := servers(a.Status(), err)
+	all := append(use.of(ctx, a), servers(a.Status(), err)...)
 	if err := a.Close(ctx); err != nil {
 		all = append(all, Check{"start", Warning, err.Error(), ""})
 	}
 	return all
+}
+
+// of gives the tools of a gateway to its use.
+func (use Use) of(ctx context.Context, g interface {
+	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
+}) []Check {
+	if use == nil {
+		return nil
+	}
+	tools, err := g.Tools(ctx, "", true)
+	if err == nil {
+		err = use(tools)
+	}
+	if err != nil {
+		return []Check{{"tools", Fault, err.Error(), "wasmgate tools --all"}}
+	}
+	return nil
+}
+
+// awaitServers waits until a gateway has read the configuration as it is now, and its servers
+// have connected or failed.
+func awaitServers(ctx context.Context, running *app.Remote, cfg *config.Config) {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	for {
+		s, err := running.Status(ctx)
+		if err != nil || !slices.ContainsFunc(cfg.Servers, func(want config.Server) bool {
+			return want.Enabled && !slices.ContainsFunc(s.Servers, func(has gateway.ServerStatus) bool { return has.Server == want.ID && has.Phase != gateway.Connecting })
+		}) {
+			return
+		}
+		if !watch.Wait(ctx, watch.Every/4) {
+			return
+		}
+	}
 }
 
 // servers tells how each server is, what waits for approval, and what else a gateway complains

@@ -18,6 +18,7 @@ type Draft struct {
 // A family is what the tools of one server have in common.
 type family struct {
 	prefix []string                   // words that say whose a tool is, and not what it does
+	first  map[string]int             // how many of its tools begin with a word
 	takes  map[string]map[string]bool // by kind, the words by which its tools take records: id, number
 	fields map[string]map[string]bool // by kind, the names by which its tools take parts of a record
 }
@@ -41,7 +42,7 @@ func Of(tools map[string]gate.Doc) *Draft {
 	}
 	for server, words := range first {
 		f := d.family[server]
-		f.prefix = nameWords(server)
+		f.prefix, f.first = nameWords(server), words
 		for word, n := range words {
 			if n >= minFamily && 2*n > count[server] && !isVerb(word) && !isOne(word, thingWords) {
 				f.prefix = append(f.prefix, word)

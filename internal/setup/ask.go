@@ -22,7 +22,7 @@ func mcpJSON(id string, server map[string]any) []byte {
 
 var (
 	// ErrUnanswered says that a question had no answer.
-	ErrUnanswered = errors.New("the questions have no answer: name what is wanted with --from, --server and --grant to be asked nothing")
+	ErrUnanswered = errors.New("no terminal to ask on: use --from, --server and --grant")
 	// ErrUnwanted says that a person wants nothing written.
 	ErrUnwanted = errors.New("nothing was written")
 )
@@ -82,7 +82,7 @@ func (t talk) some(names []string, format string, args ...any) ([]string, error)
 func Ask(in io.Reader, out io.Writer, file string, there bool, sources []Source) (p Plan, from []Source, err error) {
 	t := talk{bufio.NewReader(in), out}
 	if there {
-		if add, err := t.yes("n", "%s is there already; add servers to it?", file); err != nil || !add {
+		if add, err := t.yes("n", "%s exists; add servers to it?", file); err != nil || !add {
 			return p, nil, errors.Join(err, unless(add))
 		}
 	}
@@ -96,14 +96,14 @@ func Ask(in io.Reader, out io.Writer, file string, there bool, sources []Source)
 		return p, nil, fmt.Errorf("no server was named; %w", ErrUnwanted)
 	}
 	if tokens := p.tokens(); len(tokens) > 0 {
-		if p.Tokens, err = t.yes("y", "Tokens stand in them (%s). Keep them in %s, which you alone can read? n writes ${NAME} instead", strings.Join(tokens, ", "), file); err != nil {
+		if p.Tokens, err = t.yes("y", "Found tokens (%s). Store them in %s, readable only by you? Answer n to use ${NAME} instead", strings.Join(tokens, ", "), file); err != nil {
 			return p, nil, err
 		}
 	}
-	if p.Granted, err = t.some(IDs(p.Servers), "Which of them may be used at once, with all their tools? Names, all or none"); err != nil {
+	if p.Granted, err = t.some(IDs(p.Servers), "Grant yourself the tools that only read, of which servers? Names, all or none"); err != nil {
 		return p, nil, err
 	}
-	p.Arguments, err = t.yes("n", "Keep what calls are made with, and what they return, for 14 days, sealed, beside the audit log? Replaying another policy over them needs it")
+	p.Arguments, err = t.yes("n", "Store arguments and results for 14 days, encrypted? You need this to test policy changes against past calls")
 	return p, from, err
 }
 

@@ -10,13 +10,13 @@ import (
 
 // Next says what is left to do, in its order: explicit is the configuration that was named, url
 // where the gateway listens, from the files that servers were taken of.
-func (m Made) Next(explicit, url string, p Plan, from []Source) (lines []string) {
+func (m Made) Next(explicit, url string, from []Source) (lines []string) {
 	flag := ""
 	if explicit != "" {
 		flag = " --config " + m.File
 	}
-	if m.Left != "" {
-		lines = append(lines, fmt.Sprintf("add to %s: %s", m.File, m.Left))
+	if m.Missing != "" {
+		lines = append(lines, fmt.Sprintf("add to %s: %s", m.File, m.Missing))
 	}
 	var variables []string
 	for _, v := range m.Moved {
@@ -27,9 +27,12 @@ func (m Made) Next(explicit, url string, p Plan, from []Source) (lines []string)
 	if len(variables) > 0 {
 		lines = append(lines, "put the tokens into the environment of the gateway: "+strings.Join(variables, ", "))
 	}
+	if len(m.Left) > 0 {
+		lines = append(lines, fmt.Sprintf("wasmgate grant %s%s    # one more tool; several by their names", m.Left[0].Tool, flag))
+	}
 	for _, id := range m.Added {
-		if !slices.Contains(p.Granted, id) {
-			lines = append(lines, fmt.Sprintf("wasmgate grant --server %s%s    # or tools of it, by their names", id, flag))
+		if !m.grantedAll(id) {
+			lines = append(lines, fmt.Sprintf("wasmgate grant --server %s%s    # all of %[1]s, also what changes something", id, flag))
 		}
 	}
 	lines = append(lines, fmt.Sprintf("wasmgate serve%s    # leave it running", flag))
@@ -38,10 +41,33 @@ func (m Made) Next(explicit, url string, p Plan, from []Source) (lines []string)
 		if line := connect(s, explicit, m.File, url); !seen[line] {
 			seen[line], lines = true, append(lines, line)
 		}
-		lines = append(lines, fmt.Sprintf("take %s out of %s: the client can go past the gateway there", strings.Join(IDs(s.Servers), ", "), s.File))
+		lines = append(lines, fmt.Sprintf("remove %s from %s; otherwise the client can bypass the gateway", strings.Join(IDs(s.Servers), ", "), s.File))
 	}
 	if len(from) == 0 {
 		lines = append(lines, connect(Source{}, explicit, m.File, url))
+	}
+	return lines
+}
+
+// grantedAll reports whether tools of a server were found, and all of them are granted.
+func (m Made) grantedAll(id string) bool {
+	of := func(tool string) bool { return strings.HasPrefix(tool, id+"__") }
+	return slices.ContainsFunc(m.Granted, of) && !slices.ContainsFunc(m.Left, func(l Left) bool { return of(l.Tool) })
+}
+
+// Text says what was granted and what was left out, a line each.
+func (m Made) Text() (lines []string) {
+	if len(m.Granted) > 0 {
+		lines = append(lines, fmt.Sprintf("%s grants you the tools that only read: %s", m.Grants, strings.Join(m.Granted, ", ")))
+	} else {
+		lines = append(lines, "no tool is granted to you")
+	}
+	var left []string
+	for _, l := range m.Left {
+		left = append(left, l.Tool)
+	}
+	if len(left) > 0 {
+		lines = append(lines, "left out, since they may change something: "+strings.Join(left, ", "))
 	}
 	return lines
 }

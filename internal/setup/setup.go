@@ -6,15 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/extract"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A Source is a file of a client, and the servers in it.
@@ -156,7 +160,7 @@ func Merged(sources []Source) (all []config.Server) {
 // A Plan is what a person wants.
 type Plan struct {
 	Servers   []config.Server // as [Merged] and [Own] return them, with their tokens
-	Granted   []string        // servers of which local may use everything
+	Granted   []string        // servers whose tools that only read are granted to local
 	Tokens    bool            // stay in the file; else ${NAME} is in their place
 	Arguments bool            // of calls are kept
 }
@@ -175,10 +179,17 @@ type Made struct {
 	File    string          // the configuration
 	New     bool            // the file was not there before
 	Added   []string        // ids of servers
-	Granted []string        // ids of servers
 	Grants  string          // the file with the grants
+	Granted []string        // tools, by their qualified names
+	Left    []Left          // tools that are not granted
 	Moved   []extract.Moved // tokens that have to come from the environment
-	Left    string          // a line that the file wants, and that a person has to write; "" if there is none
+	Missing string          // a line that the file wants, and that a person has to write; "" if there is none
+}
+
+// A Left is a tool that was not granted.
+type Left struct {
+	Tool string `json:"tool"`
+	Why  string `json:"why"` // it may do more than read
 }
 
 // ErrThere says that the file is there, and that nobody said to add to it.
@@ -205,7 +216,7 @@ func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 			}
 		}()
 	case p.Arguments && config.Line(m.File, "audit.arguments") == 0:
-		m.Left = arguments
+		m.Missing = arguments
 	}
 	if err != nil {
 		return m, err
@@ -222,16 +233,33 @@ func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 		return m, err
 	}
 	m.Grants = cfg.Policy.Grants
-	for _, id := range p.Granted {
-		added, err := config.AddGrant(m.Grants, config.Grant{To: []string{"local"}, Servers: []string{id}})
-		if err != nil {
-			return m, err
+	return m, nil
+}
+
+// Grant grants local the tools of a server that only read, as far as their definitions say so,
+// and notes those that it leaves out.
+func (m *Made) Grant(tools map[string]gate.Doc) error {
+	drafts := draft.Of(tools)
+	var reads []string
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		why := drafts.Doubt(name)
+		if _, open := match.Pattern(name).Cut(); open {
+			why = "its name is a pattern"
 		}
-		if added {
-			m.Granted = append(m.Granted, id)
+		if why == "" {
+			reads = append(reads, name)
+		} else {
+			m.Left = append(m.Left, Left{name, why})
 		}
 	}
-	return m, nil
+	if len(reads) == 0 {
+		return nil
+	}
+	if _, err := config.AddGrant(m.Grants, config.Grant{To: []string{"local"}, Tools: reads}); err != nil {
+		return err
+	}
+	m.Granted = append(m.Granted, reads...)
+	return nil
 }
 
 // File returns the configuration that explicit names, or the person's own.
