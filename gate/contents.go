@@ -147,8 +147,8 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 			if err != nil {
 				return block, "", err
 			}
-			if clean != *v.Text && strings.HasPrefix(one.MIME, "image/") {
-				return block, "image that can run scripts", nil
+			if clean != *v.Text && isImage(one.MIME) {
+				return block, "drawing that is more than a picture", nil
 			}
 			if clean != *v.Text {
 				now = now.With(member, doc.AppendString(nil, base64.StdEncoding.EncodeToString([]byte(clean))))
@@ -189,6 +189,10 @@ func (c contents) withIcons(d Doc, as Content, path []string) Doc {
 	return d.With("icons", append(out, ']'))
 }
 
+func isImage(mime string) bool {
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(mime)), "image/")
+}
+
 // listed says why a list of URIs is refused.
 const listed = "list of pages from elsewhere"
 
@@ -218,7 +222,7 @@ func (s *scrub) blob(text, mime string, path []string) (string, error) {
 		return "", err
 	}
 	profile := s.text.Profile
-	if strings.HasPrefix(mime, "image/") && profile == "" { // whoever shows it runs what is in it
+	if isImage(mime) && profile == "" { // a client that shows it runs what is in it
 		s.text.Profile = "text"
 	}
 	out, err := doc.MapDeepAt(path, d, func(at doc.Leaf, text string) string {

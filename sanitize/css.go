@@ -9,7 +9,7 @@ import (
 var loaders = []string{"url(", "image-set(", "image(", "src(", "@import", "cross-fade("}
 
 // readCSS returns what may be URLs that a style fetches. It reads declarations, or a value of
-// one, as CSS is read (CSS Syntax 3): comments are nothing, escapes are what they stand for.
+// one, with escapes read (CSS Syntax 3). Comments stay: a string may have what looks like one.
 func readCSS(value string) (targets []string) {
 	v := plainCSS(value)
 	for _, f := range loaders {
@@ -20,30 +20,23 @@ func readCSS(value string) (targets []string) {
 	return nil
 }
 
-// plainCSS returns CSS in lower case, without comments and with its escapes read.
+// plainCSS returns CSS in lower case, with its escapes read.
 func plainCSS(s string) string {
-	if !strings.Contains(s, `\`) && !strings.Contains(s, "/*") {
+	if !strings.Contains(s, `\`) {
 		return strings.ToLower(s)
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
-		switch {
-		case strings.HasPrefix(s[i:], "/*"):
-			end := strings.Index(s[i+2:], "*/")
-			if end < 0 {
-				return strings.ToLower(b.String())
-			}
-			i += end + 4
-		case s[i] == '\\' && i+1 < len(s):
-			r, n := cssEscape(s[i+1:])
-			if r >= ' ' {
-				b.WriteRune(r)
-			}
-			i += 1 + n
-		default:
+		if s[i] != '\\' || i+1 == len(s) {
 			b.WriteByte(s[i])
 			i++
+			continue
 		}
+		r, n := cssEscape(s[i+1:])
+		if r >= ' ' {
+			b.WriteRune(r)
+		}
+		i += 1 + n
 	}
 	return strings.ToLower(b.String())
 }

@@ -393,7 +393,7 @@ var endsWord = func() (t [256]bool) {
 // for an address between angles (CommonMark 0.31, 6.5), which shows where it leads.
 func (p *tagPass) keepsAddress(s string) bool {
 	address, closed := s[1:], false
-	if end := strings.IndexFunc(address, func(r rune) bool { return isDropped(r) || r == '<' || r == '>' }); end >= 0 {
+	if end := strings.IndexFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' }); end >= 0 { // foreign white space ends none
 		address, closed = address[:end], address[end] == '>'
 	}
 	// Slack shows what follows a bar, and not where it leads.
@@ -420,20 +420,19 @@ var blockEnds = []string{"-->", "?>", "]]>", "</pre", "</script", "</style", "</
 // which the last line begins before s[to:], and write an end of it that is none: a browser
 // then takes what follows for a part of it.
 func cutComment(s string, i, to int) bool {
-	start, last := strings.LastIndexByte(s[:i], '\n')+1, strings.LastIndexByte(s[:min(len(s), to+len("<!--"))], '\n')+1
+	last := strings.LastIndexByte(s[:min(len(s), to+len("<!--"))], '\n') + 1
 	if last <= i {
 		return false // it is of one line
 	}
-	before, lines := s[start:i], s[i+len("<!--"):last]
+	before, lines := s[strings.LastIndexByte(s[:i], '\n')+1:i], s[i+len("<!--"):last]
 	text := strings.TrimLeft(before, " \t")
 	switch {
 	case strings.Contains(lines, ">"), strings.Contains(lines, "</"), strings.ContainsAny(text, "*+->.)"), strings.Contains(text, "</"):
 		return true
 	}
-	alone := text == "" && (start == 0 || strings.TrimSpace(s[strings.LastIndexByte(s[:start-1], '\n')+1:start-1]) == "")
 	for line := range strings.SplitSeq(s[lineEnd(s, i)+1:lineEnd(s, last)], "\n") {
 		text := strings.TrimLeft(line, " \t\r")
-		if text == "" && !alone || text != "" && len(line)-len(text) < len(before)-len(strings.TrimLeft(before, " \t")) {
+		if text == "" || len(line)-len(text) < len(before)-len(strings.TrimLeft(before, " \t")) {
 			return true
 		}
 	}

@@ -190,7 +190,7 @@ func (s *Sanitizer) markup() sight {
 	switch s.profile {
 	case Code:
 		return 0
-	case Strict:
+	case Strict, passive:
 		return seesLink
 	}
 	return seesLink | seesAngle

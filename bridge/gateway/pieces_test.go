@@ -188,6 +188,9 @@ func TestContentsThatAreText(t *testing.T) {
 	picture := func(mime, text string) string {
 		return fmt.Sprintf(`{"content":[{"type":"image","mimeType":%q,"data":%q}]}`, mime, encode(text))
 	}
+	written := func(mime, text string) string {
+		return fmt.Sprintf(`{"content":[{"type":"resource","resource":{"uri":"note://x","mimeType":%q,"text":%q}}]}`, mime, text)
+	}
 	png := "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 40)
 	const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>`
 	answer := ""
@@ -203,8 +206,12 @@ func TestContentsThatAreText(t *testing.T) {
 		"another encoding, with markup": {blob("text/html", "caf\xe9<script>x</script>"), "/content/0/text", "[removed: text that is not in UTF-8, and not safe]"},
 		"an image of another kind":      {picture("image/jpeg", png), "/content/0/mimeType", "image/png"},
 		"an image that is a page":       {picture("image/png", "<script>x</script>"), "/content/0/text", "[removed: content whose bytes are not image/png]"},
-		"a drawing":                     {picture("image/svg+xml", svg), "/content/0/text", "[removed: image that can run scripts]"}, // no element of SVG is on the list of the profile
-		"a drawing that runs":           {picture("image/svg+xml", strings.Replace(svg, "<path", `<script>x()</script><path`, 1)), "/content/0/text", "[removed: image that can run scripts]"},
+		"a drawing":                     {picture("image/svg+xml", svg), "/content/0/data", encode(svg)},
+		"a drawing in a resource":       {blob("image/svg+xml", svg), "/content/0/resource/blob", encode(svg)},
+		"a drawing as text":             {written("image/svg+xml", svg), "/content/0/resource/text", svg},
+		"a page that is called one":     {written("image/svg+xml", "<p hidden>x</p>"), "/content/0/resource/text", "< p hidden>x</p>"},
+		"a drawing that runs":           {picture("image/svg+xml", strings.Replace(svg, "<path", `<script>x()</script><path`, 1)), "/content/0/text", "[removed: drawing that is more than a picture]"},
+		"one in capitals":               {picture("Image/SVG+XML", strings.Replace(svg, "<path", `<script>x()</script><path`, 1)), "/content/0/text", "[removed: drawing that is more than a picture]"},
 		"an icon from elsewhere":        {`{"content":[{"type":"resource_link","uri":"note://x","name":"x","icons":[{"src":"https://evil.example/?d=S"},{"src":"javascript:alert(1)"},{"src":"data:image/svg+xml,x"}]}]}`, "/content/0/icons", ""},
 	} {
 		answer = tt.given

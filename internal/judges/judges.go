@@ -28,6 +28,12 @@ func Browser(t *testing.T) Judge {
 	return in(t, "browser.mjs")
 }
 
+// Drawings is a headless Chromium that shows texts as drawings in SVG: as documents, and in a page.
+func Drawings(t *testing.T) Judge {
+	toolchain.Need(t, "chromium")
+	return in(t, "drawings.mjs")
+}
+
 // Pixels has a headless Chromium draw pairs of pages, and returns which look alike.
 func Pixels(t *testing.T) func(pairs [][2]string) []string {
 	toolchain.Need(t, "chromium")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -87,7 +88,7 @@ func (s *Texts) configured(t gate.Text) string {
 	case chosen != sanitize.Text:
 	case t.Kind == provenance.KindCode:
 		chosen = sanitize.Code
-	case isHTML(t.MIME):
+	case hasType(t.MIME, "text/html"):
 		chosen = sanitize.HTML
 	}
 	for _, r := range s.choice.MIME {
@@ -98,10 +99,11 @@ func (s *Texts) configured(t gate.Text) string {
 	return string(chosen)
 }
 
-// isHTML reports whether a media type is that of a page.
-func isHTML(mime string) bool {
+// hasType reports whether a media type is one of those, with parameters or without.
+func hasType(mime string, types ...string) bool {
 	kind, _, _ := strings.Cut(mime, ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "text/html")
+	kind = strings.TrimSpace(kind)
+	return slices.ContainsFunc(types, func(one string) bool { return strings.EqualFold(kind, one) })
 }
 
 // Check implements [gate.ContentChecker].
@@ -153,7 +155,11 @@ func (s *Texts) of(t gate.Text) *sanitize.Sanitizer {
 
 // Sanitize implements [gate.Sanitizer].
 func (s *Texts) Sanitize(t gate.Text) (string, []gate.Finding) {
-	clean, found := s.of(t).Sanitize(t.Text)
+	sanitized := s.of(t).Sanitize
+	if t.MIME != "" && hasType(t.MIME, "image/svg+xml", "image/svg", "image/x-svg") {
+		sanitized = s.of(t).Drawing
+	}
+	clean, found := sanitized(t.Text)
 	return clean, inGate(found)
 }
 

