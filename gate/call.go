@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -51,6 +52,16 @@ func (c *Call) Caller() SessionKey {
 		k.ID = ""
 	}
 	return k
+}
+
+// Program names the program that makes the call, over its connections: by the id that its
+// credential vouches for, or else by what it calls itself. A program that lies about its name
+// begins as another one would.
+func (c *Call) Program() string {
+	if c.Who != nil && c.Who.Client != "" {
+		return c.Who.Client
+	}
+	return cmp.Or(c.ClientName, "unnamed")
 }
 
 const authLocal = "local"
@@ -130,6 +141,9 @@ func (c *Call) Audience() SessionKey {
 	}
 	return c.Connection
 }
+
+// Connected reports whether the session of the call is its client's own connection.
+func (c *Call) Connected() bool { return c.Session == c.Audience() }
 
 // NewID returns a new UUIDv7 (RFC 9562, section 5.7).
 func NewID() string {

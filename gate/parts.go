@@ -121,7 +121,12 @@ type Sessions interface {
 // A Lesson is what a session has read: a result, a listing, or the user's own words; or
 // what a call of its own has used.
 type Lesson struct {
-	Call   string // its ID, or that of the record of a listing
+	Call string // its ID, or that of the record of a listing
+	// Program is that of the call that reads, and Connection says that the session is the
+	// program's own connection: see [Call.Program].
+	Program    string
+	Connection bool
+
 	Labels Labels
 	From   Doc               // whose values the session has met now
 	Source provenance.Source // what they count as

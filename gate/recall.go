@@ -63,8 +63,10 @@ func (p *Parts) pins(t *Tool) bool { return p.Pins != nil && t.Feature.pinned() 
 
 // Shown has a session learn what it is shown of a listing, before its client sees it. Titles
 // and descriptions that nobody has pinned, nor vets, raise its labels, which is recorded.
-func (g *Gate) Shown(ctx context.Context, who *Principal, k SessionKey, tools []*Tool) error {
-	return g.parts.Load().show(ctx, &g.known, &Call{ID: NewID(), Who: who, Session: k}, tools)
+// Of the call its client is looked at, and it gets an ID.
+func (g *Gate) Shown(ctx context.Context, c Call, tools []*Tool) error {
+	c.ID = NewID()
+	return g.parts.Load().show(ctx, &g.known, &c, tools)
 }
 
 // Shown has the session of the call learn what a tool with Relay shows it of other tools.
@@ -72,11 +74,13 @@ func (p Permit) Shown(ctx context.Context, tools []*Tool) error {
 	if p.of == nil || p.of.relay == nil {
 		return errors.New("only a tool that carries out others shows a session what they are")
 	}
-	return p.of.parts.show(ctx, &p.of.relay.gate.known, &Call{ID: NewID(), Parent: p.of.call.ID, Who: p.of.call.Who, Session: p.of.call.Session}, tools)
+	return p.of.parts.show(ctx, &p.of.relay.gate.known, &Call{
+		ID: NewID(), Parent: p.of.call.ID, Who: p.of.call.Who, ClientName: p.of.call.ClientName, Session: p.of.call.Session, Connection: p.of.call.Connection,
+	}, tools)
 }
 
 func (p *Parts) show(ctx context.Context, known *knownListings, c *Call, tools []*Tool) error {
-	l := Lesson{Call: c.ID, Labels: p.shows(tools)}
+	l := Lesson{Call: c.ID, Program: c.Program(), Connection: c.Connected(), Labels: p.shows(tools)}
 	if p.TrackValues {
 		l.Shown = known.of(p, tools)
 	}
@@ -126,19 +130,19 @@ func speaks(d Doc) bool {
 	return false
 }
 
-// Recall has a session learn what a kept result teaches, before anybody in it reads the
-// result: of a call that was made earlier, and in another session perhaps. Call is the
-// ID under which that one is recorded.
-func (g *Gate) Recall(ctx context.Context, k SessionKey, call string, kept Result) error {
-	return g.parts.Load().recall(ctx, k, call, kept)
+// Recall has the session of a call learn what a kept result teaches, before the result is
+// read in it: of a call that was made earlier, and in another session perhaps, and whose ID
+// the call has.
+func (g *Gate) Recall(ctx context.Context, c Call, kept Result) error {
+	return g.parts.Load().recall(ctx, &c, kept)
 }
 
-func (p *Parts) recall(ctx context.Context, k SessionKey, call string, kept Result) error {
-	l := Lesson{Call: call, Labels: kept.Labels}
+func (p *Parts) recall(ctx context.Context, c *Call, kept Result) error {
+	l := Lesson{Call: c.ID, Program: c.Program(), Connection: c.Connected(), Labels: kept.Labels}
 	if p.TrackValues && kept.Labels.Cover(Labels{provenance.Untrusted}) { // what is not learnt is not trusted either
 		l.From, l.Source = kept.Doc, provenance.FromUntrusted
 	}
-	if err := p.Sessions.Learn(ctx, k, l); err != nil {
+	if err := p.Sessions.Learn(ctx, c.Session, l); err != nil {
 		return fmt.Errorf("the session's state cannot be kept: %w", err)
 	}
 	return nil

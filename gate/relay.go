@@ -64,7 +64,7 @@ func (p Permit) Recall(ctx context.Context, kept Result) (Result, error) {
 		return Result{}, noRelay("a kept result")
 	}
 	c := p.of.call
-	if err := p.of.parts.recall(ctx, c.Session, c.ID, kept); err != nil {
+	if err := p.of.parts.recall(ctx, c, kept); err != nil {
 		return Result{}, err
 	}
 	p.of.relay.passed.Store(&kept.Doc)

@@ -69,7 +69,9 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err := g.newQueue(recorder); err != nil {
 		return err
 	}
-	g.sessions = session.New(g.cfg.Sessions)
+	kept := g.cfg.Sessions
+	kept.Inherit = !g.cfg.OneSession
+	g.sessions = session.New(kept)
 	g.newAgents()
 	parts := gate.Parts{
 		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
@@ -132,6 +134,7 @@ func (g *Gateway) newHost() error {
 			Unsubscribe:  g.fleet.Unsubscribe,
 			Clean:        g.gate.Tell,
 			PeerChanged:  g.fleet.PeerChanged,
+			Began:        g.beginSession,
 			Ended:        g.endSession,
 			Lasted:       g.cfg.SessionLasted,
 		},

@@ -170,7 +170,7 @@ func (c *Client) features(ctx context.Context, f gate.Feature) ([]*gate.Tool, er
 	}
 	list, err := c.gateway.gate.Features(c.gateway.fleet.Settle(ctx), c.cfg.Who, f)
 	if err == nil {
-		err = c.gateway.shown(ctx, c.cfg.Who, c.session, list)
+		err = c.gateway.shown(ctx, gate.Call{Who: c.cfg.Who, Session: c.session, ClientName: c.cfg.Name}, list)
 	}
 	if err != nil {
 		return nil, &Error{Code: ServerError, Message: "the listing failed", err: err}

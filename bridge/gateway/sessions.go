@@ -31,9 +31,11 @@ func (g *Gateway) session(k gate.SessionKey) gate.SessionKey {
 }
 
 // recall teaches the session of a client of the host what it fetches.
-func (g *Gateway) recall(ctx context.Context, k gate.SessionKey, call string, kept gate.Result) error {
-	for _, k := range g.recallers(k) {
-		if err := g.gate.Recall(ctx, k, call, kept); err != nil {
+func (g *Gateway) recall(ctx context.Context, c gate.Call, kept gate.Result) error {
+	client := c.Session
+	c = g.inSession(c)
+	for _, c.Session = range g.recallers(client) {
+		if err := g.gate.Recall(ctx, c, kept); err != nil {
 			return err
 		}
 	}
@@ -41,9 +43,12 @@ func (g *Gateway) recall(ctx context.Context, k gate.SessionKey, call string, ke
 }
 
 // shown teaches the session of a client what it is shown of a listing.
-func (g *Gateway) shown(ctx context.Context, who *gate.Principal, k gate.SessionKey, tools []*gate.Tool) error {
-	return g.gate.Shown(ctx, who, g.session(k), tools)
+func (g *Gateway) shown(ctx context.Context, c gate.Call, tools []*gate.Tool) error {
+	return g.gate.Shown(ctx, g.inSession(c), tools)
 }
+
+// beginSession says that a client begins to use a session.
+func (g *Gateway) beginSession(c gate.Call) { g.sessions.Begin(g.session(c.Session), c.Program()) }
 
 // Sessions returns what is kept of sessions, the last used one first.
 func (g operator) Sessions() []session.State { return g.sessions.List() }

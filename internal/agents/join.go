@@ -93,19 +93,19 @@ func (a *Agents) Join(ctx context.Context, c *gate.Call) (after func(), err erro
 	case s != nil:
 		c.Session = s.key
 		if first {
-			return after, a.share(ctx, client, s.key)
+			return after, a.share(ctx, c, client, s.key)
 		}
 	case barred != nil:
 		c.Refused = barred
 	default:
 		for _, one := range with {
-			if err := a.share(ctx, one.key, client); err != nil {
+			if err := a.share(ctx, c, one.key, client); err != nil {
 				return after, err
 			}
 		}
 		after = func() {
 			for _, one := range with {
-				if err := a.share(context.WithoutCancel(ctx), client, one.key); err != nil {
+				if err := a.share(context.WithoutCancel(ctx), c, client, one.key); err != nil {
 					a.cfg.Log.Error("an agent's session has not learned what its client has read", "session", one.key.ID, "error", err)
 				}
 			}
@@ -162,8 +162,8 @@ func (a *Agents) barred(c *gate.Call) error {
 	return nil
 }
 
-// share gives one session the labels of another.
-func (a *Agents) share(ctx context.Context, from, to gate.SessionKey) error {
+// share gives one session the labels of another, for the client of a call.
+func (a *Agents) share(ctx context.Context, c *gate.Call, from, to gate.SessionKey) error {
 	s, err := a.cfg.View(ctx, from)
 	if err != nil || len(s.Labels) == 0 && !s.Top {
 		return err
@@ -172,7 +172,7 @@ func (a *Agents) share(ctx context.Context, from, to gate.SessionKey) error {
 	if s.Top {
 		labels = labels.Join(gate.NewLabels(provenance.Private, provenance.Untrusted))
 	}
-	return a.cfg.Learn(ctx, to, gate.Lesson{Call: gate.NewID(), Labels: labels})
+	return a.cfg.Learn(ctx, to, gate.Lesson{Call: gate.NewID(), Program: c.Program(), Connection: to == c.Audience(), Labels: labels})
 }
 
 // Joined returns the sessions of agents that have to learn what an MCP session fetches

@@ -19,14 +19,10 @@ const sessionsFile = "sessions.json"
 // onePerPrincipal reports whether a principal has one session for all its calls.
 func onePerPrincipal(c *config.Config) bool { return c.Sessions.Scope == "principal" }
 
-// sessionOptions says how sessions are kept. MCP sessions do not outlive the
-// gateway, and neither does what they have read.
+// sessionOptions says how sessions are kept. MCP sessions do not outlive the gateway, but
+// their clients do, and what those have read.
 func sessionOptions(c *config.Config) session.Options {
-	o := session.Options{TTL: c.Sessions.TTL}
-	if onePerPrincipal(c) {
-		o.File = filepath.Join(c.State, sessionsFile)
-	}
-	return o
+	return session.Options{TTL: c.Sessions.TTL, File: filepath.Join(c.State, sessionsFile)}
 }
 
 // A Session is what commands show of one.

@@ -38,7 +38,7 @@ func (l *Limits) Change(concurrent, session int) {
 func (s *Sessions) Forget(k gate.SessionKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e, ok := s.kept[k]; ok {
+	if e, ok := s.kept[key{SessionKey: k}]; ok {
 		s.remove(e)
 	}
 }

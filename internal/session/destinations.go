@@ -18,7 +18,7 @@ const maxDestinations = 256
 func (s *Sessions) Approve(_ context.Context, k gate.SessionKey, all []gate.Destination) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.view(k)
+	state := s.view(key{SessionKey: k})
 	kept := slices.Clone(state.Destinations)
 	for _, d := range all {
 		same := func(one gate.Destination) bool { return one.Server == d.Server && one.Value == d.Value }
@@ -28,7 +28,7 @@ func (s *Sessions) Approve(_ context.Context, k gate.SessionKey, all []gate.Dest
 	}
 	state.Destinations = kept
 	state.Version++
-	s.keep(state, "", time.Now())
+	s.keep(key{SessionKey: k}, state, lesson{}, time.Now())
 	return nil
 }
 

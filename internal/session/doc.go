@@ -17,10 +17,13 @@
 // take a session for a dropped one that is none, and never the other way
 // round: under a flood of sessions policies become stricter, not laxer.
 //
+// With Options.Inherit the next session of a program begins with the labels of its
+// earlier ones: see [Sessions.Begin].
+//
 // With Options.File labels outlive the process. A label is in the file before the
-// call is admitted that brings it. Where values came from is not: after a start they
-// were never met, which is not trusted. While a file that cannot be read might have
-// named a session, that session counts as having read everything.
+// call is admitted that brings it. Where values came from is not: after a start each
+// value of a session with labels counts as met in untrusted content. While a file that
+// cannot be read might have named a session, that session counts as having read everything.
 //
 // [*Limits] is a [gate.Limiter].
 package session

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,10 @@ type fileSession struct {
 	Labels gate.Labels       `json:"labels"`
 	Top    bool              `json:"top,omitempty"`
 	Raised map[string]string `json:"raised,omitempty"`
+	// Program says that Name is a program, whose next sessions begin with this.
+	Program bool `json:"program,omitempty"`
+	// Programs have used the session.
+	Programs []string `json:"programs,omitempty"`
 }
 
 // load reads the file. Sessions of one that cannot be read count as having read
@@ -63,15 +68,47 @@ func (s *Sessions) load() {
 		s.lost = now.Add(s.o.TTL)
 	}
 	for _, f := range c.Sessions {
-		k := gate.SessionKey{Owner: gate.Owner{Tenant: f.Tenant, ID: f.ID}, ID: f.Name}
-		state := gate.Session{Key: k, Version: 1, Labels: gate.NewLabels(f.Labels...), Top: f.Top || provenance.TooMany(f.Labels)}
-		if state.Top {
-			state.Values = state.Values.Lost()
+		s.restore(f, now)
+	}
+	for _, e := range s.kept {
+		for _, program := range e.programs {
+			e.record = s.kept[recordOf(e.key.Owner, program)]
 		}
-		e := s.entryOf(state, now)
-		e.raised, e.reset = f.Raised, len(f.Labels) == 0 && !state.Top
+	}
+}
+
+// restore keeps what the file has of a session. Where values came from is not in there, so
+// that one which has read something counts all of them as met in untrusted content. If
+// Options.Inherit has changed, the labels go to the sessions that there are now.
+func (s *Sessions) restore(f fileSession, now time.Time) {
+	k := key{gate.SessionKey{Owner: gate.Owner{Tenant: f.Tenant, ID: f.ID}, ID: f.Name}, f.Program}
+	clean := len(f.Labels) == 0 && !f.Top
+	switch {
+	case !s.o.Inherit:
+		k.ID, k.program = "", false
+	case k.ID == "" && !k.program && len(f.Programs) == 0 && !clean:
+		k.program = true // of every program: see [anyProgram]
+	}
+	e := s.kept[k]
+	if e == nil {
+		e = s.entryOf(k, gate.Session{Key: k.SessionKey, Version: 1}, now)
+		e.reset = clean
 		s.kept[k] = e
 	}
+	if clean {
+		return
+	}
+	labels := e.state.Labels.Join(gate.NewLabels(f.Labels...))
+	e.state.Top = e.state.Top || f.Top || provenance.TooMany(labels)
+	if !provenance.TooMany(labels) {
+		e.state.Labels = labels
+	}
+	e.state.Values = e.state.Values.Lost()
+	e.programs, e.reset = f.Programs, false
+	if e.raised == nil {
+		e.raised = make(map[string]string)
+	}
+	maps.Copy(e.raised, f.Raised)
 }
 
 func readFile(path string) (fileContent, error) {
@@ -127,13 +164,13 @@ func (s *Sessions) content() ([]byte, uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	c := fileContent{Format: fileFormat, Lost: now.Before(s.lost) || !s.dropped.empty(now), Sessions: []fileSession{}}
+	c := fileContent{Format: fileFormat, Lost: now.Before(s.lost) || !s.forgot.IsZero() && now.Sub(s.forgot) < 2*s.o.TTL, Sessions: []fileSession{}}
 	for _, e := range s.kept {
-		if !e.fresh(s, now) || len(e.state.Labels) == 0 && !e.state.Top && !e.reset {
+		if e.connection || !e.fresh(s, now) || len(e.state.Labels) == 0 && !e.state.Top && !e.reset {
 			continue
 		}
-		k := e.state.Key
-		c.Sessions = append(c.Sessions, fileSession{k.Tenant, k.Owner.ID, k.ID, append(gate.Labels{}, e.state.Labels...), e.state.Top, e.raised})
+		k := e.key
+		c.Sessions = append(c.Sessions, fileSession{k.Tenant, k.Owner.ID, k.ID, append(gate.Labels{}, e.state.Labels...), e.state.Top, e.raised, k.program, e.programs})
 	}
 	b, err := json.Marshal(c)
 	return append(b, '\n'), s.rises, err

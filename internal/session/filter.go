@@ -3,8 +3,6 @@ package session
 import (
 	"hash/maphash"
 	"time"
-
-	"github.com/wasmgate/wasmgate/gate"
 )
 
 // filterBits is the size of one generation of a filter: 128 KiB. With three bits
@@ -24,7 +22,7 @@ type filter struct {
 
 func newFilter(ttl time.Duration) filter { return filter{ttl: ttl, seed: maphash.MakeSeed()} }
 
-func (f *filter) add(k gate.SessionKey, now time.Time) {
+func (f *filter) add(k key, now time.Time) {
 	f.turn(now)
 	if f.bits[0] == nil {
 		f.bits[0] = make([]uint64, filterBits/64)
@@ -34,7 +32,7 @@ func (f *filter) add(k gate.SessionKey, now time.Time) {
 	}
 }
 
-func (f *filter) has(k gate.SessionKey, now time.Time) bool {
+func (f *filter) has(k key, now time.Time) bool {
 	f.turn(now)
 	for _, bits := range f.bits {
 		if bits == nil {
@@ -64,7 +62,7 @@ func (f *filter) turn(now time.Time) {
 	f.turned = now
 }
 
-func (f *filter) places(k gate.SessionKey) [3]uint64 {
+func (f *filter) places(k key) [3]uint64 {
 	h := maphash.Comparable(f.seed, k)
 	return [3]uint64{h % filterBits, h >> 20 % filterBits, h >> 40 % filterBits}
 }

@@ -40,6 +40,9 @@ type Options struct {
 	// File keeps labels over the end of the process, readable for its owner alone;
 	// see [Sessions.Problem]. Empty keeps none.
 	File string
+	// Inherit lets sessions begin with what their program has read: see [Sessions.Begin].
+	// Without it a principal has one session, which every program uses.
+	Inherit bool
 }
 
 // ErrUnknown says that a session is not kept: there is none of that name, or it has read
@@ -53,17 +56,25 @@ type Sessions struct {
 	started time.Time
 
 	mu       sync.RWMutex // held alone to change anything but when a session was used
-	kept     map[gate.SessionKey]*entry
+	kept     map[key]*entry
 	values   int // kept of all sessions
 	dropped  filter
 	lost     time.Time      // until then a session that is not kept may have been; see load
-	rises    uint64         // of labels, to know what is in the file
+	forgot   time.Time      // when one was dropped that outlives the process
+	raised   uint64         // how often a session got labels
+	rises    uint64         // the same of those that the file has
 	admitted [16]admissions // by the last character of the call, so that few wait for each other
 }
 
+// A key names what is kept: a session, or the record of a program of a principal.
+type key struct {
+	gate.SessionKey
+	program bool // ID names a program: see [Sessions.Begin]
+}
+
 // entryOf returns an entry for a state, of which no call is known.
-func (s *Sessions) entryOf(state gate.Session, now time.Time) *entry {
-	e := &entry{state: state, began: now}
+func (s *Sessions) entryOf(k key, state gate.Session, now time.Time) *entry {
+	e := &entry{key: k, state: state, began: now}
 	e.use(s, now)
 	return e
 }
@@ -71,6 +82,7 @@ func (s *Sessions) entryOf(state gate.Session, now time.Time) *entry {
 // entry is a session that is kept: one with labels, with values, or Top; or one that
 // was reset, while others of its kind count as Top.
 type entry struct {
+	key   key
 	state gate.Session
 	began time.Time
 	used  atomic.Int64 // time.Duration after Sessions.started
@@ -78,9 +90,20 @@ type entry struct {
 	// session became Top. "" is a call of which nothing is known any more.
 	raised map[string]string
 	reset  bool
+	// programs have used the session. The record of the last one lasts as long as the session.
+	programs []string
+	record   *entry
+	// connection says that the session ends with its connection: only its programs' records
+	// outlive the process.
+	connection bool
 }
 
-func (e *entry) use(s *Sessions, now time.Time) { e.used.Store(int64(now.Sub(s.started))) }
+func (e *entry) use(s *Sessions, now time.Time) {
+	e.used.Store(int64(now.Sub(s.started)))
+	if e.record != nil {
+		e.record.used.Store(e.used.Load())
+	}
+}
 
 func (e *entry) lastUsed(s *Sessions) time.Time {
 	return s.started.Add(time.Duration(e.used.Load()))
@@ -105,7 +128,7 @@ func New(o Options) *Sessions {
 	if o.AllValues <= 0 {
 		o.AllValues = 1 << 20
 	}
-	s := &Sessions{o: o, started: time.Now(), kept: map[gate.SessionKey]*entry{}, dropped: newFilter(o.TTL)}
+	s := &Sessions{o: o, started: time.Now(), kept: map[key]*entry{}, dropped: newFilter(o.TTL)}
 	if o.File != "" {
 		s.file = &keptFile{path: o.File}
 		s.load()
@@ -122,7 +145,7 @@ func (s *Sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, err
 	s.mu.RUnlock()
 	if !known {
 		s.mu.Lock()
-		state, rises = s.view(k), s.rises
+		state, rises = s.view(key{SessionKey: k}), s.rises
 		s.mu.Unlock()
 	}
 	return state, s.save(rises)
@@ -131,7 +154,7 @@ func (s *Sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, err
 // glance is view where that changes nothing but when the session was used, which is not
 // known else. Callers hold mu, for reading at least, and so do not wait for each other.
 func (s *Sessions) glance(k gate.SessionKey) (state gate.Session, known bool) {
-	e, kept := s.kept[k]
+	e, kept := s.kept[key{SessionKey: k}]
 	if !kept {
 		return gate.Session{Key: k}, s.dropped.unused() && s.lost.IsZero()
 	}
@@ -158,13 +181,13 @@ func (s *Sessions) Admit(_ context.Context, v gate.Session, c *gate.Call, labels
 // admit also returns which rise of labels has to be in the file.
 func (s *Sessions) admit(v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, uint64, error) {
 	a := admission{v.Key, c.ID}
-	l := lesson{call: c.ID, labels: v.Labels.Join(labels), top: v.Top}
+	l := lesson{call: c.ID, program: c.Program(), connection: c.Connected(), labels: v.Labels.Join(labels), top: v.Top}
 	if now, rises, ok := s.admitKnown(v, a, l, c.Args); ok {
 		return now, rises, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.view(v.Key)
+	now := s.view(key{SessionKey: v.Key})
 	if !s.admissions(a).has(a) {
 		if stale(v, now, c.Args) {
 			return now, 0, gate.ErrStale
@@ -173,7 +196,7 @@ func (s *Sessions) admit(v gate.Session, c *gate.Call, labels gate.Labels) (gate
 	}
 	// The session may have ended since it was viewed. The call was decided on
 	// what it had read, and goes on with that.
-	now = s.raise(now, l)
+	now = s.learn(v.Key, l)
 	return now, s.rises, nil
 }
 
@@ -228,7 +251,7 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	}
 	met := s.meet(state.Values, l) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
-	s.raise(s.view(k), lesson{call: l.Call, labels: l.Labels, met: met, shown: l.Shown})
+	s.learn(k, lesson{call: l.Call, program: l.Program, connection: l.Connection, labels: l.Labels, met: met, shown: l.Shown})
 	rises := s.rises
 	s.mu.Unlock()
 	return s.save(rises)
@@ -243,16 +266,19 @@ func (s *Sessions) meet(known provenance.Provenance, l gate.Lesson) provenance.M
 
 // lesson is what is added to a session.
 type lesson struct {
-	call   string
-	labels gate.Labels
-	met    provenance.Met
-	shown  *provenance.Shown
-	top    bool
+	call       string
+	program    string // that reads
+	connection bool   // the session is the program's connection
+	labels     gate.Labels
+	met        provenance.Met
+	shown      *provenance.Shown
+	top        bool
+	lost       bool // values were met that are not known
 }
 
 // view returns the state of now and marks it as used. Callers hold mu, here and
 // below.
-func (s *Sessions) view(k gate.SessionKey) gate.Session {
+func (s *Sessions) view(k key) gate.Session {
 	now := time.Now()
 	if e, ok := s.kept[k]; ok {
 		if e.fresh(s, now) {
@@ -262,13 +288,22 @@ func (s *Sessions) view(k gate.SessionKey) gate.Session {
 		s.remove(e)
 	}
 	if s.dropped.has(k, now) || now.Before(s.lost) {
-		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: provenance.Provenance{}.Lost()}, "", now)
+		return s.keep(k, gate.Session{Key: k.SessionKey, Version: 1, Top: true, Values: provenance.Provenance{}.Lost()}, lesson{}, now)
 	}
-	return gate.Session{Key: k}
+	return gate.Session{Key: k.SessionKey}
 }
 
-// raise adds to the state of a session, which was viewed under the same lock.
-func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
+// learn adds to the state of a session, and to the records of its programs.
+func (s *Sessions) learn(k gate.SessionKey, l lesson) gate.Session {
+	before := s.raised
+	state := s.raise(key{SessionKey: k}, l)
+	s.bequeath(k, l, s.raised != before)
+	return state
+}
+
+// raise adds to what is kept under a key.
+func (s *Sessions) raise(k key, l lesson) gate.Session {
+	state := s.view(k)
 	before := state
 	state.Labels = state.Labels.Join(l.labels)
 	if provenance.TooMany(state.Labels) {
@@ -279,26 +314,30 @@ func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
 		state.Top = true
 	}
 	state.Values = state.Values.Show(l.shown)
-	if state.Top {
+	if state.Top || l.lost {
 		state.Values = state.Values.Lost()
 	}
 	if len(state.Labels) == len(before.Labels) && state.Values == before.Values && state.Top == before.Top {
 		return before
 	}
 	state.Version++
-	return s.keep(state, l.call, time.Now())
+	return s.keep(k, state, l, time.Now())
 }
 
-// keep keeps a state that a call has brought, and drops sessions if there are too many, or
+// keep keeps a state that a lesson has brought, and drops sessions if there are too many, or
 // too many values.
-func (s *Sessions) keep(state gate.Session, call string, now time.Time) gate.Session {
-	e, ok := s.kept[state.Key]
+func (s *Sessions) keep(k key, state gate.Session, l lesson, now time.Time) gate.Session {
+	e, ok := s.kept[k]
 	if !ok {
-		e = s.entryOf(gate.Session{Key: state.Key}, now)
-		s.kept[state.Key] = e
+		e = s.entryOf(k, gate.Session{Key: k.SessionKey}, now)
+		e.connection = l.connection && k.ID != ""
+		s.kept[k] = e
 	}
-	if e.raise(state, call) {
-		s.rises++
+	if e.raise(state, l.call) {
+		s.raised++
+		if !e.connection {
+			s.rises++
+		}
 	}
 	s.values += state.Values.Len() - e.state.Values.Len()
 	e.state = state
@@ -313,7 +352,10 @@ func (s *Sessions) keep(state gate.Session, call string, now time.Time) gate.Ses
 		}
 		s.remove(oldest)
 		if !expired && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
-			s.dropped.add(oldest.state.Key, now)
+			s.dropped.add(oldest.key, now)
+			if !oldest.connection {
+				s.forgot = now
+			}
 		}
 	}
 }
@@ -354,7 +396,7 @@ func (e *entry) raise(state gate.Session, call string) (risen bool) {
 }
 
 func (s *Sessions) remove(e *entry) {
-	delete(s.kept, e.state.Key)
+	delete(s.kept, e.key)
 	s.values -= e.state.Values.Len()
 }
 

@@ -45,7 +45,7 @@ func (s *Sessions) List() []State {
 	now := time.Now()
 	var list []State
 	for _, e := range s.kept {
-		if e.fresh(s, now) {
+		if !e.key.program && e.fresh(s, now) {
 			list = append(list, e.tell(s))
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Sessions) Reset(_ context.Context, k gate.SessionKey, version uint64, r
 func (s *Sessions) reset(k gate.SessionKey, version uint64, record func() error) (rises uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.kept[k]
+	e, ok := s.kept[key{SessionKey: k}]
 	if !ok || e.state.Version != version {
 		return 0, fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, gate.ErrStale)
 	}
@@ -80,11 +80,17 @@ func (s *Sessions) reset(k gate.SessionKey, version uint64, record func() error)
 		}
 	}
 	now := time.Now()
-	s.remove(e)
-	if s.dropped.has(k, now) || now.Before(s.lost) { // forgotten altogether it would count as Top
-		s.kept[k] = s.entryOf(gate.Session{Key: k, Version: version + 1}, now)
-		s.kept[k].reset = true
-	}
+	s.clear(e, now)
+	s.disown(e, now)
 	s.rises++
 	return s.rises, nil
+}
+
+// clear takes from an entry all that it has read.
+func (s *Sessions) clear(e *entry, now time.Time) {
+	s.remove(e)
+	if s.dropped.has(e.key, now) || now.Before(s.lost) { // forgotten altogether it would count as Top
+		s.kept[e.key] = s.entryOf(e.key, gate.Session{Key: e.key.SessionKey, Version: e.state.Version + 1}, now)
+		s.kept[e.key].reset = true
+	}
 }

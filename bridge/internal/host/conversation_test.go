@@ -154,7 +154,7 @@ func newConversation(t *testing.T) *conversation {
 		Config: dispatch.Config{
 			Do:           c.do,
 			Jobs:         runner,
-			Recall:       func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
+			Recall:       func(context.Context, gate.Call, gate.Result) error { return nil },
 			Tools:        func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return offered(gate.FeatureTool), nil },
 			Features:     features,
 			Known:        features,

@@ -285,7 +285,7 @@ func TestWhatIsToBeNoTask(t *testing.T) {
 					return &gate.Tool{Relay: name == "relay"}, nil
 				},
 				Jobs:      runner,
-				Recall:    func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
+				Recall:    func(context.Context, gate.Call, gate.Result) error { return nil },
 				TaskAfter: time.Millisecond,
 			},
 			Terms: host.Terms{NoTasks: tt.none},

@@ -23,7 +23,7 @@ type Config struct {
 	Features func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
 	Offering func(context.Context) mcp.Offering
 	// Shown has a session learn what it is shown of a listing, a gate's. Nil teaches nothing.
-	Shown func(ctx context.Context, who *gate.Principal, k gate.SessionKey, tools []*gate.Tool) error
+	Shown func(ctx context.Context, c gate.Call, tools []*gate.Tool) error
 	// Fresh says for how long clients may keep a listing, a fleet's. Nil lets them keep none.
 	Fresh func(gate.Feature) time.Duration
 	// Lookup finds a tool, for what its definition wants in the headers of calls, a
@@ -38,7 +38,7 @@ type Config struct {
 	// learn what a kept result teaches, a gate's. Without Jobs clients are offered no
 	// tasks.
 	Jobs   *jobs.Runner
-	Recall func(ctx context.Context, k gate.SessionKey, call string, kept gate.Result) error
+	Recall func(ctx context.Context, c gate.Call, kept gate.Result) error
 	// SetLevel says from which severity on a session wants log messages, "" for none;
 	// Unsubscribe ends a subscription, by the ID of the call that made it: both a fleet's,
 	// see [fleet.Fleet.OnNotice]. Clean makes what servers say outside of calls safe, a gate's Tell.
@@ -62,6 +62,9 @@ type Config struct {
 	// TaskAfter is how long a call goes on before it becomes a task, if its client speaks
 	// the extension of tasks (MCP 2026-07-28). Zero means 10 s.
 	TaskAfter time.Duration
+	// Began is called when a client begins to use a session, and at each request of a client
+	// without one. The call names the client and the session. Nil does nothing.
+	Began func(gate.Call)
 	// PeerChanged is told when the roots of the client of a session are others, and Ended
 	// when the session has ended; both a fleet's. Nil tells nobody.
 	PeerChanged, Ended func(gate.SessionKey)

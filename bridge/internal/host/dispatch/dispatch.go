@@ -21,6 +21,7 @@ func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.M
 	if p.Stateless = message.SaysStateless(m.Params); p.Stateless {
 		client := m.Params.Get("_meta").Get(mcp.MetaClient)
 		p.Name, p.Version, p.Capabilities = client.Get("name").Text(), client.Get("version").Text(), gate.Doc{}
+		d.begun(p)
 	}
 	switch m.Method {
 	case "initialize", "ping", mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe:
@@ -52,6 +53,13 @@ func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.M
 	return d.dispatch(ctx, p, m.Method, m.Params)
 }
 
+// begun tells that a client begins to use its session.
+func (d *Dispatcher) begun(p sessions.Client) {
+	if d.cfg.Began != nil && (p.Session == nil || p.Session.UsedBy(p.Name)) {
+		d.cfg.Began(gate.Call{Who: p.Who, Session: p.Key(), ClientName: p.Name})
+	}
+}
+
 // recovers makes an error of a panic: a client cannot end the gateway.
 func (d *Dispatcher) recovers(method string, res *gate.Doc, err *error) {
 	if v := recover(); v != nil {
@@ -65,6 +73,7 @@ func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Do
 	if p.Session == nil || !p.Session.Initialize() {
 		return gate.Doc{}, &mcp.Error{Message: `duplicate "initialize" received`}
 	}
+	d.begun(p)
 	out := appendCapabilities([]byte(`{"capabilities":{`), d.offering(ctx, offeringTime))
 	if d.OffersTasks() {
 		out = append(out, `,"tasks":`+taskCapability...)

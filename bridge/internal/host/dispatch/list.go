@@ -21,7 +21,7 @@ func (d *Dispatcher) list(ctx context.Context, p sessions.Client, method string)
 	tools, err := d.listed(ctx, p, message.Listings[method].Feature)
 	tools = d.brief(tools)
 	if err == nil && d.cfg.Shown != nil {
-		err = d.cfg.Shown(ctx, p.Who, p.Key(), tools)
+		err = d.cfg.Shown(ctx, p.Call("", ""), tools)
 	}
 	if err != nil {
 		d.cfg.Log.Error("listing failed", "method", method, "principal", p.Who.ID, "error", err)

@@ -114,7 +114,9 @@ func (d *Dispatcher) recalled(ctx context.Context, p sessions.Client, j jobs.Job
 	if err != nil {
 		return gate.Doc{}, err
 	}
-	if err := d.cfg.Recall(ctx, p.Key(), j.Call, res); err != nil {
+	c := p.Call("", "")
+	c.ID = j.Call
+	if err := d.cfg.Recall(ctx, c, res); err != nil {
 		return gate.Doc{}, err
 	}
 	doc := res.Doc

@@ -67,6 +67,8 @@ type Session struct {
 	sinks       []*respond.Sink               // of its open streams
 	listens     int                           // streams of notifications that are open
 	initialized bool                          // it has begun
+	named       bool                          // it is known what its client calls itself
+	name        string                        // that, last
 	listener    *Listener
 	ended       bool
 
@@ -223,6 +225,17 @@ func (s *Session) Initialize() bool {
 		return false
 	}
 	s.initialized = true
+	return true
+}
+
+// UsedBy notes what the client calls itself; it is false if that is what it did before.
+func (s *Session) UsedBy(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.named && s.name == name {
+		return false
+	}
+	s.named, s.name = true, name
 	return true
 }
 
