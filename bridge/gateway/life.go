@@ -35,6 +35,7 @@ func (g *Gateway) Connect(ctx context.Context) error {
 // then are cancelled.
 func (g *Gateway) Drain(ctx context.Context) error {
 	g.draining.Store(true)
+	g.host.Refuse()
 	if g.asking != nil {
 		g.asking.Close(ctx)
 	}
@@ -54,6 +55,9 @@ func (g *Gateway) Drain(ctx context.Context) error {
 // gateway that is closed. It may be called again, also with a context that has ended.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.draining.Store(true)
+	if g.host != nil {
+		g.host.Refuse()
+	}
 	g.calls.Close()
 	g.end()
 	var errs []error

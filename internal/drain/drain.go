@@ -51,6 +51,9 @@ func (c *Counter) End() {
 	}
 }
 
+// Closed reports whether nothing more may begin.
+func (c *Counter) Closed() bool { return c.n.Load()&closed != 0 }
+
 // Count is how many have begun and not ended.
 func (c *Counter) Count() int { return int(c.n.Load() / one) }
 

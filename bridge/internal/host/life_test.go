@@ -146,9 +146,53 @@ func TestDrain(t *testing.T) {
 	if got := rig.AnswerOf(t, resp); !strings.Contains(got, "shutting down") || x.Calls() != 1 {
 		t.Errorf("a new call got %s", got)
 	}
+	testRefused(t, x, session)
 	leave()
 	if err := x.Host.Drain(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// testRefused holds each new request of a draining host against what balancers and clients
+// look at: the status, and when to try again. What belongs to calls under way is answered.
+func testRefused(t *testing.T, x *rig.Fixture, session string) {
+	t.Helper()
+	methods := []string{"initialize", "tools/call", "tools/list", "resources/read", "prompts/get", "completion/complete", "tasks/get", "logging/setLevel", "none/such"}
+	for era, more := range map[string][]string{rig.Old: {""}, rig.Newest: {"server/discover", "subscriptions/listen"}} {
+		for _, method := range append(more, methods...) {
+			of := session
+			if era == rig.Newest || method == "" {
+				of = ""
+			}
+			if method == "" {
+				method = "initialize"
+			}
+			resp, err := rig.Post(t.Context(), x.URL, era, of, rig.Request(era, `"1"`, method, `"name":"local__echo"`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := rig.AnswerOf(t, resp)
+			if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || resp.Header.Get("Mcp-Session-Id") != "" {
+				t.Errorf("%s %s: status %d, header %v", era, method, resp.StatusCode, resp.Header)
+			}
+			if !strings.Contains(got, `"id":"1"`) || !strings.Contains(got, "shutting down") {
+				t.Errorf("%s %s: %s", era, method, got)
+			}
+		}
+	}
+	for msg, want := range map[string]int{
+		rig.Request(rig.Old, "1", "ping", ""):                                           http.StatusOK,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`: http.StatusAccepted,
+		`{"jsonrpc":"2.0","id":4,"result":{}}`:                                          http.StatusAccepted,
+	} {
+		resp, err := rig.Post(t.Context(), x.URL, rig.Old, session, msg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", msg, resp.StatusCode, want)
+		}
 	}
 }
 

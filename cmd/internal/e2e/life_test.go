@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -136,6 +137,13 @@ func testDrain(t *testing.T, p *program) {
 		a, err := late.call(t.Context(), "up__none", "{}")
 		return err != nil || a.Error != nil && strings.Contains(a.Error.Message, "shutting down")
 	})
+	for _, msg := range []string{`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}`} {
+		for _, w := range []*wire{late, {url: gw.url, stateless: true}} {
+			if h, b, err := w.post(t.Context(), "", msg); err != nil || h.Get("Retry-After") == "" || !bytes.Contains(b, []byte(`"id":7`)) {
+				t.Errorf("while it drains: %v %s %v", h, b, err)
+			}
+		}
+	}
 	close(up.release)
 	if a := <-done; !strings.Contains(string(a.Result), "fine") {
 		t.Errorf("the call under way: %s %+v", a.Result, a.Error)

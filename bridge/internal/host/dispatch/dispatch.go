@@ -145,7 +145,7 @@ func (d *Dispatcher) Reply(p sessions.Client, m message.Message, res gate.Doc, e
 func (d *Dispatcher) dispatch(ctx context.Context, p sessions.Client, method string, params gate.Doc) (res gate.Doc, err error) {
 	defer d.recovers(method, &res, &err)
 	if !d.calls.Begin() {
-		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "the gateway is shutting down"}
+		return gate.Doc{}, message.ErrDraining
 	}
 	defer d.calls.End()
 	if p.Stateless && message.Subscribes(method) || !d.offers(ctx, method) {

@@ -55,11 +55,14 @@ func (d *Dispatcher) rootsChanged(p sessions.Client) {
 // Close ends all sessions: nothing is left to a client that has gone away.
 func (d *Dispatcher) Close() { d.clients.Close() }
 
+// Refuse refuses new requests from now on, but for pings.
+func (d *Dispatcher) Refuse() { d.calls.Close() }
+
 // Drain refuses new requests, ends the calls that wait for clients to call again, and
 // waits for those under way, or for ctx. Then it ends the streams of notifications, so
 // that no connection stays busy.
 func (d *Dispatcher) Drain(ctx context.Context) error {
-	d.calls.Close()
+	d.Refuse()
 	d.clients.Abandon()
 	d.parking.Close()
 	defer d.clients.EndStreams()

@@ -36,6 +36,8 @@ func (d *Dispatcher) judge(ctx context.Context, p sessions.Client, msg gate.Doc)
 		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")
 	case method.IsZero():
 		return nil // an answer
+	case !id.IsZero() && d.calls.Closed() && name != "ping": // a client without an answer to it ends its connection, with the calls under way
+		return message.Refuse(http.StatusServiceUnavailable, id.Raw(), message.ErrDraining.Code, message.ErrDraining.Message)
 	case !d.serves(ctx, p, name, !id.IsZero()):
 		return d.unserved(ctx, p, id, name, params)
 	}

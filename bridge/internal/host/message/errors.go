@@ -31,6 +31,9 @@ const (
 
 var ErrNoMethod = &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "method not found"}
 
+// ErrDraining refuses a request because the gateway is about to end.
+var ErrDraining = &mcp.Error{Code: mcp.CodeInternal, Message: "the gateway is shutting down"}
+
 // NoMethod says that a client of its revision has no such method.
 func NoMethod(method string) *mcp.Error {
 	return &mcp.Error{Code: mcp.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}

@@ -180,11 +180,17 @@ var ofJSON = []string{"application/json"} // nobody changes it
 // Uncached is the value of Cache-Control that all answers have. Nobody changes it.
 var Uncached = []string{"no-cache, no-transform"}
 
+// retryAfter is when a gateway that is about to end may have been replaced, in seconds.
+const retryAfter = "2"
+
 // JSON writes an answer that is no stream. It gives a client that does not read it
 // writeTime.
 func JSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header()["Content-Type"] = ofJSON
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	c := http.NewResponseController(w)
 	if len(body) > maxBuffered {
 		_ = c.SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test may have none

@@ -216,6 +216,8 @@ func statusOf(p sessions.Client, err error) int {
 	}
 	code := message.ErrorOf(err).Code
 	switch {
+	case err == message.ErrDraining: // which has begun since the request came
+		return http.StatusServiceUnavailable
 	case code == mcp.CodeInvalidRequest:
 		return http.StatusBadRequest
 	case p.Stateless && code == mcp.CodeMethodNotFound:
