@@ -21,6 +21,7 @@ type linkPass struct {
 	note    int     // where the last label of a footnote begins; -1: none
 	budget  int     // how many bytes of diagrams may still be read again
 	defined map[string]bool
+	loose   map[string]int // where definitions are whose target some readers take to the end of its line, by label
 	unsure  bool // a target was defined under a label that readers may read in several ways
 }
 
@@ -71,6 +72,9 @@ func (p *linkPass) run() []edit {
 	}
 	if len(p.defined) > 0 || p.unsure {
 		p.references()
+	}
+	if len(p.loose) > 0 {
+		p.looseEnds()
 	}
 	if strings.Contains(s, "mermaid") {
 		p.diagrams()
@@ -140,6 +144,14 @@ func (p *linkPass) close(i int) {
 			target = whole
 		}
 	}
+	if target == "" && p.s[i+1] == ':' && sure {
+		if whole := strings.TrimSpace(p.s[i+2 : lineEnd(p.s, i)]); len(p.loose) < maxLabel && remote(whole, true) && !p.allowed.keeps(whole, false) {
+			if p.loose == nil {
+				p.loose = make(map[string]int)
+			}
+			p.loose[strings.ToLower(p.s[open+1:i])] = i
+		}
+	}
 	if !remote(target, true) {
 		return
 	}
@@ -164,6 +176,23 @@ func (p *linkPass) close(i int) {
 		p.defined[label(p.s[open+1:i])] = true
 	default:
 		p.unsure = true
+	}
+}
+
+// looseEnds makes inert the loose definitions that the text refers to.
+func (p *linkPass) looseEnds() {
+	open := 0
+	for i := 0; i < len(p.s); i++ {
+		switch {
+		case p.s[i] == '[':
+			open = i + 1
+		case p.s[i] == ']' && !strings.HasPrefix(p.s[i+1:], ":"):
+			name := strings.ToLower(p.s[open:min(i, open+maxLabel)])
+			if at, ok := p.loose[name]; ok {
+				p.defuse(at+1, " ", false)
+				delete(p.loose, name)
+			}
+		}
 	}
 }
 
