@@ -22,7 +22,7 @@ type linkPass struct {
 	budget  int     // how many bytes of diagrams may still be read again
 	defined map[string]bool
 	loose   map[string]int // where definitions are whose target some readers take to the end of its line, by label
-	unsure  bool // a target was defined under a label that readers may read in several ways
+	unsure  bool           // a target was defined under a label that readers may read in several ways
 }
 
 const (

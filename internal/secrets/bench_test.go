@@ -1,6 +1,7 @@
 package secrets_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,5 +121,50 @@ func BenchmarkHostile(b *testing.B) {
 				s.Find(text)
 			}
 		})
+	}
+}
+
+// words behind keywords, none of which is a secret.
+var harmlessTails = []string{"=", ":", "", "\n", "_", "=A1b2C3d4", ":A1b2C3d4", "=" + strings.Repeat("A1b2C3d4", 30) + "(", "==", "=>'", ": \"a1 "}
+
+// A text of keywords, repeated with what is no secret, costs little: no expression that takes words
+// in front of its keyword goes through it.
+func TestRepeatedKeywordsAreCheap(t *testing.T) {
+	s := newScanner(t, secrets.Options{})
+	const size = 16 << 10
+	over := make(map[string]int)
+	for _, keyword := range s.Keywords() {
+		for _, tail := range harmlessTails {
+			text := strings.Repeat(keyword+tail, size/len(keyword+tail)+1)
+			searched, looked := s.Searched(text)
+			for rule, n := range searched {
+				if n > size/2 {
+					over[rule]++
+				}
+			}
+			if looked > 200*len(text) {
+				t.Errorf("%d bytes are looked at for %d of %q", looked, len(text), keyword+tail)
+			}
+		}
+	}
+	delete(over, "maxmind-license-key") // which has its keyword at its end
+	if len(over) > 0 {
+		t.Errorf("the expressions of these rules go through texts without a secret: %v", over)
+	}
+}
+
+// BenchmarkKeywords is what a megabyte costs that has a keyword again and again.
+func BenchmarkKeywords(b *testing.B) {
+	s := newScanner(b, secrets.Options{Decode: true})
+	for _, keyword := range []string{"key", "token", "secret", "adafruit", "curl", "ghp_", "sk-", "-----begin"} {
+		for _, tail := range harmlessTails {
+			b.Run(fmt.Sprintf("%q", keyword+tail[:min(len(tail), 9)]), func(b *testing.B) {
+				text := strings.Repeat(keyword+tail, (1<<20)/len(keyword+tail))
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					s.Find(text)
+				}
+			})
+		}
 	}
 }

@@ -12,6 +12,10 @@
 //   - A keyword is found only in ASCII letters, not with U+212A for its k or U+0130 for its i.
 //   - A part of an expression without limit takes 4 KiB, or 32 KiB if it takes lines.
 //
+// Before an expression runs, the text behind the keyword is compared with the kinds of
+// characters that the expression takes, in each way in which it can go on. So a text of
+// keywords without secrets costs a few times what prose costs.
+//
 // Rules of this package find keys of further providers, credentials in URLs, parts of
 // private keys and the gateway's own API keys. [Options.Rules] adds those of an operator.
 //

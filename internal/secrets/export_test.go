@@ -1,5 +1,11 @@
 package secrets
 
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Raw is what a rule's expression took, before findings are merged.
 type Raw struct{ Rule, Match, Secret string }
 
@@ -52,3 +58,37 @@ func OwnRules() map[string]string {
 
 // KeywordsOf is keywordsOf.
 func KeywordsOf(source string) []string { return keywordsOf(source) }
+
+// Searched returns how many bytes of a text the expressions go through without a match, by rule, of
+// those that take words in front of their keyword, which cost most; and how many bytes were looked
+// at to find these.
+func (s *Scanner) Searched(text string) (byRule map[string]int, looked int) {
+	p := new(pass)
+	p.reset("", text, len(s.rules))
+	s.keywords.each(text, func(w *word, start int) {
+		for _, r := range w.rules {
+			p.keyword(r, start)
+		}
+	})
+	byRule = make(map[string]int)
+	if len(p.windows) == 0 {
+		return byRule, p.looked
+	}
+	for _, w := range mergeWindows(p.windows) {
+		if c := w.rule.compiled(); len(c.anchors) > 0 && slices.ContainsFunc(c.anchors[0].before, func(p piece) bool { return p.max > 0 }) && !c.re.MatchString(text[w.from:min(w.to, w.from+1<<10)]) {
+			byRule[w.rule.ID] += w.to - w.from
+		}
+	}
+	return byRule, p.looked
+}
+
+// Keywords returns the keywords of all rules.
+func (s *Scanner) Keywords() []string {
+	seen := make(map[string]bool)
+	for _, r := range s.rules {
+		for _, k := range r.Keywords {
+			seen[strings.ToLower(k)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}

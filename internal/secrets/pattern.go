@@ -24,8 +24,15 @@ type pattern struct {
 type anchor struct {
 	offsets []int   // of the keyword behind the place
 	before  []piece // what can stand before the place, the nearest first
-	after   []piece // what follows, from the place on
+	after   []way   // what follows, from the place on
 	lead    []*set  // the bytes that the text has at the place, in this order
+}
+
+// A way is one of several in which an expression goes on. It shares its first pieces with the one
+// before it.
+type way struct {
+	pieces []piece
+	shared int
 }
 
 // Limits of the derivation. Past them it goes on with less exact answers.
@@ -33,6 +40,8 @@ const (
 	maxWords    = 64  // words that a part of an expression can be
 	maxBranches = 32  // anchors of a rule
 	maxLead     = 16  // bytes that are compared one by one
+	maxWays     = 8   // ways in which an expression goes on behind a place
+	maxPieces   = 16  // of a way that are looked at
 	maxLook     = 256 // bytes behind a place that are looked at before its window is opened
 	unbounded   = -1  // no limit to what a part can match
 
@@ -215,10 +224,37 @@ func newAnchor(before, after []*syntax.Regexp, offsets []int) anchor {
 		a.before = append(a.before, newPiece(e))
 	}
 	slices.Reverse(a.before)
-	for _, e := range after {
-		a.after = append(a.after, newPiece(e))
+	var last []*syntax.Regexp
+	for _, parts := range ways(after) {
+		w := way{}
+		for i, e := range parts {
+			if w.pieces = append(w.pieces, newPiece(e)); i == w.shared && i < len(last) && last[i] == e {
+				w.shared++
+			}
+		}
+		a.after, last = append(a.after, w), parts
 	}
 	return a
+}
+
+// ways returns the ways in which parts can go on. Alternatives of which one has no limit, or one
+// is the end of the text, are ways of their own.
+func ways(parts []*syntax.Regexp) [][]*syntax.Regexp {
+	all := [][]*syntax.Regexp{nil}
+	for _, e := range parts {
+		branches := []*syntax.Regexp{e}
+		if e.Op == syntax.OpAlternate && (longest(e) == unbounded || slices.ContainsFunc(e.Sub, endsText)) && len(all)*len(e.Sub) <= maxWays {
+			branches = e.Sub
+		}
+		var more [][]*syntax.Regexp
+		for _, way := range all {
+			for _, b := range branches {
+				more = append(more, slices.Concat(way, flatten(b)))
+			}
+		}
+		all = more
+	}
+	return all
 }
 
 // lead returns the bytes with which every match of the parts begins, as far as
@@ -302,18 +338,21 @@ func ascii(ranges []rune) (*set, bool) {
 	return &s, !s[utf8.RuneSelf]
 }
 
-// A piece is what a part of an expression can match at least and at most: so many
-// bytes, all of a set.
+// A piece is what a part of an expression can match at least and at most, all of a set.
 type piece struct {
 	set      *set
-	min, max int // max may be unbounded
+	min, max int  // min is of bytes, max of characters; max may be unbounded
+	end      bool // it is the end of the text
 }
 
 func newPiece(e *syntax.Regexp) piece {
-	p := piece{new(set), shortest(e), longest(e)}
+	p := piece{new(set), shortest(e), longest(e), endsText(e)}
 	collect(p.set, e)
 	return p
 }
+
+// endsText reports whether e is the end of a text.
+func endsText(e *syntax.Regexp) bool { return e.Op == syntax.OpEndText }
 
 func collect(s *set, e *syntax.Regexp) {
 	switch e.Op {
@@ -333,19 +372,13 @@ func collect(s *set, e *syntax.Regexp) {
 	}
 }
 
-// longest returns the bytes that e can match at most.
+// longest returns the characters that e can match at most.
 func longest(e *syntax.Regexp) int {
 	switch e.Op {
 	case syntax.OpLiteral:
-		n := 0
-		for _, r := range e.Rune {
-			n += widest(literal(r, e.Flags))
-		}
-		return n
-	case syntax.OpCharClass:
-		return widest(e.Rune)
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return utf8.UTFMax
+		return len(e.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1
 	case syntax.OpCapture, syntax.OpQuest:
 		return longest(e.Sub[0])
 	case syntax.OpStar, syntax.OpPlus:
@@ -370,16 +403,6 @@ func longest(e *syntax.Regexp) int {
 		}
 	}
 	return total
-}
-
-// widest returns the bytes of the longest character in ranges. A character that
-// is none, one bad byte, is no longer.
-func widest(ranges []rune) int {
-	n := 0
-	for _, r := range ranges {
-		n = max(n, len(string(r)))
-	}
-	return n
 }
 
 // shortest returns the bytes that e matches at least.
@@ -411,34 +434,55 @@ func shortest(e *syntax.Regexp) int {
 }
 
 // possible reports whether the expression can match around text[at:], as far as
-// this is seen from the kinds of bytes that follow. It refuses nearly all places
-// at which a keyword is a word like any other.
-func (a *anchor) possible(text string, at int) bool {
+// this is seen from the kinds of bytes that follow, and how many were looked at, of look at
+// most. It refuses nearly all places at which a keyword is a word like any other.
+func (a *anchor) possible(text string, at, look int) (ok bool, looked int) {
 	if len(text)-at < len(a.lead) {
-		return false
+		return false, 0
 	}
 	for i, s := range a.lead {
 		if !s[text[at+i]] {
-			return false
+			return false, 0
 		}
 	}
-	cut := len(text) > at+maxLook
-	text = text[:min(len(text), at+maxLook)]
-	from, to := at, at // where the next piece can begin
-	for _, p := range a.after {
-		var ok bool
-		if from, ok = p.first(text, from, to); !ok {
-			return cut && from == len(text) // it may be in what was not looked at
+	cut := len(text) > at+look
+	text = text[:min(len(text), at+look)]
+	var passed [maxPieces]struct{ from, to int } // where what follows a piece can begin
+	reached := 0
+	for _, w := range a.after {
+		if reached < w.shared {
+			continue // it fails where the one before it did
 		}
-		to = max(from, p.forward(text, to))
+		from, to := at, at
+		if w.shared > 0 {
+			from, to = passed[w.shared-1].from, passed[w.shared-1].to
+		}
+		ok = true
+		for reached = w.shared; ok && reached < min(len(w.pieces), maxPieces); reached++ {
+			p := &w.pieces[reached]
+			if from, ok = p.first(text, from, to); !ok {
+				ok = cut && from == len(text) // it may be in what was not looked at
+				break
+			}
+			before := to
+			to = max(from, p.forward(text, to))
+			looked += to - before
+			passed[reached].from, passed[reached].to = from, to
+		}
+		if ok {
+			break
+		}
 	}
-	return true
+	return ok, looked
 }
 
 // first returns the first place at which the piece can end if it begins in
 // text[from:to+1]. Otherwise it returns where it gave up.
-func (p piece) first(text string, from, to int) (end int, ok bool) {
-	if p.min == 0 {
+func (p *piece) first(text string, from, to int) (end int, ok bool) {
+	switch {
+	case p.end:
+		return to, to == len(text)
+	case p.min == 0:
 		return from, true
 	}
 	run := 0
@@ -463,8 +507,12 @@ func (a *anchor) window(text string, at int) (from, to int) {
 	for _, p := range a.before {
 		from = p.backward(text, from)
 	}
-	for _, p := range a.after {
-		to = p.forward(text, to)
+	for _, w := range a.after {
+		end := at
+		for _, p := range w.pieces {
+			end = p.forward(text, end)
+		}
+		to = max(to, end)
 	}
 	from = max(0, from-1)
 	for i := 1; i < utf8.UTFMax && from > 0 && !utf8.RuneStart(text[from]); i++ {
@@ -473,8 +521,8 @@ func (a *anchor) window(text string, at int) (from, to int) {
 	return from, min(len(text), to+utf8.UTFMax)
 }
 
-// reach returns the bytes of a window that are the piece's at most.
-func (p piece) reach() int {
+// reach returns the characters of a window that are the piece's at most.
+func (p *piece) reach() int {
 	switch {
 	case p.max != unbounded:
 		return p.max
@@ -486,20 +534,27 @@ func (p piece) reach() int {
 
 // forward returns the last place at which the piece can end if it begins at text[i:]
 // or before.
-func (p piece) forward(text string, i int) int {
-	end := min(len(text), i+p.reach())
-	for i < end && p.set[text[i]] {
-		i++
+func (p *piece) forward(text string, i int) int {
+	left := p.reach()
+	for end := min(len(text), i+left*utf8.UTFMax); i < end && p.set[text[i]]; i++ {
+		if utf8.RuneStart(text[i]) {
+			if left == 0 {
+				break
+			}
+			left--
+		}
 	}
 	return i
 }
 
 // backward returns the first place at which the piece can begin if it ends at
 // text[:i] or behind.
-func (p piece) backward(text string, i int) int {
-	end := max(0, i-p.reach())
-	for i > end && p.set[text[i-1]] {
-		i--
+func (p *piece) backward(text string, i int) int {
+	left := p.reach()
+	for end := max(0, i-left*utf8.UTFMax); i > end && left > 0 && p.set[text[i-1]]; i-- {
+		if utf8.RuneStart(text[i-1]) {
+			left--
+		}
 	}
 	return i
 }

@@ -31,12 +31,13 @@ type pass struct {
 	path, text string
 	windows    []window
 	last       []int // by rule: 1 + the index of its last window; 0: none
+	looked     int   // bytes behind keywords that were looked at
 }
 
 var passes = sync.Pool{New: func() any { return new(pass) }}
 
 func (p *pass) reset(path, text string, rules int) {
-	p.path, p.text = path, text
+	p.path, p.text, p.looked = path, text, 0
 	clear(p.windows)
 	p.windows = p.windows[:0]
 	p.last = slices.Grow(p.last[:0], rules)[:rules]
@@ -150,7 +151,16 @@ func (p *pass) keyword(r *rule, start int) {
 	for i := range c.anchors {
 		a := &c.anchors[i]
 		for _, offset := range a.offsets {
-			if at := start - offset; at >= 0 && a.possible(p.text, at) {
+			at := start - offset
+			if at < 0 {
+				continue
+			}
+			look := maxRun
+			if p.looked > maxCost*len(p.text) {
+				look = maxLook
+			}
+			ok, looked := a.possible(p.text, at, look)
+			if p.looked += looked; ok {
 				from, to := a.window(p.text, at)
 				p.open(window{r, from, to, to - from})
 			}
