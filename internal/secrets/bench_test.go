@@ -124,7 +124,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// words behind keywords, none of which is a secret.
+// harmlessTails are behind keywords and make no secrets with them.
 var harmlessTails = []string{"=", ":", "", "\n", "_", "=A1b2C3d4", ":A1b2C3d4", "=" + strings.Repeat("A1b2C3d4", 30) + "(", "==", "=>'", ": \"a1 "}
 
 // A text of keywords, repeated with what is no secret, costs little: no expression that takes words

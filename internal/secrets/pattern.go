@@ -237,8 +237,8 @@ func newAnchor(before, after []*syntax.Regexp, offsets []int) anchor {
 	return a
 }
 
-// ways returns the ways in which parts can go on. Alternatives of which one has no limit, or one
-// is the end of the text, are ways of their own.
+// ways returns the ways in which parts can go on. If one of some alternatives has no limit, or
+// is the end of the text, each is a way of its own.
 func ways(parts []*syntax.Regexp) [][]*syntax.Regexp {
 	all := [][]*syntax.Regexp{nil}
 	for _, e := range parts {
