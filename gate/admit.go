@@ -28,7 +28,7 @@ func (w *way) admit(ctx context.Context, q Query, adds Labels) (now Session, adm
 // grant makes the permit of a call that was admitted, and the record of that. Nothing is
 // refused after it but what the upstream's answer gives reason for. Now is the state in
 // which the call was admitted, q has the one in which it was decided on.
-func (w *way) grant(ctx context.Context, q Query, now Session, r ruling, held held) (Permit, error) {
+func (w *way) grant(ctx context.Context, q Query, now Session, r ruling) (Permit, error) {
 	if err := w.vouch(ctx, q, r.sent); err != nil {
 		return Permit{}, err
 	}
@@ -39,10 +39,10 @@ func (w *way) grant(ctx context.Context, q Query, now Session, r ruling, held he
 	if err := w.recordGranted(ctx); err != nil {
 		return Permit{}, err
 	}
-	p := &permitted{call: r.sent, tool: q.Tool, parts: w.Parts, session: q.Session, duty: r.duty, adds: r.adds, pause: held.pause}
+	p := &permitted{call: r.sent, tool: q.Tool, parts: w.Parts, session: q.Session, duty: r.duty, adds: r.adds, slot: w.held.slot}
 	p.session.Labels = now.Labels
 	if q.Tool.Relay { // whoever waits for the call waits for the other, and servers ask on behalf of that
-		p.relay = &relaying{gate: w.gate, leave: held.release}
+		p.relay = &relaying{gate: w.gate}
 		return Permit{p}, nil
 	}
 	q.Call.client().Granted()

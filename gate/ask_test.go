@@ -85,7 +85,7 @@ func TestAsk(t *testing.T) {
 				t.Errorf("invoked: %t", passed)
 			}
 			if tt.code == "ok" {
-				want := strings.Fields("lookup view authorize input approve lookup view authorize take admit record_granted invoke")
+				want := strings.Fields("lookup enter view authorize input release approve lookup view enter authorize take admit record_granted invoke")
 				if got := strings.ReplaceAll(strings.Join(r.trace[:len(want)], "\n"), " ", "_"); got != strings.Join(want, "\n") {
 					t.Errorf("order:\n%s", got)
 				}
@@ -258,8 +258,8 @@ func TestAskWhenLabelsRise(t *testing.T) {
 					t.Errorf("the question came before the place was given back, or without the labels %v: %v", saw, r.trace)
 				}
 			}
-			if r.count("take") != r.count("release") {
-				t.Errorf("%d places taken, %d given back", r.count("take"), r.count("release"))
+			if r.count("enter") != r.count("release") {
+				t.Errorf("%d places taken, %d given back", r.count("enter"), r.count("release"))
 			}
 		})
 	}

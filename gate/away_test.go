@@ -19,9 +19,10 @@ func TestRequestGivesThePlaceBack(t *testing.T) {
 			r := newRig()
 			limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 			free := func() bool {
-				release, _, err := limits.Take(t.Context(), []gate.Charge{{Limit: limit.Concurrent, Owner: gate.Local().Owner, N: 1}})
+				c := newCall()
+				slot, err := limits.Enter(t.Context(), gate.Entry{Limit: limit.Concurrent, Caller: c.Caller()})
 				if err == nil {
-					release(0)
+					slot.Release(0)
 				}
 				return err == nil
 			}

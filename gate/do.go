@@ -47,16 +47,21 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	var used int64 // bytes
+	defer func() { w.held.back(used) }()
+	if err := w.enter(ctx, c, tool); err != nil {
+		return Result{}, err
+	}
 	q, b, err := w.arrive(ctx, c, tool)
 	if err != nil {
 		return Result{}, err
 	}
 
 	var r ruling
-	var held held
-	var used int64 // bytes
-	defer func() { held.back(used) }()
 	for turn := range maxDecisions {
+		if err := w.enter(ctx, c, q.Tool); err != nil {
+			return Result{}, err
+		}
 		approved := r.consent != ""
 		if r, err = w.decide(ctx, q, b, r.consent); err != nil {
 			return Result{}, err
@@ -65,7 +70,7 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 			return Result{}, err
 		}
 		if r.asks() {
-			held.back(0)
+			w.held.back(0)
 			if r.consent, err = w.ask(ctx, q, r, approved); err != nil {
 				return Result{}, err
 			}
@@ -74,7 +79,7 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 			}
 			continue
 		}
-		if held, err = w.take(ctx, q, r.duty.rates, held); err != nil {
+		if err := w.take(ctx, q, r.duty.rates); err != nil {
 			return Result{}, err
 		}
 		now, admitted, err := w.admit(ctx, q, r.adds)
@@ -85,7 +90,7 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 			q.Session = now
 			continue
 		}
-		p, err := w.grant(ctx, q, now, r, held)
+		p, err := w.grant(ctx, q, now, r)
 		if err != nil {
 			return Result{}, err
 		}
@@ -129,6 +134,9 @@ func (w *way) answer(ctx context.Context, p *permitted, res Result) (_ Result, e
 	if p.passedOn(res) && (res.InputRequired || !p.duty.onResult()) {
 		res.Labels = res.Labels.Join(p.adds)
 		return res, nil
+	}
+	if err := w.work(ctx, len(res.Doc.Raw())); err != nil {
+		return Result{}, err
 	}
 	if res.InputRequired {
 		return w.askMore(ctx, p, res)

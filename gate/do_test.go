@@ -64,7 +64,7 @@ func (tt doTest) run(t *testing.T) {
 			t.Errorf("recorded %q, %q; want %q, %q", rec.Code, rec.Reason, tt.code, tt.reason)
 		}
 	}
-	if took, gave := r.count("take"), r.count("release"); gave > took {
+	if took, gave := r.count("enter"), r.count("release"); gave > took {
 		t.Errorf("took %d times and released %d times", took, gave)
 	}
 }
@@ -157,6 +157,11 @@ func TestDoChecksBeforeTheUpstream(t *testing.T) {
 		"input cannot be checked": {change: fails("input", errInternal), code: "refused_validate_input", reason: "the arguments cannot be checked against the tool's input schema", events: refused},
 		"input breaks its schema": {change: fails("input", doc.Violations{{Pointer: "", Message: "no"}, {Pointer: "/a", Message: "not a string"}}),
 			code: "refused_validate_input", reason: "the arguments break the tool's input schema: (root): no; /a: not a string", events: refused},
+		"no slot": {change: fails("enter", fmt.Errorf("%s: %w", internal, limit.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
+		"no slot, and the tool is hidden": {change: func(r *rig) {
+			fails("enter", fmt.Errorf("%s: %w", internal, limit.ErrBusy))(r)
+			r.hides = true
+		}, code: "refused_busy", reason: "no such tool", events: refused},
 		"busy":             {change: fails("take", fmt.Errorf("%s: %w", internal, limit.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
 		"log full at once": {change: fails("record granted", errInternal), code: "refused_record", reason: "the audit log cannot be written", events: refused},
 		"log full throughout": {change: func(r *rig) {

@@ -60,7 +60,8 @@ func TestDoCancelled(t *testing.T) {
 	}{
 		"before":                {"", "cancelled", false, refused},
 		"during the decision":   {"authorize", "cancelled", false, refused},
-		"while taking a place":  {"take", "cancelled", false, refused},
+		"while taking a slot":   {"enter", "cancelled", false, refused},
+		"while charged":         {"take", "cancelled", false, refused},
 		"during the admission":  {"admit", "cancelled", false, refused},
 		"at the upstream":       {"invoke", "cancelled", true, through},
 		"after the answer came": {"output", "ok", true, through},
@@ -187,7 +188,7 @@ func TestDoDecidesAgainWhenTheSessionChanged(t *testing.T) {
 			if want := fmt.Sprint("v", tt.stale); tt.invoked && !slices.Contains(rec.After, want) {
 				t.Errorf("labels after = %v, want %s among them", rec.After, want)
 			}
-			if r.count("release") != r.count("take") {
+			if r.count("release") != r.count("enter") {
 				t.Errorf("trace = %v, want what was taken released", r.trace)
 			}
 		})

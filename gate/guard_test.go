@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func checkFault(t *testing.T, n int, fault func(cancel func()) error) {
 	if r.count("record done") != 1 || r.trace[len(r.trace)-1] != "record done" {
 		t.Errorf("trace = %v, want one done record, as the last", r.trace)
 	}
-	if taken := r.count("take") == 1 && failed != "take"; taken != (r.count("release") == 1) {
+	if taken := r.count("enter") == 1 && failed != "enter"; taken != (r.count("release") == 1) {
 		t.Errorf("trace = %v, want a release for what was taken", r.trace)
 	}
 	if strings.Contains(reason(err), internal) || strings.Contains(reason(err), "goroutine") {
@@ -135,7 +136,7 @@ func guards() map[string]guard {
 		"the question to a person":       {decide(gate.Decision{Effect: gate.Ask}), allow, "refused_approve", false},
 		"the obligations":                {decide(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{foreign{}}}), allow, "refused_authorize", false},
 		"the input schema":               {fail("input"), anyInput, "refused_validate_input", false},
-		"the limiter":                    {fail("take"), noLimiter, "refused_limit", false},
+		"the limiter":                    {fail("enter"), noLimiter, "refused_limit", false},
 		"the order of the session":       {stale, admitAll, "refused_authorize", false},
 		"the record before the upstream": {fail("record granted"), noRecord, "refused_record", false},
 		"the record after it":            {fail("record done"), noRecord, "refused_record", true},
@@ -178,7 +179,7 @@ func TestDoKeepsTheOrder(t *testing.T) {
 	if _, err := r.do(t, newCall()); err != nil {
 		t.Fatal(err)
 	}
-	want := "lookup view authorize input take admit record granted invoke output sanitize output learn release record done"
+	want := "lookup enter view authorize input take admit record granted invoke output sanitize output learn release record done"
 	if got := strings.Join(slices.Compact(r.trace), " "); got != want {
 		t.Errorf("order:\n got %s\nwant %s", got, want)
 	}
@@ -221,33 +222,31 @@ func TestZeroPermitOpensNothing(t *testing.T) {
 func TestDoNeedsARelease(t *testing.T) {
 	r := newRig()
 	p := r.parts()
-	p.Limiter = limiterFunc(func(context.Context, []gate.Charge) (func(int64), error) { return nil, nil })
+	p.Limiter = limiterFunc(func(gate.Entry) (gate.Slot, error) { return nil, nil })
 	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), newCall()); gate.Code(err) != "refused_limit" || r.count("invoke") > 0 {
 		t.Errorf("err = %v, trace = %v; want refused_limit before the upstream", err, r.trace)
 	}
 }
 
-type limiterFunc func(context.Context, []gate.Charge) (func(int64), error)
+type limiterFunc func(gate.Entry) (gate.Slot, error)
 
-func (f limiterFunc) Take(ctx context.Context, c []gate.Charge) (func(int64), func() func(context.Context) error, error) {
-	release, err := f(ctx, c)
-	return release, nil, err
-}
+func (f limiterFunc) Enter(_ context.Context, e gate.Entry) (gate.Slot, error) { return f(e) }
 
-func TestLimiterIsAskedForOnePlaceOfThePrincipal(t *testing.T) {
+// A call takes one slot for its caller, and then what it needs of its server and its tool.
+func TestLimiterIsAskedForOneSlot(t *testing.T) {
 	r := newRig()
 	p := r.parts()
-	p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (func(int64), error) {
-		want := gate.Charge{Limit: limit.Concurrent, Owner: gate.Local().Owner, N: 1, Session: newCall().Session.ID, Server: "files", Tool: "files__read"}
-		if len(charges) != 1 || charges[0] != want {
-			t.Errorf("charges = %v, want %v", charges, want)
-		}
-		return func(int64) {}, nil
+	c := newCall()
+	var asked []any
+	p.Limiter = limiterFunc(func(e gate.Entry) (gate.Slot, error) {
+		asked = append(asked, e)
+		return &slot{charge: func(c gate.Charges) error { asked = append(asked, c); return nil }}, nil
 	})
+	want := []any{gate.Entry{Limit: limit.Concurrent, Caller: c.Caller(), Session: c.Session}, gate.Charges{Server: "files", Tool: "files__read"}}
 	g := newGate(t, p)
-	if _, err := g.Do(t.Context(), newCall()); err != nil {
-		t.Error(err)
+	if _, err := g.Do(t.Context(), c); err != nil || !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %+v, %v; want %+v", asked, err, want)
 	}
 }
 

@@ -80,9 +80,9 @@ func (x *instant) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 
-func (x *instant) Take(context.Context, []gate.Charge) (func(int64), func() func(context.Context) error, error) {
-	return func(int64) {}, nil, nil
-}
+func (x *instant) Enter(context.Context, gate.Entry) (gate.Slot, error) { return noLimits, nil }
+
+var noLimits = new(slot)
 
 func (x *instant) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }
 

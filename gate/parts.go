@@ -167,32 +167,49 @@ func (s Session) Tainted() bool { return s.Top || s.Labels.Cover(Labels{provenan
 
 // A Limiter bounds what is used, at once and in a time.
 type Limiter interface {
-	// Take takes all of the charges or none. The error says which limit was
-	// met; if it wraps [limit.ErrBusy] or an [*obligation.OverRate], trying again later can
-	// help.
-	//
-	// Release gives back what was taken from limits on what is used at once, and takes from
-	// rates what is known only now: the bytes that the call has used. It is called exactly
-	// once.
-	//
-	// Pause gives back the place of a call while it waits for its client, where a person may
-	// take minutes to answer a server, and returns what takes it again, nil if the call keeps
-	// it; pause is nil if the charges take no place, or none that can be given back. What it
-	// returns is called once. It waits for a place until ctx ends, and its error is ctx.Err().
-	// Release may come before it.
-	Take(ctx context.Context, charges []Charge) (release func(bytes int64), pause func() (resume func(ctx context.Context) error), err error)
+	// Enter takes a slot for a call, before its arguments are searched. If its error wraps
+	// [limit.ErrBusy], trying again later can help.
+	Enter(ctx context.Context, e Entry) (Slot, error)
 }
 
-// A Charge is what a call takes from a limit.
+// An Entry is a call that takes a slot.
+type Entry struct {
+	Limit   string     // which slots: [limit.Concurrent], [limit.Relays] or [limit.Agents]
+	Caller  SessionKey // with whom others share in equal parts
+	Session SessionKey
+}
+
+// A Slot is what a call holds of limits. Its methods may be called after Release, and do nothing
+// then.
+type Slot interface {
+	// Charge takes what the call needs of its server and its tool, and of rates: all or nothing.
+	// The error says which limit was met; if it wraps [limit.ErrBusy] or an
+	// [*obligation.OverRate], trying again later can help.
+	Charge(ctx context.Context, c Charges) error
+	// Work takes a share in what is worked on at once, for arguments or a result of so many
+	// bytes, until Rest or Release is called. Its error is that of ctx.
+	Work(ctx context.Context, bytes int) error
+	Rest(ctx context.Context) error
+	// Pause gives the slot back while the call waits for something else, such as its client, where
+	// a person may take minutes to answer a server. It returns what takes the slot again, nil if
+	// the call keeps it. That is called once, waits until ctx ends, and its error is that of ctx.
+	Pause() (resume func(ctx context.Context) error)
+	// Release gives everything back, and takes from rates what is known only now: the bytes that
+	// the call has used. It may be called again, and from anywhere.
+	Release(bytes int64)
+}
+
+// Charges are what a call needs beyond its slot. Server and Tool are empty if it has had those.
+type Charges struct {
+	Server, Tool string
+	Rates        []Charge
+}
+
+// A Charge is what a call takes from a rate.
 type Charge struct {
-	Limit string // such as "concurrent", or which of the rates
+	Limit string // which of the rates
 	Owner Owner
-	N     int64
-	// Session, of the owner, Server and Tool are those of the call that takes a
-	// place, each of which may have a limit too; empty in charges to rates.
-	Session, Server, Tool string
-	// Rate is how a rate fills again; nil for a limit on what is used at once.
-	Rate *obligation.Rate
+	Rate  *obligation.Rate // how it fills again
 }
 
 // A Sanitizer makes text safe to show to a model.

@@ -22,10 +22,10 @@ type permitted struct {
 	parts   *Parts  // those that the call began with
 	session Session // in which it was admitted
 	duty    duty
-	adds    Labels                                      // to the session
-	pause   func() (resume func(context.Context) error) // of its place; nil if it keeps that
-	relay   *relaying                                   // nil unless the tool makes calls
-	asking  *asking                                     // nil unless the client can be asked
+	adds    Labels    // to the session
+	slot    Slot      // nil if nothing is limited
+	relay   *relaying // nil unless the tool makes calls
+	asking  *asking   // nil unless the client can be asked
 
 	hostCalls atomic.Uint64
 	ledger    ledger        // of host calls
@@ -81,11 +81,7 @@ func (p Permit) Approved() error {
 
 // relaying is what the permit of a [Tool] with Relay has more than others.
 type relaying struct {
-	gate *Gate
-	// leave gives back what the call holds of limits, and may be called again; nil if it
-	// holds nothing. It does so before another call is carried out, which has a place of
-	// its own or waits for a person.
-	leave func(bytes int64)
+	gate  *Gate
 	mu    sync.Mutex
 	calls []string // IDs of those that were made
 	// passed is the result that came through the gate last, and needs no second

@@ -21,12 +21,14 @@ type meter struct {
 	refuse  error
 }
 
-func (m *meter) Take(_ ctx, charges []gate.Charge) (func(int64), func() func(context.Context) error, error) {
-	if m.refuse != nil {
-		return nil, nil, m.refuse
-	}
-	m.charged = append(m.charged, charges...)
-	return func(bytes int64) { m.used = append(m.used, bytes) }, nil, nil
+func (m *meter) Enter(ctx, gate.Entry) (gate.Slot, error) {
+	return &slot{
+		charge: func(c gate.Charges) error {
+			m.charged = append(m.charged, c.Rates...)
+			return m.refuse
+		},
+		release: func(bytes int64) { m.used = append(m.used, bytes) },
+	}, nil
 }
 
 func (m *meter) do(t *testing.T, r *rig, c gate.Call) error {
@@ -41,9 +43,7 @@ func (m *meter) do(t *testing.T, r *rig, c gate.Call) error {
 func (m *meter) rates() []string {
 	var names []string
 	for _, c := range m.charged {
-		if c.Rate != nil {
-			names = append(names, c.Rate.Name)
-		}
+		names = append(names, c.Rate.Name)
 	}
 	slices.Sort(names)
 	return names
@@ -89,7 +89,7 @@ func TestRatesOfALaterDecisionAreCharged(t *testing.T) {
 	if err := m.do(t, r, newCall()); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.rates(); !slices.Equal(got, []string{"other", "slow"}) || len(m.used) != 2 {
+	if got := m.rates(); !slices.Equal(got, []string{"other", "slow"}) || len(m.used) != 1 {
 		t.Errorf("charged %v, released %v", got, m.used)
 	}
 }

@@ -17,16 +17,16 @@ import (
 
 func TestDoRecordsEachStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := strings.Fields("parse lookup authorize validate_input limit authorize record invoke validate_output sanitize")
+		all := strings.Fields("parse lookup limit authorize validate_input limit authorize record invoke validate_output sanitize")
 		tests := map[string]struct {
 			at    string // the method that fails, after one second
 			steps int
 		}{
 			"all of them":                  {"", len(all)},
 			"up to the lookup":             {"lookup", 2},
-			"up to the decision":           {"authorize", 3},
-			"up to the upstream":           {"invoke", 8},
-			"up to what the session knows": {"learn", 10},
+			"up to the decision":           {"authorize", 4},
+			"up to the upstream":           {"invoke", 9},
+			"up to what the session knows": {"learn", 11},
 		}
 		for name, tt := range tests {
 			r := newRig()
@@ -76,7 +76,7 @@ func TestDoRecordsTheEvidence(t *testing.T) {
 			t.Errorf("record = %+v", rec)
 		}
 	}
-	if granted.Code != "" || !granted.Result.IsZero() || len(granted.Steps) != 6 {
+	if granted.Code != "" || !granted.Result.IsZero() || len(granted.Steps) != 7 {
 		t.Errorf("granted = %+v, want no outcome and the steps so far", granted)
 	}
 	if done.Usage != (gate.Usage{Fuel: 5, MemoryPeak: 6}) {

@@ -38,6 +38,9 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 	c.Parent, c.Who, c.Session, c.Groups, c.Prompt, c.Meta = by.ID, by.Who, by.Session, by.Groups, by.Prompt, by.Meta
 	c.ClientName, c.ClientVersion, c.Trace = by.ClientName, by.ClientVersion, within(by.Trace)
 	p.of.relay.made(c.ID)
+	if p.of.slot != nil { // the other call has a slot of its own, or waits for a person
+		p.of.slot.Release(0)
+	}
 	res, err := p.of.relay.gate.do(ctx, c, true)
 	if err != nil {
 		return Result{}, &relayed.Error{Call: c.ID, Err: err}
@@ -46,14 +49,11 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 	return res, nil
 }
 
-// made writes down that a call is made, and makes room for it.
+// made writes down that a call is made.
 func (r *relaying) made(id string) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.calls = append(r.calls, id)
-	r.mu.Unlock()
-	if r.leave != nil {
-		r.leave(0)
-	}
 }
 
 // Recall returns a result that a call by [Permit.Relay] had before, and that was kept

@@ -280,10 +280,9 @@ func TestRelayGivesBackOnce(t *testing.T) {
 		}
 		taken := make(map[string]int)
 		g := r.gate(t, func(p *gate.Parts) {
-			p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (func(int64), error) {
-				limit := charges[0].Limit
-				taken[limit]++
-				return func(int64) { taken[limit+" given back"]++ }, nil
+			p.Limiter = limiterFunc(func(e gate.Entry) (gate.Slot, error) {
+				taken[e.Limit]++
+				return &slot{release: func(int64) { taken[e.Limit+" given back"]++ }}, nil
 			})
 		})
 		if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
@@ -554,25 +553,26 @@ func TestRelaysAreBounded(t *testing.T) {
 	of := func(id string) gate.Call {
 		c := outer(`{}`)
 		c.Who = &gate.Principal{Owner: gate.Owner{ID: id}}
+		c.Session.Owner = c.Who.Owner
 		return c
 	}
 	wait := func(id string) {
 		go func() { _, _ = g.Do(t.Context(), of(id)); ended <- struct{}{} }()
 		<-begun
 	}
-	refused := func(id, whose string) {
+	refused := func(id string) {
 		t.Helper()
 		_, err := g.Do(t.Context(), of(id))
-		if gate.Code(err) != "refused_busy" || !strings.Contains(err.Error(), whose+" has as many calls under way to tools that carry out others") {
-			t.Errorf("%s: %v, want it refused for %s", id, err, whose)
+		if gate.Code(err) != "refused_busy" || !strings.Contains(err.Error(), "the gateway has as many calls under way to tools that carry out others") {
+			t.Errorf("%s: %v, want it refused", id, err)
 		}
 	}
 	wait("alice")
+	wait("bob")
 	wait("alice")
-	refused("alice", "this principal")
-	wait("bob")
-	wait("bob")
-	refused("carol", "the gateway")
+	refused("alice") // it has half
+	wait("carol")
+	refused("carol")
 	c := newCall()
 	c.ID, c.Name = "", "files__read"
 	if _, err := g.Do(t.Context(), c); err != nil {
@@ -591,17 +591,14 @@ func TestRelayLeavesBeforeTheOtherCall(t *testing.T) {
 	limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 	g := r.gate(t, func(p *gate.Parts) { p.Limiter = limits })
 	r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
-		var taken []func(int64)
-		for range 2 { // half of the four are one principal's
-			release, _, err := limits.Take(ctx, []gate.Charge{{Limit: limit.Relays, Owner: gate.Local().Owner, N: 1, Session: "other"}})
+		c := newCall()
+		for range 4 {
+			slot, err := limits.Enter(ctx, gate.Entry{Limit: limit.Relays, Caller: c.Caller()})
 			if err != nil {
-				t.Errorf("a relay holds its place while the other call is under way: %v", err)
+				t.Errorf("a relay holds its slot while the other call is under way: %v", err)
 				break
 			}
-			taken = append(taken, release)
-		}
-		for _, release := range taken {
-			release(0)
+			defer slot.Release(0)
 		}
 		return answer(`{"structuredContent":1}`), nil
 	}

@@ -21,6 +21,7 @@ var errInternal = errors.New(internal)
 // A rig is all collaborators of a gate in one. Left alone they let a call pass;
 // a test replaces the one that it is about. It serves one call at a time.
 type rig struct {
+	hides    bool // nothing is visible
 	tool     *gate.Tool
 	decide   func(gate.Query) gate.Decision
 	admit    func(gate.Session, gate.Labels) (gate.Session, error)
@@ -171,7 +172,7 @@ func (r *rig) Authorize(_ context.Context, q gate.Query) (gate.Decision, error) 
 }
 
 func (r *rig) Visible(_ context.Context, _ *gate.Principal, tools []*gate.Tool) ([]bool, error) {
-	return slices.Repeat([]bool{true}, len(tools)), r.step("visible")
+	return slices.Repeat([]bool{!r.hides}, len(tools)), r.step("visible")
 }
 
 func (r *rig) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
@@ -197,11 +198,35 @@ func (r *rig) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) error {
 	return nil
 }
 
-func (r *rig) Take(context.Context, []gate.Charge) (func(int64), func() func(context.Context) error, error) {
-	if err := r.step("take"); err != nil {
-		return nil, nil, err
+func (r *rig) Enter(context.Context, gate.Entry) (gate.Slot, error) {
+	if err := r.step("enter"); err != nil {
+		return nil, err
 	}
-	return func(int64) { r.step("release") }, nil, nil
+	return &slot{charge: func(gate.Charges) error { return r.step("take") }, release: func(int64) { r.step("release") }}, nil
+}
+
+// A slot is one that sets no limits. Its functions may be nil; release is called once.
+type slot struct {
+	charge  func(gate.Charges) error
+	release func(int64)
+}
+
+func (s *slot) Charge(_ context.Context, c gate.Charges) error {
+	if s.charge == nil {
+		return nil
+	}
+	return s.charge(c)
+}
+
+func (s *slot) Work(context.Context, int) error    { return nil }
+func (s *slot) Rest(context.Context) error         { return nil }
+func (s *slot) Pause() func(context.Context) error { return nil }
+
+func (s *slot) Release(bytes int64) {
+	if release := s.release; release != nil {
+		s.release = nil
+		release(bytes)
+	}
 }
 
 func (r *rig) Sanitize(t gate.Text) (string, []gate.Finding) {

@@ -6,90 +6,99 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
-// held is what a call has taken from limits. The zero held is nothing.
-type held struct {
-	release func(bytes int64)                           // nil: it holds nothing now
-	pause   func() (resume func(context.Context) error) // of its place; nil if it keeps that
-	paid    []obligation.Rate                           // those that the call has been charged for
-}
+// large is from how many bytes on arguments and results wait for their turn to be worked on.
+const large = 64 << 10
 
-// back gives back what is held, of a call that has used so many bytes.
-func (h *held) back(bytes int64) {
-	if release := h.release; release != nil {
-		h.release, h.pause = nil, nil
-		release(bytes)
+// enter takes a slot, if the call has none, before work is done for it.
+func (w *way) enter(ctx context.Context, c *Call, t *Tool) error {
+	if w.Limiter == nil {
+		return nil
 	}
+	if w.held.slot == nil {
+		w.next(step.Limit)
+		slot, err := w.Limiter.Enter(ctx, entry(c, t))
+		if err != nil || slot == nil {
+			return w.busy(ctx, c, t, err)
+		}
+		w.held.slot = slot
+	}
+	return w.work(ctx, len(c.Args.Raw())+len(c.Brought.Responses.Raw()))
 }
 
-// take takes what the call does not hold yet of its place, and of the rates of the
-// decision. If it fails, what was held still is.
-func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate, h held) (held, error) {
-	var charges []Charge
-	if h.release == nil {
-		charges = append(charges, place(q))
+// busy refuses a call that gets no slot. Nothing has been decided on it yet, so a caller that may
+// not know of the tool is not told that it exists.
+func (w *way) busy(ctx context.Context, c *Call, t *Tool, err error) error {
+	err = w.overLimit(ctx, err)
+	if r, ok := errors.AsType[*Refusal](err); ok && !w.mayKnow(ctx, c, t) {
+		r.Reason, r.Hidden = unknown(c.Action), true
+	}
+	return err
+}
+
+// work waits until it is the call's turn to be worked on, if it has many bytes.
+func (w *way) work(ctx context.Context, bytes int) error {
+	if bytes < large || w.held.slot == nil {
+		return nil
+	}
+	if err := w.held.slot.Work(ctx, bytes); err != nil {
+		return w.fail(ctx, "over a limit", err)
+	}
+	return nil
+}
+
+// take takes what the call does not hold yet of its server and its tool, and of the rates of the
+// decision.
+func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate) error {
+	h := &w.held
+	if h.slot == nil {
+		if rates != nil {
+			w.next(step.Limit)
+			return w.fail(ctx, "the policy sets a rate, and this gateway has nothing to keep it", nil)
+		}
+		return nil
+	}
+	w.next(step.Limit)
+	if err := h.slot.Rest(ctx); err != nil {
+		return w.overLimit(ctx, err)
+	}
+	var need Charges
+	if !h.reached {
+		need.Server, need.Tool = q.Tool.Name.Server, q.Tool.named()
 	}
 	for i := range rates {
 		if !slices.ContainsFunc(h.paid, rates[i].Equal) {
-			charges = append(charges, charge(&rates[i], q.Call, q.Tool))
+			need.Rates = append(need.Rates, charge(&rates[i], q.Call, q.Tool))
 		}
 	}
-	if len(charges) == 0 {
-		return h, nil
+	if h.reached && need.Rates == nil {
+		return nil
 	}
-	w.next(step.Limit)
-	if w.Limiter == nil {
-		if rates != nil {
-			return h, w.fail(ctx, "the policy sets a rate, and this gateway has nothing to keep it", nil)
-		}
-		return h, nil
+	if err := h.slot.Charge(ctx, need); err != nil {
+		return w.overLimit(ctx, err)
 	}
-	release, pause, err := w.Limiter.Take(ctx, charges)
-	if err != nil || release == nil {
-		return h, w.overLimit(ctx, err)
-	}
-	if q.Tool.Relay {
-		release = once(release)
-	}
+	h.reached = true
 	for _, r := range rates {
 		h.paid = joinRates(h.paid, r)
 	}
-	if pause != nil {
-		h.pause = pause
-	}
-	if before := h.release; before != nil {
-		h.release = func(bytes int64) { before(bytes); release(bytes) }
-	} else {
-		h.release = release
-	}
-	return h, nil
+	return nil
 }
 
-// once returns a release that may be called again, from anywhere.
-func once(release func(bytes int64)) func(bytes int64) {
-	var o sync.Once
-	return func(bytes int64) { o.Do(func() { release(bytes) }) }
-}
-
-// place is what a call takes of the limits on calls at one time.
-func place(q Query) Charge {
+// entry is what a call takes of the limits on calls at one time.
+func entry(c *Call, t *Tool) Entry {
 	on := limit.Concurrent
 	switch {
-	case q.Tool.Relay:
-		on = limit.Relays // calls that wait for others must not hold the places that those need
-	case q.Tool.Feature == FeatureAgent:
+	case t.Relay:
+		on = limit.Relays // calls that wait for others must not hold the slots that those need
+	case t.Feature == FeatureAgent:
 		on = limit.Agents
 	}
-	return Charge{
-		Limit: on, Owner: q.Call.Who.Owner, N: 1,
-		Session: q.Call.Session.ID, Server: q.Tool.Name.Server, Tool: q.Tool.named(),
-	}
+	return Entry{Limit: on, Caller: c.Caller(), Session: c.Session}
 }
 
 // overLimit refuses the call for the error of a limiter.
@@ -130,5 +139,5 @@ func charge(r *obligation.Rate, c *Call, t *Tool) Charge {
 		}
 		fmt.Fprintf(&b, " %s %d:%s", k, len(value), value)
 	}
-	return Charge{Limit: b.String(), Owner: owner, N: 1, Rate: r}
+	return Charge{Limit: b.String(), Owner: owner, Rate: r}
 }

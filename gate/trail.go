@@ -21,7 +21,7 @@ type trail struct {
 	rec  Record
 	step step.Step // under way
 	mark time.Time
-	room [12]step.Time // for the steps of a call that takes each once
+	room [14]step.Time // for the steps of a call that takes each once
 }
 
 // begin makes an empty trail of a call.

@@ -6,6 +6,7 @@ type way struct {
 	trail
 	gate    *Gate // nil for what is done within a call
 	relayed bool  // made by [Permit.Relay]
+	held    held
 }
 
 // nested is the way of a nested call.

@@ -46,7 +46,6 @@ type Gateway struct {
 	required atomic.Pointer[[]string] // servers
 
 	broken broken.Inputs
-	paused pauses
 	panics *slog.Logger // of the program's own functions; nil is slog.Default
 
 	journal

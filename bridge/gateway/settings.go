@@ -16,6 +16,7 @@ type settings struct {
 	ofTools *atomic.Pointer[[]ToolLimit]
 	atOnce  *perServer[int]    // calls at a server
 	guests  *perServer[*Guest] // servers that are modules
+	paused  *pauses
 
 	jobsOffered bool // the tools of jobs are; changed with setting
 }
@@ -23,7 +24,7 @@ type settings struct {
 func newSettings(c Config) settings {
 	s := settings{
 		groups: new(atomic.Pointer[Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
-		atOnce: newPerServer(c.Limits.Servers), guests: newPerServer[*Guest](nil),
+		atOnce: newPerServer(c.Limits.Servers), guests: newPerServer[*Guest](nil), paused: new(pauses),
 	}
 	s.groups.Store(&c.Groups)
 	s.catalog.Store(&c.Catalog)
@@ -34,7 +35,7 @@ func newSettings(c Config) settings {
 	s.limits = session.NewLimits(session.LimitOptions{
 		Concurrent: c.Limits.Concurrent, Session: c.Limits.Session, Wait: c.Limits.Wait,
 		Server: func(id string) int { n, _ := s.atOnce.get(id); return n },
-		Tool:   s.ofTool,
+		Tool:   s.ofTool, Paused: s.paused.reason,
 	})
 	return s
 }

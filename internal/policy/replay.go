@@ -207,10 +207,16 @@ func (p *player) Approve(_ context.Context, q gate.Question) (gate.Approval, err
 	return gate.Approval{ID: q.Call.ID, By: "replay", Destinations: slices.Concat(q.Destinations, q.Beside)}, nil
 }
 
-// Take implements [gate.Limiter]. Rates are not kept: a replay takes no time.
-func (p *player) Take(context.Context, []gate.Charge) (func(int64), func() func(context.Context) error, error) {
-	return func(int64) {}, nil, nil
-}
+// Enter implements [gate.Limiter]. Nothing is limited: a replay takes no time.
+func (p *player) Enter(context.Context, gate.Entry) (gate.Slot, error) { return unlimited{}, nil }
+
+type unlimited struct{}
+
+func (unlimited) Charge(context.Context, gate.Charges) error { return nil }
+func (unlimited) Work(context.Context, int) error            { return nil }
+func (unlimited) Rest(context.Context) error                 { return nil }
+func (unlimited) Pause() func(context.Context) error         { return nil }
+func (unlimited) Release(int64)                              {}
 
 // Visible implements [gate.Authorizer].
 func (p *player) Visible(ctx context.Context, who *gate.Principal, tools []*gate.Tool) ([]bool, error) {

@@ -38,7 +38,12 @@ type CallConfig struct {
 	// Session names whose instance a module with [IsolationSession] uses: calls
 	// that must not see each other's state have different ones.
 	Session string
+	// Waiter, if it is not nil, learns when the call begins to wait for others of the sandbox.
+	Waiter Waiter
 }
+
+// A Waiter learns that a call waits, perhaps several times.
+type Waiter interface{ Waits() }
 
 // A Result is what a tool answered. Its figures are also set when Call
 // returns an error.
@@ -107,7 +112,7 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 // enter waits for a place among the calls under way, and for a slot to run in.
 func (c *call) enter() (leave func(), err error) {
 	places := c.module.places
-	if err := places.enter(c, c.turn.name); err != nil {
+	if err := places.enter(c, c.turn.name, c.waiter); err != nil {
 		return nil, c.busy(err)
 	}
 	if err := c.turn.enter(c); err != nil {
@@ -166,6 +171,7 @@ type call struct {
 	limits  Limits
 	host    Host
 	sees    func(path string) bool
+	waiter  Waiter // may be nil
 
 	meter   meter
 	turn    *turn          // of the goroutine in which the guest runs
@@ -202,7 +208,7 @@ type call struct {
 
 func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallConfig, limits Limits) *call {
 	c := &call{
-		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: noHost{}, sees: cfg.Sees,
+		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: noHost{}, sees: cfg.Sees, waiter: cfg.Waiter,
 		stdout: output{max: limits.Output},
 		stderr: output{max: limits.Log},
 	}

@@ -8,30 +8,26 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/fair"
 )
 
 // A queue hands out places, of which there are few. Calls that wait for one are served in
 // turn: the modules one after the other, and of each module its callers.
 //
 // Turns alone leave a caller waiting for as long as the calls of others take, so a queue can
-// be fair: each module can have one place, and each caller of it one, also if none is free;
-// and a caller has at most half of what there is while there are others.
+// be fair: each module can have one place also if none is free, and callers share the places of
+// all modules, and those of each, as package fair says.
 type queue struct {
 	waiting atomic.Int32 // how many wait; the rest is guarded by the mutex
 	mu      sync.Mutex
 	share
-	free  int // below zero by what modules and callers have as their first
 	fair  bool
-	over  int     // by how much lanes have more than their most
-	extra int     // places of callers that had none, while there was none
 	lanes []*lane // those in which calls wait, in turn
 
 	closed bool
 	empty  chan struct{} // closed once nobody holds a place of a closed queue
 }
-
-// maxExtra bounds the places of callers that had none.
-const maxExtra = 16
 
 // A lane is a module's in a queue.
 type lane struct {
@@ -40,47 +36,13 @@ type lane struct {
 	callers []*caller // who waits, in turn
 }
 
-// A share is what callers have of a number of places.
+// A share is a number of places, and how many are held.
 type share struct {
-	most   int
-	held   int
-	by     map[string]int // held, by caller
-	called [2]visit       // the last one, and the last of another caller
+	most, held int
+	by         fair.Bound[string] // of a fair queue
 }
 
-type visit struct {
-	caller string
-	at     time.Time
-}
-
-// visit notes that a caller has called.
-func (s *share) visit(name string, now time.Time) {
-	if s.called[0].caller != name {
-		s.called[1] = s.called[0]
-	}
-	s.called[0] = visit{name, now}
-}
-
-// remembered is for how long a caller that has called leaves room for another.
-const remembered = time.Minute
-
-// half reports whether a caller has half of the places, while another has called.
-func (s *share) half(name string) bool {
-	other := s.called[0]
-	if other.caller == name {
-		other = s.called[1]
-	}
-	return s.by[name] >= max(1, s.most/2) && !other.at.IsZero() && time.Since(other.at) < remembered
-}
-
-func (s *share) take(name string, n int) {
-	if s.by == nil {
-		s.by = map[string]int{}
-	}
-	if s.by[name] += n; s.by[name] == 0 {
-		delete(s.by, name)
-	}
-}
+func newShare(most int) share { return share{most: most, by: fair.Bound[string]{Most: int64(most)}} }
 
 // A caller has calls that wait, the first first.
 type caller struct {
@@ -94,40 +56,45 @@ type wait struct {
 }
 
 func newQueue(places int, fair bool) *queue {
-	return &queue{share: share{most: places}, free: places, fair: fair, empty: make(chan struct{})}
+	return &queue{share: newShare(places), fair: fair, empty: make(chan struct{})}
 }
 
-func newLane(q *queue, most int) *lane { return &lane{queue: q, share: share{most: most}} }
+func newLane(q *queue, most int) *lane { return &lane{queue: q, share: newShare(most)} }
 
 // mayHave reports whether a caller may have a place now.
 func (l *lane) mayHave(name string) bool {
 	q := l.queue
 	if !q.fair {
-		return l.held < l.most && q.free > 0
+		return l.held < l.most && q.held < q.most
 	}
-	usual := l.held < l.most && (q.free > 0 || l.held == 0) && !l.half(name) && !q.half(name)
-	return usual || l.by[name] == 0 && q.extra < maxExtra
+	return l.by.May(name, 1) && (q.by.May(name, 1) || l.held == 0 && q.by.Within(name, 1))
 }
 
-// take takes a place for a caller, or gives it back.
-func (l *lane) take(name string, n int) {
+// take takes a place for a caller.
+func (l *lane) take(name string) {
 	q := l.queue
+	l.held++
+	q.held++
 	if q.fair {
-		if n > 0 && (l.held >= l.most || q.free <= 0 && l.held > 0) {
-			q.extra++
-		}
-		q.over += max(0, l.held+n-l.most) - max(0, l.held-l.most)
-		q.extra = min(q.extra, q.over+max(0, n-q.free))
-		l.share.take(name, n)
-		q.share.take(name, n)
+		l.by.Take(name, 1)
+		q.by.Take(name, 1)
 	}
-	l.held += n
-	q.held += n
-	q.free -= n
 }
 
-// enter waits for a place until ctx ends. Whoever gets one must leave it.
-func (l *lane) enter(ctx context.Context, name string) error {
+// give gives a place of a caller back.
+func (l *lane) give(name string) {
+	q := l.queue
+	l.held--
+	q.held--
+	if q.fair {
+		l.by.Give(name, 1)
+		q.by.Give(name, 1)
+	}
+}
+
+// enter waits for a place until ctx ends. A caller that gets one must leave it. Waiter, if it is not
+// nil, learns when the call begins to wait.
+func (l *lane) enter(ctx context.Context, name string, waiter Waiter) error {
 	q := l.queue
 	q.mu.Lock()
 	if q.closed {
@@ -136,11 +103,11 @@ func (l *lane) enter(ctx context.Context, name string) error {
 	}
 	if q.fair {
 		now := time.Now()
-		l.visit(name, now)
-		q.visit(name, now)
+		l.by.Visit(name, now)
+		q.by.Visit(name, now)
 	}
 	if len(l.callers) == 0 && l.mayHave(name) {
-		l.take(name, 1)
+		l.take(name)
 		q.mu.Unlock()
 		return nil
 	}
@@ -149,13 +116,16 @@ func (l *lane) enter(ctx context.Context, name string) error {
 		q.serve() // those before it may wait for more than this caller has
 	}
 	q.mu.Unlock()
+	if waiter != nil {
+		waiter.Waits()
+	}
 	select {
 	case <-w.served:
 	case <-ctx.Done():
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if !l.quit(name, w) && w.ok { // it was served just now
-			l.take(name, -1)
+			l.give(name)
 			q.serve()
 		}
 		return ctx.Err()
@@ -170,7 +140,7 @@ func (l *lane) enter(ctx context.Context, name string) error {
 func (l *lane) leave(name string) {
 	l.queue.mu.Lock()
 	defer l.queue.mu.Unlock()
-	l.take(name, -1)
+	l.give(name)
 	l.queue.serve()
 }
 
@@ -239,7 +209,7 @@ func (q *queue) next() bool {
 		if len(l.callers) > 0 {
 			q.lanes = append(q.lanes, l)
 		}
-		l.take(c.name, 1)
+		l.take(c.name)
 		q.waiting.Add(-1)
 		w.ok = true
 		close(w.served)
@@ -290,7 +260,7 @@ type turn struct {
 
 // enter waits for a slot until ctx ends.
 func (t *turn) enter(ctx context.Context) error {
-	err := t.lane.enter(ctx, t.name)
+	err := t.lane.enter(ctx, t.name, nil)
 	t.has, t.since = err == nil, time.Now()
 	return err
 }

@@ -55,10 +55,17 @@ func (s *sessions) call(c *call, name string) (Result, error) {
 	defer s.leave(c.parent, one)
 	select {
 	case one.busy <- struct{}{}:
-		defer func() { <-one.busy }()
-	case <-c.Done():
-		return Result{}, c.busy(c.Err())
+	default:
+		if c.waiter != nil {
+			c.waiter.Waits()
+		}
+		select {
+		case one.busy <- struct{}{}:
+		case <-c.Done():
+			return Result{}, c.busy(c.Err())
+		}
 	}
+	defer func() { <-one.busy }()
 	leave, err := c.enter()
 	if err != nil {
 		return Result{}, err

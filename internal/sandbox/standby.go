@@ -71,7 +71,7 @@ func (m *Module) callStandby(c *call) (Result, error) {
 			c.timer.cancel()
 		}
 	}()
-	if err := m.places.enter(c, c.turn.name); err != nil {
+	if err := m.places.enter(c, c.turn.name, c.waiter); err != nil {
 		return Result{Took: time.Since(c.started)}, c.busy(err)
 	}
 	defer m.places.leave(c.turn.name)

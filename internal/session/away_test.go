@@ -22,7 +22,7 @@ import (
 // holds takes the places of a call, of "session server tool".
 func holds(t *testing.T, l *session.Limits, of string) (func(int64), func() func(context.Context) error) {
 	t.Helper()
-	release, pause, err := l.Take(t.Context(), place(of))
+	release, pause, err := enter(t.Context(), l, of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func holds(t *testing.T, l *session.Limits, of string) (func(int64), func() func
 
 func busy(t *testing.T, l *session.Limits, of string) bool {
 	t.Helper()
-	release, _, err := l.Take(t.Context(), place(of))
+	release, _, err := enter(t.Context(), l, of)
 	if err == nil {
 		release(0)
 	} else if !errors.Is(err, limit.ErrBusy) {
@@ -123,7 +123,7 @@ func TestAwayComesFirst(t *testing.T) {
 		other, _ := holds(t, l, "t files a")
 		first, order := make(chan error), make(chan string, 2)
 		go func() {
-			release, _, err := l.Take(t.Context(), place("u files a"))
+			release, _, err := enter(t.Context(), l, "u files a")
 			if err == nil {
 				order <- "new"
 				release(0)
@@ -219,7 +219,7 @@ func TestHammerAway(t *testing.T) {
 	const most = 3
 	l := session.NewLimits(session.LimitOptions{Concurrent: most, Session: 2, Wait: time.Minute, Queue: 1000})
 	var under atomic.Int64
-	enter := func() {
+	count := func() {
 		if n := under.Add(1); n > most {
 			t.Errorf("%d calls at once", n)
 		}
@@ -229,17 +229,17 @@ func TestHammerAway(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 		wg.Go(func() {
 			for range 200 {
-				release, pause, err := l.Take(t.Context(), place(fmt.Sprint("s", i%4, " files a")))
+				release, pause, err := enter(t.Context(), l, fmt.Sprint("s", i%4, " files a"))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				enter()
+				count()
 				runtime.Gosched()
 				under.Add(-1)
 				switch resume := pause(); {
 				case resume == nil: // it has its place still
-					enter()
+					count()
 					under.Add(-1)
 				case rnd.IntN(4) == 0: // the call ends meanwhile
 					wg.Go(func() { _ = resume(t.Context()) })
@@ -258,7 +258,7 @@ func TestHammerAway(t *testing.T) {
 					if err := resume(t.Context()); err != nil {
 						t.Error(err)
 					}
-					enter()
+					count()
 					runtime.Gosched()
 					under.Add(-1)
 				}
@@ -268,13 +268,13 @@ func TestHammerAway(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range most {
-		if _, _, err := l.Take(t.Context(), place(fmt.Sprint("end", i, " files a"))); err != nil {
+		if _, _, err := enter(t.Context(), l, fmt.Sprint("end", i, " files a")); err != nil {
 			t.Errorf("a place is lost: %v", err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, _, err := l.Take(ctx, place("many files a")); err == nil {
+	if _, _, err := enter(ctx, l, "many files a"); err == nil {
 		t.Error("there are more places than there were")
 	}
 }
@@ -283,7 +283,7 @@ func TestHammerAway(t *testing.T) {
 func TestEnormousLimits(t *testing.T) {
 	l := session.NewLimits(session.LimitOptions{Concurrent: math.MaxInt, Wait: -1})
 	for range 2 {
-		relay, _, err := l.Take(t.Context(), []gate.Charge{{Limit: limit.Relays, Owner: gate.Owner{ID: "alice"}, N: 1}})
+		relay, err := l.Enter(t.Context(), gate.Entry{Limit: limit.Relays})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestEnormousLimits(t *testing.T) {
 			t.Error(err)
 		}
 		release(0)
-		relay(0)
+		relay.Release(0)
 		l.Change(math.MaxInt, -1)
 	}
 }

@@ -55,9 +55,6 @@ func (bs *buckets) take(charges []gate.Charge) ([]gate.Charge, error) {
 	now := time.Now()
 	var spent []gate.Charge
 	for _, c := range charges {
-		if c.Rate == nil {
-			continue
-		}
 		err := bs.takeOne(c, now)
 		if err != nil {
 			bs.add(spent, 1, 0)
@@ -70,8 +67,8 @@ func (bs *buckets) take(charges []gate.Charge) ([]gate.Charge, error) {
 
 func (bs *buckets) takeOne(c gate.Charge, now time.Time) error {
 	r := *c.Rate
-	if r.Per <= 0 || r.Calls < 0 || r.Bytes < 0 || r.Burst < 0 || r.Calls+r.Bytes == 0 || c.N != 1 {
-		return fmt.Errorf("rate %s: a charge of %d to it can never be met", r, c.N)
+	if r.Per <= 0 || r.Calls < 0 || r.Bytes < 0 || r.Burst < 0 || r.Calls+r.Bytes == 0 {
+		return fmt.Errorf("rate %s can never be met", r)
 	}
 	b, wait := bs.bucket(bucketKey{c.Owner, c.Limit}, r, now)
 	if b == nil {

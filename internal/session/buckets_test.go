@@ -16,20 +16,28 @@ import (
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
-// call charges a call of somebody to a rate.
-func call(l *session.Limits, t *testing.T, id string, r obligation.Rate) (func(int64), error) {
+// call charges a call of a principal to rates.
+func call(l *session.Limits, t *testing.T, id string, rates ...gate.Charge) (func(int64), error) {
 	t.Helper()
-	release, _, err := l.Take(t.Context(), []gate.Charge{
-		{Limit: limit.Concurrent, Owner: gate.Owner{ID: id}, N: 1},
-		{Limit: "rate", Owner: gate.Owner{ID: id}, N: 1, Rate: &r},
-	})
-	return release, err
+	s, err := l.Enter(t.Context(), gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: gate.Owner{ID: id}}})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Charge(t.Context(), gate.Charges{Server: "s", Tool: "s__t", Rates: rates}); err != nil {
+		s.Release(0)
+		return nil, err
+	}
+	return s.Release, nil
+}
+
+func rate(id string, r obligation.Rate) gate.Charge {
+	return gate.Charge{Limit: "rate", Owner: gate.Owner{ID: id}, Rate: &r}
 }
 
 // passes reports whether a call that uses so many bytes passes, and ends it.
 func passes(t *testing.T, l *session.Limits, id string, r obligation.Rate, bytes int64) bool {
 	t.Helper()
-	release, err := call(l, t, id, r)
+	release, err := call(l, t, id, rate(id, r))
 	if err == nil {
 		release(bytes)
 		return true
@@ -79,7 +87,7 @@ func TestRetryAfter(t *testing.T) {
 			r := obligation.Rate{Calls: 1 + rnd.Int64N(20), Bytes: 1 + rnd.Int64N(1000), Per: time.Duration(1+rnd.Int64N(100_000)) * time.Millisecond}
 			waits := 0
 			for waits < 5 {
-				release, err := call(l, t, "alice", r)
+				release, err := call(l, t, "alice", rate("alice", r))
 				if err == nil {
 					release(rnd.Int64N(300))
 					continue
@@ -129,28 +137,38 @@ func TestRateOfBytes(t *testing.T) {
 // All of the charges are taken, or none.
 func TestRatesAreTakenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+		l := session.NewLimits(session.LimitOptions{Wait: -1, Tool: func(string) int { return 1 }})
 		two, one := obligation.Rate{Calls: 2, Per: time.Hour}, obligation.Rate{Calls: 1, Per: time.Hour}
-		charges := []gate.Charge{{Limit: "two", N: 1, Rate: &two}, {Limit: "one", N: 1, Rate: &one}}
-		if _, _, err := l.Take(t.Context(), charges); err != nil {
+		charges := []gate.Charge{{Limit: "two", Rate: &two}, {Limit: "one", Rate: &one}}
+		pass := func(charges ...gate.Charge) error {
+			release, err := call(l, t, "alice", charges...)
+			if err == nil {
+				release(0)
+			}
+			return err
+		}
+		if err := pass(charges...); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := l.Take(t.Context(), charges); err == nil {
+		if err := pass(charges...); err == nil {
 			t.Fatal("more than one")
 		}
-		if _, _, err := l.Take(t.Context(), charges[:1]); err != nil {
+		if err := pass(charges[:1]...); err != nil {
 			t.Errorf("a refused call has taken a token: %v", err)
 		}
-		// Nor does one that finds no place.
-		release := take(t, l, 1)
+		// Nor does one that finds no slot of its tool.
+		release, err := call(l, t, "alice")
+		if err != nil {
+			t.Fatal(err)
+		}
 		three := obligation.Rate{Calls: 1, Per: time.Hour}
-		charge := gate.Charge{Limit: "three", N: 1, Rate: &three}
-		if _, _, err := l.Take(t.Context(), append(places(1), charge)); !errors.Is(err, limit.ErrBusy) {
+		charge := gate.Charge{Limit: "three", Rate: &three}
+		if err := pass(charge); !errors.Is(err, limit.ErrBusy) {
 			t.Fatalf("err = %v", err)
 		}
 		release(0)
-		if _, _, err := l.Take(t.Context(), append(places(1), charge)); err != nil {
-			t.Errorf("a call without a place has taken a token: %v", err)
+		if err := pass(charge); err != nil {
+			t.Errorf("a call without a slot has taken a token: %v", err)
 		}
 	})
 }
@@ -163,7 +181,7 @@ func TestRatesThatCannotBeMet(t *testing.T) {
 		"of negative calls": {Calls: -1, Bytes: 5, Per: time.Second},
 		"of negative bytes": {Calls: 5, Bytes: -1, Per: time.Second},
 	} {
-		if _, _, err := session.NewLimits(session.LimitOptions{}).Take(t.Context(), []gate.Charge{{Limit: "r", N: 1, Rate: &r}}); err == nil {
+		if _, err := call(session.NewLimits(session.LimitOptions{}), t, "alice", rate("alice", r)); err == nil {
 			t.Errorf("a rate %s is met", name)
 		}
 	}
@@ -205,7 +223,7 @@ func TestHammerRates(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
-				if release, err := call(l, t, "alice", r); err == nil {
+				if release, err := call(l, t, "alice", rate("alice", r)); err == nil {
 					passed.Add(1)
 					release(1)
 				}

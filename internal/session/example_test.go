@@ -32,14 +32,14 @@ func ExampleSessions() {
 func ExampleLimits() {
 	ctx := context.Background()
 	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
-	charge := []gate.Charge{{Limit: limit.Concurrent, Owner: gate.Local().Owner, N: 1}}
+	call := gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: gate.Local().Owner}}
 
-	release, _, err := l.Take(ctx, charge)
+	slot, err := l.Enter(ctx, call)
 	fmt.Println("first:", err)
-	_, _, err = l.Take(ctx, charge)
+	_, err = l.Enter(ctx, call)
 	fmt.Println("second:", err, errors.Is(err, limit.ErrBusy))
-	release(0)
-	_, _, err = l.Take(ctx, charge)
+	slot.Release(0)
+	_, err = l.Enter(ctx, call)
 	fmt.Println("third:", err)
 	// Output:
 	// first: <nil>

@@ -16,10 +16,20 @@ import (
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
-// place is what one call takes, of "session server tool".
-func place(of string) []gate.Charge {
+var alice = gate.Owner{ID: "alice"}
+
+// enter takes what one call does, of "session server tool", of one principal.
+func enter(ctx context.Context, l *session.Limits, of string) (release func(int64), pause func() func(context.Context) error, err error) {
 	f := strings.Fields(of)
-	return []gate.Charge{{Limit: limit.Concurrent, Owner: gate.Owner{ID: "alice"}, N: 1, Session: f[0], Server: f[1], Tool: f[1] + "__" + f[2]}}
+	s, err := l.Enter(ctx, gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: alice}, Session: gate.SessionKey{Owner: alice, ID: f[0]}})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.Charge(ctx, gate.Charges{Server: f[1], Tool: f[1] + "__" + f[2]}); err != nil {
+		s.Release(0)
+		return nil, nil, err
+	}
+	return s.Release, s.Pause, nil
 }
 
 // TestRooms: each limit refuses what is beyond it, says whose it is, and holds up
@@ -48,18 +58,18 @@ func TestRooms(t *testing.T) {
 			l := session.NewLimits(o)
 			var releases []func(int64)
 			for _, of := range tt.taken {
-				release, _, err := l.Take(t.Context(), place(of))
+				release, _, err := enter(t.Context(), l, of)
 				if err != nil {
 					t.Fatal(err)
 				}
 				releases = append(releases, release)
 			}
-			_, _, err := l.Take(t.Context(), place(tt.next))
+			_, _, err := enter(t.Context(), l, tt.next)
 			if !errors.Is(err, limit.ErrBusy) || !strings.HasPrefix(fmt.Sprint(err), tt.refused+" has as many calls under way") {
 				t.Errorf("err = %v, want that of %s", err, tt.refused)
 			}
 			if tt.nextFree != "" {
-				release, _, err := l.Take(t.Context(), place(tt.nextFree))
+				release, _, err := enter(t.Context(), l, tt.nextFree)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -68,7 +78,7 @@ func TestRooms(t *testing.T) {
 			for _, r := range releases {
 				r(0)
 			}
-			if _, _, err := l.Take(t.Context(), place(tt.next)); err != nil {
+			if _, _, err := enter(t.Context(), l, tt.next); err != nil {
 				t.Errorf("after all have ended: %v", err)
 			}
 		})
@@ -80,19 +90,19 @@ func TestRooms(t *testing.T) {
 func TestWaitingForARoomHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 3, Wait: time.Hour, Server: func(s string) int { return map[string]int{"slow": 1}[s] }})
-		first, _, err := l.Take(t.Context(), place("s slow a"))
+		first, _, err := enter(t.Context(), l, "s slow a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var waited atomic.Bool
 		go func() {
-			if _, _, err := l.Take(t.Context(), place("s slow a")); err == nil {
+			if _, _, err := enter(t.Context(), l, "s slow a"); err == nil {
 				waited.Store(true)
 			}
 		}()
 		synctest.Wait()
 		start := time.Now()
-		if _, _, err := l.Take(t.Context(), place("s quick a")); err != nil || time.Since(start) > 0 {
+		if _, _, err := enter(t.Context(), l, "s quick a"); err != nil || time.Since(start) > 0 {
 			t.Errorf("a call of another server waited %v: %v", time.Since(start), err)
 		}
 		if waited.Load() {
@@ -115,7 +125,7 @@ func TestTurns(t *testing.T) {
 		var wg sync.WaitGroup
 		var carried, refused atomic.Int64
 		call := func(of string) error {
-			release, _, err := l.Take(t.Context(), place(of))
+			release, _, err := enter(t.Context(), l, of)
 			if err != nil {
 				return err
 			}
@@ -156,7 +166,7 @@ func TestTurns(t *testing.T) {
 func TestTurnsAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Hour, Queue: 5})
-		first, _, err := l.Take(t.Context(), place("x s a"))
+		first, _, err := enter(t.Context(), l, "x s a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +175,7 @@ func TestTurnsAlternate(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, who := range []string{"a", "a", "a", "b", "b"} {
 			wg.Go(func() {
-				release, _, err := l.Take(context.WithoutCancel(t.Context()), place(who+" s a"))
+				release, _, err := enter(context.WithoutCancel(t.Context()), l, who+" s a")
 				if err != nil {
 					t.Error(err)
 					return

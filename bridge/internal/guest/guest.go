@@ -88,7 +88,9 @@ func (r *Reach) Tools(offered []sandbox.Tool, grant *Granted, enter func() (m *s
 					return gate.Result{}, err
 				}
 				defer leave()
-				came, err := m.Call(ctx, t.Name, c.Args.Raw(), r.callConfig(grant, c, p))
+				h := &host{reach: r, granted: grant, permit: p, call: c, left: p.Narrowing()}
+				came, err := m.Call(ctx, t.Name, c.Args.Raw(), h.config())
+				h.resume(ctx)
 				used := gate.Usage{Fuel: came.Fuel, MemoryPeak: came.MemoryPeak}
 				if err != nil {
 					return gate.Result{Usage: used}, err
@@ -102,10 +104,9 @@ func (r *Reach) Tools(offered []sandbox.Tool, grant *Granted, enter func() (m *s
 	return tools, nil
 }
 
-// callConfig is what one call of a sandboxed tool has.
-func (r *Reach) callConfig(grant *Granted, c *gate.Call, p gate.Permit) sandbox.CallConfig {
-	n := p.Narrowing()
-	session := c.Session
+// config is what one call of a sandboxed tool has.
+func (h *host) config() sandbox.CallConfig {
+	n := h.left
 	var sees func(string) bool
 	if n.Dirs != nil {
 		sees = func(path string) bool { return len(n.Dir(filepath.ToSlash(path))) > 0 } // in what is left, or above it
@@ -113,9 +114,25 @@ func (r *Reach) callConfig(grant *Granted, c *gate.Call, p gate.Permit) sandbox.
 	return sandbox.CallConfig{
 		Sees:    sees,
 		Limits:  sandbox.Limits{Fuel: n.Fuel, Timeout: n.Timeout},
-		Host:    &host{reach: r, granted: grant, permit: p, call: c, left: n},
-		Caller:  SessionName(c.Caller()),
-		Session: SessionName(session),
+		Host:    h,
+		Waiter:  h,
+		Caller:  SessionName(h.call.Caller()),
+		Session: SessionName(h.call.Session),
+	}
+}
+
+// Waits gives the slot of the call to others, as long as the sandbox bounds it.
+func (h *host) Waits() {
+	if h.paused == nil {
+		h.paused = h.permit.Pause()
+	}
+}
+
+// resume takes the slot again, if the call has given it back. A call whose time is over goes on
+// without: it is at its end.
+func (h *host) resume(ctx context.Context) {
+	if h.paused != nil {
+		_ = h.paused(ctx)
 	}
 }
 

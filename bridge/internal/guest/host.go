@@ -103,7 +103,8 @@ type host struct {
 	permit  gate.Permit
 	call    *gate.Call
 	left    obligation.Narrowing
-	egress  *dial.Egress // made by the first request
+	egress  *dial.Egress                // made by the first request
+	paused  func(context.Context) error // takes the call's slot again; nil while it has that
 }
 
 var _ sandbox.Host = (*host)(nil)
