@@ -17,6 +17,7 @@ type Front struct {
 	dispatch *dispatch.Dispatcher
 	clients  *sessions.Clients
 	offer    gate.Groups // what clients over HTTP are offered
+	bodies   *bodies
 }
 
 // Access says which clients over HTTP are served, and as whom.
@@ -53,7 +54,7 @@ func New(d *dispatch.Dispatcher, a Access) *Front {
 	if a.Who == nil {
 		a.Who = gate.Local()
 	}
-	return &Front{access: a, dispatch: d, clients: d.Clients()}
+	return &Front{access: a, dispatch: d, clients: d.Clients(), bodies: newBodies()}
 }
 
 // Change puts other terms in place, for requests to come.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -80,7 +81,13 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, p sessions.Client)
 // servePost answers a message of a client.
 func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Client) {
 	began := time.Now()
-	body, ok := f.readBody(w, r)
+	var sent io.Reader = http.MaxBytesReader(w, r.Body, f.terms.Load().MaxBody)
+	if r.ContentLength < 0 || r.ContentLength > smallBody {
+		b := f.newBody(r, sent, p)
+		defer b.end()
+		sent = b
+	}
+	body, ok := readBody(w, sent, r.ContentLength)
 	if !ok || time.Since(began) > slowBody && !f.holds(w, r, p) {
 		return
 	}
@@ -156,8 +163,8 @@ func (f *Front) holds(w http.ResponseWriter, r *http.Request, p sessions.Client)
 
 // readBody reads the message of a post, within the time that it has. It is false if there
 // is none, and the client has been told so.
-func (f *Front) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	body, err := mcp.ReadAll(http.MaxBytesReader(w, r.Body, f.terms.Load().MaxBody), r.ContentLength)
+func readBody(w http.ResponseWriter, sent io.Reader, length int64) (body []byte, ok bool) {
+	body, err := mcp.ReadAll(sent, length)
 	var large *http.MaxBytesError
 	switch {
 	case err == nil: // else the deadline stands: the rest may never come
@@ -165,6 +172,9 @@ func (f *Front) readBody(w http.ResponseWriter, r *http.Request) (body []byte, o
 		return body, true
 	case errors.As(err, &large):
 		http.Error(w, "the message is larger than limits.body, "+mcp.Bytes(large.Limit), http.StatusRequestEntityTooLarge)
+	case errors.Is(err, errBodies):
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, errBodies.Error()+"; try again later", http.StatusServiceUnavailable)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		http.Error(w, "the message took too long to arrive", http.StatusRequestTimeout)
 	} // else the client has gone
