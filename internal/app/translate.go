@@ -66,7 +66,7 @@ func (a *App) translateGate() (gateway.Config, error) {
 // gateway, for [gateway.New] and [gateway.Gateway.Reconfigure].
 func (a *App) checks(c *config.Config, node string) gateway.Config {
 	to := gateway.Config{
-		Origins: c.HTTP.Origins, Hosts: hosts(c),
+		Origins: c.HTTP.Origins, Hosts: hosts(c), Drain: c.Drain,
 		Sanitize: gateway.Sanitize{
 			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
 			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
@@ -125,7 +125,7 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 	e := gateway.EndpointConfig{
 		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Retries: s.Retries, RetryWait: s.RetryWait, Health: s.Health, Methods: s.Methods,
-		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s)},
+		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s)},
 	}
 	for _, t := range s.Timeouts {
 		e.CallTimeouts = append(e.CallTimeouts, gateway.ToolTimeout(t))

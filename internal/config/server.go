@@ -52,6 +52,7 @@ type Server struct {
 	Sessions   string     `key:"sessions auto|own|shared"` // own: each client has a connection of its own; shared: none has; auto: own for a command, else for clients that it can ask something; empty: auto
 	Lists      string     `key:"lists untrusted|trusted"`  // "" means untrusted
 	Schema     string     `key:"schema declared|normalized" default:"declared"`
+	Repair     string     `key:"repair on|off"`                    // empty: on; off: a keyword of a schema that cannot be judged costs its tool
 	Input      string     `key:"input coerce|enforce|warn"`        // empty: coerce
 	Inputs     []ToolMode `key:"inputs local coerce|enforce|warn"` // that go before Input; the first that matches counts
 	Output     string     `key:"output enforce|warn" default:"enforce"`

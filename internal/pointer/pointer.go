@@ -32,6 +32,14 @@ func Write(b *strings.Builder, name string) {
 	}
 }
 
+// Path returns the names and indices that a pointer consists of.
+func Path(p string) (path []string) {
+	for token := range strings.SplitSeq(p, "/") {
+		path = append(path, Unescape(token))
+	}
+	return path[1:] // what comes before the first slash is empty
+}
+
 // Unescape is the reverse of [Escape].
 func Unescape(token string) string {
 	if strings.IndexByte(token, '~') < 0 {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,7 +56,7 @@ func examine(raw gate.Doc) (*finding, error) {
 		return nil, at("", "schema of %d bytes, of at most %d", size, maxBytes)
 	}
 	if dialect := raw.Get("$schema"); !dialect.IsZero() && !knownDialect(dialect.Text()) {
-		return nil, at("/$schema", "%s is not one of the drafts 4, 6, 7, 2019-09 and 2020-12", quote(dialect.Text()))
+		return nil, keywordError([]string{"$schema"}, "%s is not one of the drafts 4, 6, 7, 2019-09 and 2020-12", quote(dialect.Text()))
 	}
 	f := &finding{names: make(map[string]struct{})}
 	if err := f.walk(raw); err != nil {
@@ -114,7 +115,7 @@ func (f *finding) descend(name string, v gate.Doc) error {
 		f.anchors = append(f.anchors, anchor)
 		f.names["#"+anchor] = struct{}{}
 	case v.Kind() == doc.Number && counts[name] && !isInt64(v.String()):
-		return at(pointerTo(append(f.path, name)), "a number that is no count")
+		return keywordError(append(slices.Clone(f.path), name), "a number that is no count")
 	}
 	f.path = append(f.path, name)
 	err := f.walk(v)
@@ -127,16 +128,13 @@ func isInt64(number string) bool {
 	return ok && r.IsInt() && r.Num().IsInt64()
 }
 
-// findReference returns the pointer of the reference that led to url, or "" if
-// it cannot tell.
-func findReference(d gate.Doc, url string) string {
-	var path []string
-	var find func(gate.Doc) bool
-	find = func(d gate.Doc) bool {
+// findMember returns the path of the first member that is meant; nil if there is none.
+func findMember(d gate.Doc, meant func(name string, v gate.Doc) bool) (path []string) {
+	var search func(gate.Doc) bool
+	search = func(d gate.Doc) bool {
 		for name, v := range d.Members() {
 			path = append(path, name)
-			document, _, _ := strings.Cut(v.Text(), "#")
-			if references[name] && document != "" && strings.HasSuffix(url, document) || find(v) {
+			if meant(name, v) || search(v) {
 				return true
 			}
 			path = path[:len(path)-1]
@@ -144,7 +142,7 @@ func findReference(d gate.Doc, url string) string {
 		i := 0
 		for v := range d.Elements() {
 			path = append(path, strconv.Itoa(i))
-			if find(v) {
+			if search(v) {
 				return true
 			}
 			path = path[:len(path)-1]
@@ -152,8 +150,8 @@ func findReference(d gate.Doc, url string) string {
 		}
 		return false
 	}
-	find(d)
-	return pointerTo(path)
+	search(d)
+	return path
 }
 
 // pointerTo returns the JSON Pointer (RFC 6901) of a path.

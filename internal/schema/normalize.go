@@ -436,7 +436,7 @@ func encode(fields []field) []byte {
 func Repair(raw gate.Doc) (repaired gate.Doc, added string) {
 	const object = `"object"`
 	switch {
-	case raw.IsZero(), raw.Kind() == doc.Null:
+	case raw.IsZero(), raw.Kind() == doc.Null, string(raw.Raw()) == "[]": // as PHP writes an empty object
 		return gate.MustDoc(`{"type":` + object + `}`), "an input schema"
 	case raw.Kind() == doc.Object && raw.Get("type").IsZero():
 		return raw.With("type", []byte(object)), `the type "object" of the input schema`

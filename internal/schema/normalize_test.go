@@ -186,7 +186,7 @@ func TestRepair(t *testing.T) {
 		"no type":                 {`{"properties":{}}`, `{"properties":{},"type":"object"}`, true},
 		"as it should be":         {`{"type":"object"}`, `{"type":"object"}`, false},
 		"another type":            {`{"type":"string"}`, `{"type":"string"}`, false},
-		"what cannot be a schema": {`[]`, `[]`, false},
+		"what cannot be a schema": {`"no"`, `"no"`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // A Schema is a compiled JSON Schema. Use it from several goroutines.
@@ -111,16 +112,32 @@ func (s *Schema) validate(d gate.Doc) error {
 func explain(raw gate.Doc, err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var load *jsonschema.LoadURLError
+	var noAnchor *jsonschema.AnchorNotFoundError
+	var noPlace *jsonschema.JSONPointerNotFoundError
 	switch {
 	case errors.As(err, &invalid):
 		var broken *jsonschema.ValidationError
 		if errors.As(invalid.Err, &broken) {
-			return brokenSchema(fragment(invalid.URL), broken)
+			return brokenSchema(raw, pointer.Path(fragment(invalid.URL)), broken)
 		}
 	case errors.As(err, &load):
-		return at(findReference(raw, load.URL), "reference to another document %q", cut(strings.TrimPrefix(load.URL, base), maxName))
+		document := func(name string, v gate.Doc) bool {
+			ref, _, _ := strings.Cut(v.Text(), "#")
+			return references[name] && ref != "" && strings.HasSuffix(load.URL, ref)
+		}
+		return keywordError(findMember(raw, document), "reference to another document %q", cut(strings.TrimPrefix(load.URL, base), maxName))
+	case errors.As(err, &noAnchor):
+		return nowhere(raw, noAnchor.Reference)
+	case errors.As(err, &noPlace):
+		return nowhere(raw, noPlace.URL)
 	}
 	return errors.New(printable(strings.ReplaceAll(err.Error(), location, ""), 2*maxMessage))
+}
+
+// nowhere is the error of a reference to a place of the schema that it does not have.
+func nowhere(raw gate.Doc, url string) error {
+	to := fragment(url)
+	return keywordError(findMember(raw, func(name string, v gate.Doc) bool { return references[name] && v.Kind() == doc.String && fragment(v.Text()) == to }), "reference to %s, which is not there", quote("#"+to))
 }
 
 // at returns an error that names a place in the schema.

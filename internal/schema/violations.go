@@ -58,12 +58,12 @@ func violations(d gate.Doc, broke *jsonschema.ValidationError) doc.Violations {
 }
 
 // brokenSchema returns what broke says of a schema that stands at base.
-func brokenSchema(base string, broke *jsonschema.ValidationError) error {
+func brokenSchema(raw gate.Doc, base []string, broke *jsonschema.ValidationError) error {
 	var flaws flaws
 	flaws.collect(broke, "")
 	slices.SortStableFunc(flaws, func(a, b flaw) int { return slices.Compare(a.path, b.path) })
 	if len(flaws) == 0 {
-		return at(base, "not a valid schema")
+		return keywordError(base, "not a valid schema")
 	}
 	f := flaws[0]
 	message := f.message()
@@ -75,8 +75,10 @@ func brokenSchema(base string, broke *jsonschema.ValidationError) error {
 		if _, err := (make(patterns)).compile(name.Property); err != nil {
 			message = fmt.Sprintf("%s is no regex: %v", quote(name.Property), err)
 		}
+		holder := findMember(raw, func(keyword string, v gate.Doc) bool { return keyword == "patternProperties" && !v.Get(name.Property).IsZero() })
+		return keywordError(append(holder, name.Property), "%s", printable(message, maxMessage)) // the path of the flaw may be overwritten by now
 	}
-	return at(base+pointerTo(f.path), "%s", printable(message, maxMessage))
+	return keywordError(append(base, f.path...), "%s", printable(message, maxMessage))
 }
 
 type flaws []flaw

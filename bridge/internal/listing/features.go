@@ -115,7 +115,7 @@ func (s *Features) addPrompt(def gate.Doc, taken map[string]bool) error {
 	t.Groups = s.Options.Groups.of(name)
 	t.Offered, t.Input = offeredName(name, t.Digest, s.Options.Bare), newPromptSchema(def.Get("arguments"))
 	var err error
-	if t.Definition, err = cleaned(t, def.With("name", mcp.MustJSON(t.Offered)), s.Options, readOfFeature); err != nil {
+	if t.Definition, err = cleaned(t, shapedFeature(t, def.With("name", mcp.MustJSON(t.Offered))), s.Options, readOfFeature); err != nil {
 		return err
 	}
 	if t.Offered != name.String() && t.Offered != name.Tool || name.Tool != local {
@@ -167,7 +167,7 @@ func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err 
 	if why := refused(s.Options, gate.Content{Server: s.Server, URI: variables.ReplaceAllString(t.Local, "x")}); why != "" {
 		return nil, errors.New("its URI: " + why)
 	}
-	if t.Definition, err = cleaned(t, def, s.Options, readOfFeature); err != nil {
+	if t.Definition, err = cleaned(t, shapedFeature(t, def), s.Options, readOfFeature); err != nil {
 		return nil, err
 	}
 	s.noteFindings(t)

@@ -61,8 +61,8 @@ func TestLosslessFeatures(t *testing.T) {
 	const (
 		strange = `"x-unknown":{"n":12345678901234567890,"e":1e+5,"a":[-0,0.10]},"_meta":{"k":1.0}`
 		prompt  = `{"name":"greet","description":"\u003ca>",` + strange + `}`
-		doc     = `{"uri":"doc://a?x=1&y=2",` + strange + `}`
-		pages   = `{"uriTemplate":"doc://pages/{page}",` + strange + `}`
+		doc     = `{"uri":"doc://a?x=1&y=2","name":"a",` + strange + `}`
+		pages   = `{"uriTemplate":"doc://pages/{page}","name":"pages",` + strange + `}`
 		got     = `{"messages":[{"role":"user","content":{"type":"novel","z":1.50}}],` + strange + `}`
 		read    = `{"contents":[{"uri":"doc://a?x=1&y=2","text":"t","z":1.50}],` + strange + `}`
 		values  = `{"completion":{"values":["a"],"total":100000000000000000000},` + strange + `}`

@@ -19,15 +19,15 @@ func shaped(t *gate.Tool, def gate.Doc) (gate.Doc, error) {
 	if err != nil {
 		return gate.Doc{}, errors.New("input schema: " + err.Error())
 	}
-	without := func(what string) []byte {
-		t.Findings = append(t.Findings, what+": left out, since it is not what MCP says and some clients would lose the whole list by it")
-		return nil
-	}
+	without := leaveOut(t)
 	return rebuilt(def, func(name string, v gate.Doc) []byte {
 		switch name {
 		case "inputSchema":
 			return input.Raw()
 		case "outputSchema":
+			if absent(v) {
+				return nil
+			}
 			output, err := objectSchema(v)
 			if err != nil {
 				return without("output schema")
@@ -54,7 +54,68 @@ func shaped(t *gate.Tool, def gate.Doc) (gate.Doc, error) {
 	}), nil
 }
 
+// leaveOut returns what notes that something is left out of a definition.
+func leaveOut(t *gate.Tool) func(what string) []byte {
+	return func(what string) []byte {
+		t.Findings = append(t.Findings, what+": left out, since it is not what MCP says and some clients would lose the whole list by it")
+		return nil
+	}
+}
+
+// shapedFeature is as shaped, of a prompt, a resource or a template (MCP 2025-11-25, schema:
+// Prompt, Resource, ResourceTemplate). One without a name gets its URI as one.
+func shapedFeature(t *gate.Tool, def gate.Doc) gate.Doc {
+	without := leaveOut(t)
+	if t.Feature != gate.FeaturePrompt && def.Get("name").Kind() != doc.String {
+		def = def.With("name", doc.AppendString(nil, t.Local))
+		t.Findings = append(t.Findings, "name: its URI, since it has none")
+	}
+	return rebuilt(def, func(name string, v gate.Doc) []byte {
+		switch kind, known := featureKinds[t.Feature][name]; {
+		case known && v.Kind() != kind:
+			return without(name)
+		case !known:
+		case name == "annotations":
+			return members(v, without, name, contentKinds).Raw()
+		case name == "icons":
+			return icons(v, without).Raw()
+		case name == "arguments":
+			return arguments(v, without).Raw()
+		}
+		return v.Raw()
+	})
+}
+
+// arguments returns those of a prompt that have names, with what MCP says of them.
+func arguments(d gate.Doc, without func(string) []byte) gate.Doc {
+	kept := []byte{'['}
+	for a := range d.Elements() {
+		if a.Get("name").Kind() != doc.String {
+			without("an argument without a name")
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(kept, members(a, without, "arguments", argumentKinds).Raw()...)
+	}
+	return gate.MustDoc(string(append(kept, ']')))
+}
+
 var (
+	featureKinds = map[gate.Feature]map[string]doc.Kind{
+		gate.FeaturePrompt: {"title": doc.String, "description": doc.String, "arguments": doc.Array, "icons": doc.Array, "_meta": doc.Object},
+		gate.FeatureResource: {
+			"title": doc.String, "description": doc.String, "mimeType": doc.String, "size": doc.Number,
+			"annotations": doc.Object, "icons": doc.Array, "_meta": doc.Object,
+		},
+		gate.FeatureTemplate: {
+			"title": doc.String, "description": doc.String, "mimeType": doc.String,
+			"annotations": doc.Object, "icons": doc.Array, "_meta": doc.Object,
+		},
+	}
+	argumentKinds   = map[string]doc.Kind{"title": doc.String, "description": doc.String, "required": doc.Bool}
+	contentKinds    = map[string]doc.Kind{"audience": doc.Array, "priority": doc.Number, "lastModified": doc.String}
 	annotationKinds = map[string]doc.Kind{
 		"title": doc.String, "readOnlyHint": doc.Bool, "destructiveHint": doc.Bool, "idempotentHint": doc.Bool, "openWorldHint": doc.Bool,
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -29,6 +28,9 @@ type Options struct {
 	// model provider accepts (see [schema.Normalize]). Arguments are held
 	// against the schema as declared in any case.
 	Normalize bool
+	// Strict quarantines a tool whose schema has a keyword that cannot be judged, which is
+	// otherwise left out (see [schema.Compiler.Usable]).
+	Strict bool
 	// OutputWarn lets results pass that break the declared output schema.
 	OutputWarn bool
 	// Sanitizer cleans the texts of definitions; required.
@@ -226,20 +228,43 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 	if repaired != "" {
 		t.Findings = append(t.Findings, "input schema: added "+repaired)
 	}
-	in, err := o.Schemas.Compile(input)
+	in, input, err := compiled(t, "input schema", input, o)
 	if err != nil {
-		return nil, fmt.Errorf("input schema: %w", err)
+		return nil, err
 	}
-	t.Input = in
-	if output := def.Get("outputSchema"); !output.IsZero() {
-		out, err := o.Schemas.Compile(output)
+	t.Input, def = in, def.With("inputSchema", input.Raw())
+	if output := def.Get("outputSchema"); !absent(output) {
+		out, output, err := compiled(t, "output schema", output, o)
 		if err != nil {
-			return nil, fmt.Errorf("output schema: %w", err)
+			return nil, err
 		}
-		t.Output = out
+		t.Output, def = out, def.With("outputSchema", output.Raw())
 	}
-	t.Definition, err = offer(t, def.With("inputSchema", input.Raw()), o)
+	t.Definition, err = offer(t, def, o)
 	return t, err
+}
+
+// compiled returns what a schema of t judges by, and the schema to offer. What is left out of it
+// is added to the findings of t.
+func compiled(t *gate.Tool, what string, raw gate.Doc, o Options) (s *schema.Schema, offered gate.Doc, err error) {
+	var left []string
+	if offered = raw; o.Strict {
+		s, err = o.Schemas.Compile(raw)
+	} else {
+		s, offered, left, err = o.Schemas.Usable(raw)
+	}
+	if err != nil {
+		return nil, gate.Doc{}, fmt.Errorf("%s: %w", what, err)
+	}
+	for _, one := range left {
+		t.Findings = append(t.Findings, what+": left out, since it cannot be judged: "+one)
+	}
+	return s, offered, nil
+}
+
+// absent reports whether a value says nothing: it is not there, or what some servers write for that.
+func absent(d gate.Doc) bool {
+	return d.IsZero() || d.Kind() == doc.Null || d.Kind() == doc.Array && string(d.Raw()) == "[]"
 }
 
 // offer makes the definition that clients see.
@@ -294,7 +319,7 @@ func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(doc.Leaf) strin
 		return gate.Doc{}, cmp.Or(bad, err)
 	}
 	for _, keyword := range left {
-		clean = without(clean, strings.Split(keyword, "/")[1:])
+		clean = doc.Edit(clean, pointer.Path(keyword), func(gate.Doc) []byte { return nil })
 	}
 	return clean, nil
 }
@@ -344,34 +369,6 @@ func dispensable(of doc.Leaf) string {
 		return ""
 	}
 	return at
-}
-
-// without returns a document without the member at a path, if it is there.
-func without(d gate.Doc, path []string) gate.Doc {
-	var b []byte
-	switch name := pointer.Unescape(path[0]); d.Kind() {
-	case doc.Array:
-		i := 0
-		for e := range d.Elements() {
-			if strconv.Itoa(i) == name && len(path) > 1 {
-				e = without(e, path[1:])
-			}
-			b = append(append(b, ','), e.Raw()...)
-			i++
-		}
-		return gate.MustDoc("[" + strings.TrimPrefix(string(b), ",") + "]")
-	case doc.Object:
-		if len(path) > 1 {
-			return d.With(name, without(d.Get(name), path[1:]).Raw())
-		}
-		for member, v := range d.Members() {
-			if member != name {
-				b = append(append(append(append(b, ','), mcp.MustJSON(member)...), ':'), v.Raw()...)
-			}
-		}
-		return gate.MustDoc("{" + strings.TrimPrefix(string(b), ",") + "}")
-	}
-	return d
 }
 
 // hidden reports whether anything but markup was found: a person would not see

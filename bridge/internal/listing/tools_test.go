@@ -137,8 +137,10 @@ func TestDefinitions(t *testing.T) {
 		"a definition no sanitizer can read":   {`{"name":"a","description":"panic",` + in + `}`, ""},
 		"no schema":                            {`{"name":"a"}`, `{"name":"s__a","inputSchema":{"type":"object"}}`},
 		"a schema that refers to itself":       {`{"name":"a","inputSchema":{"type":"object","$ref":"#"}}`, ""},
-		"a pattern that does not compile":      {`{"name":"a","inputSchema":{"type":"object","properties":{"x":{"pattern":"("}}}}`, ""},
-		"an output schema that refers outside": {`{"name":"a",` + in + `,"outputSchema":{"$ref":"http://example.com/x"}}`, ""},
+		"a pattern that does not compile":      {`{"name":"a","inputSchema":{"type":"object","properties":{"x":{"pattern":"("}}}}`, `{"name":"s__a","inputSchema":{"type":"object","properties":{"x":{}}}}`},
+		"an output schema that refers outside": {`{"name":"a",` + in + `,"outputSchema":{"$ref":"http://example.com/x"}}`, `{"name":"s__a",` + in + `,"outputSchema":{"type":"object"}}`},
+		"an output schema of null":             {`{"name":"a",` + in + `,"outputSchema":null}`, `{"name":"s__a",` + in + `}`},
+		"schemas as PHP writes empty ones":     {`{"name":"a","inputSchema":[],"outputSchema":[]}`, `{"name":"s__a","inputSchema":{"type":"object"}}`},
 		"a string":                             {`"a"`, ""},
 		"null":                                 {`null`, ""},
 	}
