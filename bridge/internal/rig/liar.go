@@ -50,9 +50,10 @@ func liar(how string) {
 		say(`{"jsonrpc":"2.0","id":1,"result":{`)
 		io.Copy(io.Discard, os.Stdin)
 	case "noise":
-		for range 100 {
-			say("Listening on stdio!")
+		for range 1 << 20 {
+			fmt.Fprintln(out, "Listening on stdio!")
 		}
+		out.Flush()
 		io.Copy(io.Discard, os.Stdin)
 	case "floods":
 		chunk := bytes.Repeat([]byte{'x'}, 1<<20)

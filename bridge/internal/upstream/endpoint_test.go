@@ -300,11 +300,13 @@ func TestCallFaults(t *testing.T) {
 // the rest.
 func TestResultsWithoutContent(t *testing.T) {
 	for name, tt := range map[string]struct{ answer, want string }{
-		"nothing": {`{"structuredContent":{"n":1}}`, `{"structuredContent":{"n":1},"content":[]}`},
-		"null":    {`{"content":null,"isError":true}`, `{"content":[],"isError":true}`},
-		"a text":  {`{"content":"words","_meta":{"a.example/x":1}}`, `{"content":[],"_meta":{"a.example/x":1}}`},
-		"a block": {`{"content":{"type":"text","text":"words"}}`, `{"content":[]}`},
-		"a list":  {`{"content":[{"type":"text","text":"words"}]}`, `{"content":[{"type":"text","text":"words"}]}`},
+		"nothing":                 {`{"structuredContent":{"n":1}}`, `{"structuredContent":{"n":1},"content":[]}`},
+		"null":                    {`{"content":null,"isError":true}`, `{"content":[],"isError":true}`},
+		"a text":                  {`{"content":"words","_meta":{"a.example/x":1}}`, `{"content":[{"type":"text","text":"words"}],"_meta":{"a.example/x":1}}`},
+		"a block":                 {`{"content":{"type":"text","text":"words"}}`, `{"content":[{"type":"text","text":"words"}]}`},
+		"nulls":                   {`{"structuredContent":null,"isError":null,"_meta":null,"x":null,"content":[{"type":"text","text":"null","annotations":null,"_meta":null}]}`, `{"x":null,"content":[{"type":"text","text":"null"}]}`},
+		"nulls of the tool's own": {`{"structuredContent":{"title":null},"content":[]}`, `{"structuredContent":{"title":null},"content":[]}`},
+		"a list":                  {`{"content":[{"type":"text","text":"words"}]}`, `{"content":[{"type":"text","text":"words"}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := rig.Ready(t, rig.NewScript(map[string]string{"tools/call": tt.answer}).Config("s"))

@@ -66,6 +66,10 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link.Link, hints map[gat
 			}
 			continue
 		}
+		if errors.Is(err, link.ErrNoList) {
+			s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("%s: %v; taken for an empty one", one.method, err)})
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -46,10 +46,23 @@ var webDeeds = map[string]webDeed{
 	"asks what it must not": {"ok", "", events("data: " + asked + "\n\ndata: " +
 		`{"jsonrpc":"2.0","id":"x","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}` + "\n\ndata: " + right + "\n\n")},
 	"a JSON-RPC error in a 400": {"tool_error", "", status(400, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}`)},
-	"a session that has ended":  {"ok", "", (*tortureWeb).forget},
+	"a session that has ended":  {"ok", "", forget(404, "text/plain", "who are you")},
+	"no session, with a 404":    {"ok", "", forget(404, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)},
+	"no session, by its id":     {"ok", "", forget(404, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Session not found"}}`)},
+	"no session, with a 400":    {"ok", "", forget(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`)},
+	"no session, with a 401":    {"ok", "", forget(401, "text/plain", "Invalid session ID")},
+	"no session, with a 410":    {"ok", "", forget(410, "text/plain", "session expired")},
+	"no session, with a 500":    {"ok", "", forget(500, "text/plain", "Error: unknown session")},
+	"no session, with a 503":    {"ok", "", forget(503, "application/json", `{"error":"the session does not exist"}`)},
+	"an answer with a 404":      {"tool_error", "", status(404, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"data missing"}}`)},
+	"a BOM before JSON":         {"ok", "", document("application/json", "\ufeff"+right)},
+	"error: null":               {"ok", "", document("application/json", strings.Replace(right, "{", `{"error":null,`, 1))},
+	"an id that is text":        {"ok", "", document("application/json", strings.Replace(right, "%s", `"%s"`, 1))},
+	"an id with a fraction":     {"ok", "", document("application/json", strings.Replace(right, "%s", "%s.0", 1))},
+	"events of other types":     {"ok", "", events("event: ping\ndata: ping\n\nevent:ping\ndata: {}\n\nevent: message\ndata: " + right + "\n\n")},
 
 	"the answer to another":     {"protocol", "another request", document("application/json", strings.Replace(right, "%s", "4711", 1))},
-	"an id that is text":        {"protocol", "another request", document("application/json", strings.Replace(right, "%s", `"%s"`, 1))},
+	"a null error, no result":   {"tool_error", "", document("application/json", `{"jsonrpc":"2.0","id":%s,"result":null,"error":null}`)},
 	"another's answer, and end": {"transport", "ended before the answer", events("data: " + strings.Replace(right, "%s", "4711", 1) + "\n\n")},
 	"a batch":                   {"protocol", "no JSON-RPC 2.0", document("application/json", "["+right+"]")},
 	"a batch as an event":       {"protocol", "no JSON-RPC 2.0", events("data: [" + right + "]\n\n")},
@@ -62,7 +75,7 @@ var webDeeds = map[string]webDeed{
 	"a gzip bomb":               {"refused_limit", "limits.result is", bomb("application/json", `{"x":"`)},
 	"a gzip bomb of events":     {"refused_limit", "limits.result is", bomb("text/event-stream", "data: ")},
 	"a bomb that says no":       {"transport", "HTTP 500", bomb("text/plain", "")},
-	"a web page":                {"protocol", "no answer to the request", status(200, "text/html", "<p>hello")},
+	"a web page":                {"protocol", `Content-Type "text/html"`, status(200, "text/html", "<p>hello")},
 	"nothing":                   {"protocol", "no answer to the request", status(202, "", "")},
 	"400":                       {"transport", `HTTP 400 Bad Request: "no such thing"`, status(400, "text/plain", "no such thing")},
 	"401":                       {"transport", "HTTP 401", status(401, "text/plain", "who are you")},
@@ -140,20 +153,22 @@ func (s *tortureWeb) listed() (before int) {
 	return s.lists - 1
 }
 
-// forget ends the session once: the call that comes again in another one is answered.
-func (s *tortureWeb) forget(w http.ResponseWriter, r *http.Request, id string) {
-	s.mu.Lock()
-	s.forgot = !s.forgot
-	forgot := s.forgot
-	if forgot {
-		clear(s.sessions)
+// forget ends the session once, and says so: the call that comes again in another one is answered.
+func forget(code int, kind, format string) func(*tortureWeb, http.ResponseWriter, *http.Request, string) {
+	return func(s *tortureWeb, w http.ResponseWriter, r *http.Request, id string) {
+		s.mu.Lock()
+		s.forgot = !s.forgot
+		forgot := s.forgot
+		if forgot {
+			clear(s.sessions)
+		}
+		s.mu.Unlock()
+		if forgot {
+			status(code, kind, format)(s, w, r, id)
+			return
+		}
+		document("application/json", right)(s, w, r, id)
 	}
-	s.mu.Unlock()
-	if forgot {
-		http.Error(w, "Session not found", http.StatusNotFound)
-		return
-	}
-	document("application/json", right)(s, w, r, id)
 }
 
 func (s *tortureWeb) restart(http.ResponseWriter, *http.Request, string) {

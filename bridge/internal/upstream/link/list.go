@@ -19,6 +19,9 @@ const (
 	maxListing = 64 << 20
 )
 
+// ErrNoList is wrapped by the error of [Link.List] if the server's answer holds no list.
+var ErrNoList = errors.New("the listing has no array")
+
 // List reads a whole listing, page by page, and for how long it can be kept. member is
 // where its results have it.
 func (l *Link) List(ctx context.Context, method, member string) (raw []gate.Doc, kept Hint, err error) {
@@ -35,7 +38,7 @@ func (l *Link) List(ctx context.Context, method, member string) (raw []gate.Doc,
 			return nil, Hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has more than %d bytes", maxListing)}
 		}
 		if page.Get(member).Kind() != doc.Array {
-			return nil, Hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has no array of %s", member)}
+			return nil, Hint{}, &mcp.ProtocolError{Err: fmt.Errorf("%w of %s", ErrNoList, member)}
 		}
 		for t := range page.Get(member).Elements() {
 			if raw = append(raw, t); len(raw) > MaxTools {

@@ -15,14 +15,16 @@ const byteOrderMark = "\ufeff"
 
 // readEvents reads a stream of server-sent events (HTML Living Standard, 9.2)
 // and gives the data of each to f until f wants no more or the stream ends. An
-// event of more than max bytes is a [*mcp.TooLarge]. at learns where the stream is; comments
-// and the field event are passed over.
+// event of more than max bytes is a [*mcp.TooLarge]. at learns where the stream is. Comments
+// are skipped, and so are events of another type than message, which is that of MCP's and of
+// those without a type (9.2.6).
 func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more bool, err error)) error {
 	lines := eventReaders.Get().(*eventLines)
 	defer lines.free()
 	lines.r.Reset(r)
 	lines.max = max + int64(len(byteOrderMark)+len("data: "))
 	var data []byte
+	other := false // the event has another type
 	for first := true; ; first = false {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -36,7 +38,8 @@ func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more boo
 		}
 		if len(line) == 0 {
 			at.passed()
-			if len(data) == 0 {
+			if len(data) == 0 || other {
+				data, other = nil, false
 				continue
 			}
 			more, err := f(data)
@@ -48,6 +51,10 @@ func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more boo
 		}
 		value, ok := bytes.CutPrefix(line, []byte("data:"))
 		if !ok {
+			if kind, ok := bytes.CutPrefix(line, []byte("event:")); ok {
+				kind = bytes.TrimPrefix(kind, []byte(" "))
+				other = len(kind) > 0 && string(kind) != "message"
+			}
 			at.field(line)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -245,19 +246,22 @@ func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) er
 	kind := kindOf(resp)
 	id := messageID(msg)
 	success := resp.StatusCode/100 == 2
+	challenged := resp.Header.Get("WWW-Authenticate") != "" && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden)
 	switch {
-	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
-		return c.noSession(resp)
+	case challenged:
+		return statusOf(resp)
 	case success && id == "":
 		return nil // a message without an answer has arrived, whatever is said to it
 	case success && kind == "text/event-stream":
 		return c.answers(ctx, resp.Body, id, cancel)
 	case id != "" && kind == "application/json":
 		return c.single(resp, id)
-	case success:
+	case success && kind == "":
 		return &mcp.ProtocolError{Err: fmt.Errorf("no answer to the request: %w", statusOf(resp))}
+	case success:
+		return &mcp.ProtocolError{Err: fmt.Errorf("the answer has Content-Type %q; MCP wants application/json or text/event-stream: %w", resp.Header.Get("Content-Type"), statusOf(resp))}
 	default:
-		return statusOf(resp)
+		return c.refused(resp.StatusCode, startOf(resp), gate.Doc{})
 	}
 }
 
@@ -304,15 +308,30 @@ func (c *HTTPConn) settle(why error) {
 	}
 }
 
-// noSession ends the connection, because the server has ended the session.
-func (c *HTTPConn) noSession(resp *http.Response) error {
-	err := &SessionEnded{statusOf(resp)}
-	c.fail(err)
-	return &Unseen{err}
+// noSession is how servers say that they do not know a session: 404 (MCP 2025-11-25,
+// basic/transports, "Session Management"), but frameworks use other statuses, with words.
+var noSession = regexp.MustCompile(`(?i)\b(no|not|un\w+|invalid|missing|expired)\b.{0,40}\bsession|session.{0,60}\b(not|no longer|unknown|invalid|missing|expired|doesn.t)\b`)
+
+// codeNoSession is the error with which the official SDKs' servers say the same.
+const codeNoSession = -32001
+
+// refused is the error of a message that the server has answered with a status that is no
+// success. It ends the connection if the server says that it does not know the session: then
+// it has not looked at the message.
+func (c *HTTPConn) refused(status int, body string, answer gate.Doc) error {
+	err := &StatusError{status, body}
+	code := string(answer.At("/error/code").Raw())
+	if c.sessionID() == "" || status != http.StatusNotFound && code != strconv.Itoa(codeNoSession) && !noSession.MatchString(body) {
+		return err
+	}
+	ended := &SessionEnded{err}
+	c.fail(ended)
+	return &Unseen{ended}
 }
 
 // single delivers the answer to request id that is one message. Servers send
-// JSON-RPC errors with any status.
+// JSON-RPC errors with any status: an answer to the request is one, but for the error that
+// the session is unknown.
 func (c *HTTPConn) single(resp *http.Response, id string) error {
 	b, err := readBody(resp, c.max+1)
 	if err != nil {
@@ -322,12 +341,13 @@ func (c *HTTPConn) single(resp *http.Response, id string) error {
 		rest, _ := io.Copy(io.Discard, io.LimitReader(resp.Body, mcp.MaxSkipped)) // until the call's time is up
 		return &mcp.TooLarge{Size: int64(len(b)) + rest, Max: c.max}
 	}
-	doc, err := parseMessage(b)
+	doc, err := parseMessage(bytes.TrimPrefix(b, []byte(byteOrderMark))) // RFC 8259, 8.1: a parser may ignore the mark
 	if err == nil && !answers(doc, id) {
 		err = &mcp.ProtocolError{Err: errors.New("the answer is to another request")}
 	}
-	if err != nil && resp.StatusCode != http.StatusOK {
-		return &StatusError{resp.StatusCode, string(b[:min(len(b), maxStatusBody)])}
+	unknown := err == nil && string(doc.At("/error/code").Raw()) == strconv.Itoa(codeNoSession) && c.sessionID() != ""
+	if resp.StatusCode != http.StatusOK && (err != nil || unknown) {
+		return c.refused(resp.StatusCode, string(b[:min(len(b), maxStatusBody)]), doc)
 	}
 	if err != nil {
 		return err
@@ -371,7 +391,8 @@ func RequestNumber(id string) int64 {
 
 // answers reports whether doc is the answer to request id.
 func answers(doc gate.Doc, id string) bool {
-	return doc.Get("id").String() == id && doc.Get("method").IsZero()
+	n, ok := idNumber(doc.Get("id"))
+	return ok && n == RequestNumber(id) && doc.Get("method").IsZero()
 }
 
 // events delivers the messages of a stream until it ends, or has answered the
@@ -497,12 +518,14 @@ func (c *HTTPConn) Listen() {
 	opened := sync.OnceFunc(func() { close(c.opened) })
 	defer opened()
 	var at place
+	before := false // the stream was open
 	for pause := ListenAgain; ; pause = min(2*pause, MaxListenAgain) {
 		resp, err := c.do(c.ctx, http.MethodGet, nil, at.headers())
 		opened()
 		if err == nil {
-			heard, offered := c.hear(resp, &at)
+			heard, offered := c.hear(resp, &at, before)
 			resp.Body.Close()
+			before = before || heard
 			if !offered {
 				return
 			}
@@ -529,15 +552,16 @@ func (c *HTTPConn) Listens(ctx context.Context) {
 }
 
 // hear delivers what comes in the answer to a GET. offered tells whether the
-// server has such a stream, perhaps at another time.
-func (c *HTTPConn) hear(resp *http.Response, at *place) (heard, offered bool) {
+// server has such a stream, perhaps at another time; before, whether it had it before. A server
+// without it must answer 405, but many routers answer 404 to what they do not serve.
+func (c *HTTPConn) hear(resp *http.Response, at *place, before bool) (heard, offered bool) {
 	kind := kindOf(resp)
 	switch {
 	case resp.StatusCode == http.StatusOK && kind == "text/event-stream":
 		_, _ = c.events(resp.Body, "", at, nil) // a broken stream is opened again
 		return true, true
-	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
-		_ = c.noSession(resp) // receive says so
+	case resp.StatusCode == http.StatusNotFound && before:
+		_ = c.refused(resp.StatusCode, startOf(resp), gate.Doc{}) // receive says so
 		return false, false
 	default:
 		return false, resp.StatusCode >= 500
@@ -566,9 +590,12 @@ func (c *HTTPConn) Close() error {
 	return nil
 }
 
-func statusOf(resp *http.Response) error {
+func statusOf(resp *http.Response) error { return &StatusError{resp.StatusCode, startOf(resp)} }
+
+// startOf returns the start of a body.
+func startOf(resp *http.Response) string {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBody))
-	return &StatusError{resp.StatusCode, strings.TrimSpace(string(b))}
+	return strings.TrimSpace(string(b))
 }
 
 // messageID returns the id of a message that this package wrote, as text; "" of

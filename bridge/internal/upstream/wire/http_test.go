@@ -66,6 +66,7 @@ func TestHTTPAnswers(t *testing.T) {
 		"a web page":                  {status(200, "text/html", "<p>"), "protocol", upstream.Ready},
 		"500":                         {status(500, "text/plain", "oops"), "transport", upstream.Ready},
 		"401":                         {status(401, "application/json", `{"error":"token"}`), "transport", upstream.Ready},
+		"an event of another type":    {event("event: ping\ndata: ping\n\ndata: $\n\n"), "ok", upstream.Ready},
 		"404 ends the session":        {status(404, "text/plain", "who are you"), "transport", upstream.Ready}, // another one is begun
 		"a JSON-RPC error with a 400": {status(400, "application/json", `{"jsonrpc":"2.0","id":$,"error":{"code":-32602,"message":"no"}}`), "ok", upstream.Ready},
 	}
@@ -89,7 +90,7 @@ func TestHTTPAnswers(t *testing.T) {
 
 // TestEventsInPieces splits a stream at every byte.
 func TestEventsInPieces(t *testing.T) {
-	stream := "\n\ndata: one\r\n\r\n: comment\n\ndata:two\ndata: lines\nid: 7\n\nevent: x\ndata: three\n\ndata: cut"
+	stream := "\n\ndata: one\r\n\r\n: comment\n\ndata:two\ndata: lines\nid: 7\n\nevent: x\ndata: none\n\nevent: message\ndata: three\n\ndata: cut"
 	want := []string{"one", "two\nlines", "three"}
 	for at := range len(stream) {
 		var got []string
@@ -339,6 +340,30 @@ func TestHTTPListens(t *testing.T) {
 	rig.Within(t, "it is heard, and listened to again", func() bool { return listings.Load() >= 3 && streams.Load() >= 2 })
 	e.Close()
 	srv.Close()
+}
+
+// TestNoStreamOfItsOwn: a server that answers 404 to the GET for its own messages is one without
+// such a stream, not one that has ended the session.
+func TestNoStreamOfItsOwn(t *testing.T) {
+	rig.NoLeaks(t)
+	for _, code := range []int{400, 401, 403, 404, 405, 406, 410, 501} {
+		h := rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":` + rig.Odd + `}` })
+		var asked atomic.Bool
+		e, srv := rig.Dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				asked.Store(true)
+				w.WriteHeader(code)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}))
+		rig.Within(t, "the stream is asked for", asked.Load)
+		if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil || e.Phase() != upstream.Ready {
+			t.Errorf("GET answered with %d: %v, %s", code, err, e.Phase())
+		}
+		e.Close()
+		srv.Close()
+	}
 }
 
 // FuzzReadEvents: whatever a server streams, no event is larger than allowed,

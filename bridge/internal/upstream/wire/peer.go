@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -272,20 +273,29 @@ func (p *Peer) deliver(msg gate.Doc, stream int64) {
 		p.notify(method.Text(), params, p.callOn(stream))
 	case method.Kind() == doc.String:
 		p.answer(method.Text(), id, params, p.callOn(stream))
-	case id.Kind() == doc.Number:
-		p.answered(id, msg)
-	case id.Kind() == doc.Null || id.IsZero():
-		// an error without an id answers nothing that we could find
+	default:
+		if n, ok := idNumber(id); ok { // else nothing of ours has such an id: an error without one, for example
+			p.answered(n, msg)
+		}
 	}
 }
 
-func (p *Peer) answered(id, msg gate.Doc) {
-	n, err := strconv.ParseInt(string(id.Raw()), 10, 64)
-	if err != nil {
-		return // nothing of ours has such a number
+// idNumber returns the number that an answer has as its id. Some servers write 1 as "1" or 1.0.
+func idNumber(id gate.Doc) (n int64, ok bool) {
+	text := id.Raw()
+	if id.Kind() == doc.String {
+		text = []byte(id.Text())
 	}
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	return int64(f), err == nil && f == float64(int64(f)) && math.Abs(f) < 1<<53
+}
+
+func (p *Peer) answered(n int64, msg gate.Doc) {
 	a := Answer{result: msg.Get("result")}
-	if e := msg.Get("error"); !e.IsZero() {
+	if e := msg.Get("error"); !e.IsZero() && (e.Kind() != doc.Null || a.result.Kind() == doc.Null) {
 		a.Err = ParseRPCError(e)
 	} else if a.result.IsZero() {
 		a.Err = errMessage

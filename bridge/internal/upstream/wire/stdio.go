@@ -25,9 +25,6 @@ const (
 	// childGrace is how long a child gets at each step of its end: after its
 	// input is closed, and after it was asked to terminate.
 	childGrace = 2 * time.Second
-	// maxNoise bounds the lines in a row on a server's standard output that are
-	// no message. MCP allows none; banners are common.
-	maxNoise = 20
 	// maxUnwritten bounds the messages that wait for a server to read.
 	maxUnwritten = 16
 )
@@ -193,7 +190,7 @@ func (c *StdioConn) bind(deliver func(gate.Doc, int64), tooLarge func(string, *m
 func (c *StdioConn) receive() error {
 	c.writer.Go(c.write)
 	r := bufio.NewReaderSize(c.child.Stdout(), 64<<10)
-	noise := 0
+	noise := noise{log: c.log}
 	for {
 		line, err := mcp.ReadLine(r, c.max)
 		if long, ok := errors.AsType[*mcp.ProtocolError](err); ok {
@@ -202,7 +199,7 @@ func (c *StdioConn) receive() error {
 			}
 		}
 		if err != nil {
-			return c.endOf(err, noise)
+			return c.endOf(err, noise.heard)
 		}
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte(byteOrderMark)))
 		if len(line) == 0 {
@@ -211,18 +208,17 @@ func (c *StdioConn) receive() error {
 		if isBatch(line) {
 			return &mcp.ProtocolError{Err: errors.New("the server sent a JSON-RPC batch, which MCP does not allow")}
 		}
-		if line[0] != '{' {
-			if noise++; noise > maxNoise {
-				return &mcp.ProtocolError{Err: fmt.Errorf("more than %d lines that are no messages", maxNoise)}
+		doc, err := parseMessage(line)
+		if err != nil && isNoise(line) {
+			if err := noise.add(line, time.Now()); err != nil {
+				return err
 			}
-			c.log.Warn("no message", "line", mcp.Quote(line))
 			continue
 		}
-		doc, err := parseMessage(line)
 		if err != nil {
-			return &mcp.ProtocolError{Err: err}
+			return err
 		}
-		noise = 0
+		noise.heard = false
 		c.to(doc, 0)
 	}
 }
@@ -264,7 +260,7 @@ func isBatch(line []byte) bool {
 }
 
 // endOf says why a server's output ended: most often because the server did.
-func (c *StdioConn) endOf(err error, noise int) error {
+func (c *StdioConn) endOf(err error, noise bool) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
@@ -280,7 +276,7 @@ func (c *StdioConn) endOf(err error, noise int) error {
 			err = fmt.Errorf("%w; %s", err, what)
 		}
 	}
-	if noise > 0 {
+	if noise {
 		return &mcp.ProtocolError{Err: fmt.Errorf("the server wrote what is no message, and ended: %w", err)}
 	}
 	return fmt.Errorf("the server ended: %w", err)

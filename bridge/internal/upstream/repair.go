@@ -1,0 +1,83 @@
+package upstream
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
+)
+
+// optionalMembers are those of results, contents and completions that MCP lets be absent, and that
+// servers write as null instead, which strict clients refuse (MCP 2025-11-25, schema).
+var optionalMembers = []string{
+	"structuredContent", "isError", "_meta", "annotations", "mimeType", "title", "description", "size", "icons",
+	"audience", "priority", "lastModified", "total", "hasMore",
+}
+
+// withoutNulls returns a result without the optional members that are null. What a tool's
+// structuredContent and unknown members hold is the tool's own, and stays.
+func withoutNulls(d gate.Doc) gate.Doc {
+	if !bytes.Contains(d.Raw(), []byte("null")) { // as nearly always
+		return d
+	}
+	return gate.MustDoc(string(appendWithoutNulls(nil, d)))
+}
+
+func appendWithoutNulls(b []byte, d gate.Doc) []byte {
+	switch d.Kind() {
+	case doc.Array:
+		b = append(b, '[')
+		first := true
+		for v := range d.Elements() {
+			if !first {
+				b = append(b, ',')
+			}
+			first = false
+			b = appendWithoutNulls(b, v)
+		}
+		return append(b, ']')
+	case doc.Object:
+		b = append(b, '{')
+		first := true
+		for name, v := range d.Members() {
+			if v.Kind() == doc.Null && slices.Contains(optionalMembers, name) {
+				continue
+			}
+			if !first {
+				b = append(b, ',')
+			}
+			first = false
+			b = append(doc.AppendString(b, name), ':')
+			if slices.Contains(holdContents, name) {
+				b = appendWithoutNulls(b, v)
+			} else {
+				b = append(b, v.Raw()...)
+			}
+		}
+		return append(b, '}')
+	}
+	return append(b, d.Raw()...)
+}
+
+// holdContents are the members of results below which MCP says what there is.
+var holdContents = []string{"content", "contents", "messages", "resource", "annotations", "completion"}
+
+// contentOf returns the content of a tool's result as the list that it is to be: servers write
+// nothing, one block or a text in its place. It is nil if it is none of these.
+func contentOf(d gate.Doc) []byte {
+	switch content := d.Get("content"); content.Kind() {
+	case doc.Array:
+		return content.Raw()
+	case doc.Absent, doc.Null:
+		return []byte("[]")
+	case doc.Object:
+		if content.Get("type").Kind() == doc.String {
+			return slices.Concat([]byte("["), content.Raw(), []byte("]"))
+		}
+	case doc.String:
+		return mcp.MustJSON([]any{map[string]string{"type": "text", "text": content.Text()}})
+	}
+	return nil
+}
