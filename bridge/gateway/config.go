@@ -119,6 +119,9 @@ type Config struct {
 	TrustPrompt bool
 	// Origins and Hosts are what HTTP requests may name beside loopback.
 	Origins, Hosts []string
+	// Drain is how long a client in lines, as on standard input, that has closed its output gets
+	// answers to what it has sent. Zero cancels what is under way.
+	Drain time.Duration
 	// Secrets are those that modules can be granted.
 	Secrets []dial.Secret
 	// Dial configures the connections of modules.

@@ -30,7 +30,7 @@ func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
 // Reconfigure puts what next says of how calls are checked in the place of what was said
 // before, all at once: Name, Version, Description, Sanitize, Inputs, TrustPrompt, Approvals (but what New sets, and
 // whether there are any), Pins and Jobs (if there are any: not where they are kept), the TTL of
-// Sessions, Limits but those of servers, Origins, Hosts and Snapshot, by which
+// Sessions, Limits but those of servers, Origins, Hosts, Drain and Snapshot, by which
 // each record names what decided it; and p, if it is not nil, in the place of Policy, of which
 // clients are told. Calls under way end with what they began. What else next says counts for
 // New alone, or has a method of its own. The audit log has it before it is done; on an error
@@ -92,7 +92,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 // terms are what the host holds clients to.
 func (g *Gateway) terms(c *Config) host.Terms {
 	return host.Terms{
-		Name: c.Name, Version: c.Version, Description: c.Description, MaxBody: c.Limits.Body, Origins: c.Origins, Hosts: c.Hosts,
+		Name: c.Name, Version: c.Version, Description: c.Description, MaxBody: c.Limits.Body, Origins: c.Origins, Hosts: c.Hosts, Drain: c.Drain,
 		Asks: g.cfg.Approvals != nil && g.asking.Uses(approval.Client), NoTasks: c.Jobs == nil || c.Jobs.NoTasks,
 	}
 }

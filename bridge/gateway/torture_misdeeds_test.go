@@ -49,7 +49,7 @@ var ofBothEras = map[string]misdeed{
 	"an id that is half a number":    {body: req("1.5", "ping", ""), status: 400, code: -32600},
 	"an id that is an object":        {body: req("{}", "ping", ""), status: 400, code: -32600},
 	"an id that is a list":           {body: req("[1]", "ping", ""), status: 400, code: -32600},
-	"an id beyond 2^53":              {body: req("9007199254740993", "ping", ""), status: 400, code: -32600},
+	"an id beyond 64 bits":           {body: req("9223372036854775808", "ping", ""), status: 400, code: -32600},
 	"an id of 1 MB":                  {body: req(`"`+strings.Repeat("x", 1<<20)+`"`, "ping", ""), status: 400, code: -32600},
 	"a tool's name that is a number": {body: req("$", "tools/call", `"name":5,"arguments":{},$m`), status: 400, code: -32602},
 	"a call of nothing":              {body: req("$", "tools/call", `"arguments":{},$m`), status: 400, code: -32602},

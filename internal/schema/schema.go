@@ -137,7 +137,9 @@ func explain(raw gate.Doc, err error) error {
 // nowhere is the error of a reference to a place of the schema that it does not have.
 func nowhere(raw gate.Doc, url string) error {
 	to := fragment(url)
-	return keywordError(findMember(raw, func(name string, v gate.Doc) bool { return references[name] && v.Kind() == doc.String && fragment(v.Text()) == to }), "reference to %s, which is not there", quote("#"+to))
+	return keywordError(findMember(raw, func(name string, v gate.Doc) bool {
+		return references[name] && v.Kind() == doc.String && fragment(v.Text()) == to
+	}), "reference to %s, which is not there", quote("#"+to))
 }
 
 // at returns an error that names a place in the schema.

@@ -75,7 +75,9 @@ func brokenSchema(raw gate.Doc, base []string, broke *jsonschema.ValidationError
 		if _, err := (make(patterns)).compile(name.Property); err != nil {
 			message = fmt.Sprintf("%s is no regex: %v", quote(name.Property), err)
 		}
-		holder := findMember(raw, func(keyword string, v gate.Doc) bool { return keyword == "patternProperties" && !v.Get(name.Property).IsZero() })
+		holder := findMember(raw, func(keyword string, v gate.Doc) bool {
+			return keyword == "patternProperties" && !v.Get(name.Property).IsZero()
+		})
 		return keywordError(append(holder, name.Property), "%s", printable(message, maxMessage)) // the path of the flaw may be overwritten by now
 	}
 	return keywordError(append(base, f.path...), "%s", printable(message, maxMessage))

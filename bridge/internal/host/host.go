@@ -1,6 +1,8 @@
 package host
 
 import (
+	"time"
+
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 )
@@ -25,6 +27,7 @@ type Terms struct {
 	Name, Version, Description string
 	MaxBody                    int64
 	Origins, Hosts             []string
+	Drain                      time.Duration
 	Asks, NoTasks              bool
 }
 
@@ -41,6 +44,6 @@ func New(cfg Config) (*Host, error) {
 
 // Change puts other terms in place, for requests to come.
 func (h *Host) Change(t Terms) {
-	h.Front.Change(transport.Terms{MaxBody: t.MaxBody, Origins: t.Origins, Hosts: t.Hosts})
+	h.Front.Change(transport.Terms{MaxBody: t.MaxBody, Origins: t.Origins, Hosts: t.Hosts, Drain: t.Drain})
 	h.Dispatcher.Change(dispatch.Terms{Name: t.Name, Version: t.Version, Description: t.Description, Asks: t.Asks, NoTasks: t.NoTasks})
 }

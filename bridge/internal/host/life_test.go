@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,28 @@ func TestClientGone(t *testing.T) {
 			rig.Within(t, "the call is recorded as cancelled", func() bool { return slices.Equal(blocked(), []string{"local__block cancelled"}) })
 		})
 	}
+}
+
+// TestEndOfInput: what a client in lines has sent before it closed its output is answered, while
+// its answers may still come.
+func TestEndOfInput(t *testing.T) {
+	rig.NoLeaks(t)
+	x := rig.NewFixture(t)
+	x.Host.Change(host.Terms{Version: "1", Drain: time.Hour})
+	var in strings.Builder
+	for _, line := range []string{rig.Hello, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, rig.Request(rig.Old, "8", "tools/list", ""), rig.Request(rig.Old, "9", "tools/call", `"name":"local__echo"`)} {
+		fmt.Fprintln(&in, line)
+	}
+	var out bytes.Buffer
+	if err := x.Host.Serve(t.Context(), gate.Local(), strings.NewReader(in.String()), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"0", "8", "9"} {
+		if !strings.Contains(out.String(), `"id":`+id+`,"result"`) {
+			t.Errorf("request %s has no result in %s", id, out.String())
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 // TestServeEnds with its context, and with what is under way.

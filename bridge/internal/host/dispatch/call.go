@@ -15,7 +15,7 @@ var noArguments = gate.MustDoc("{}")
 // callTool answers tools/call.
 func (d *Dispatcher) callTool(ctx context.Context, p sessions.Client, params gate.Doc) (gate.Doc, error) {
 	c := p.Call(gate.CallTool, params.Get("name").Text())
-	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
+	c.Args, c.Meta = message.Object(params, "arguments"), message.Object(params, "_meta")
 	if c.Args.IsZero() { // equal, also for what is bound to the call
 		c.Args = noArguments
 	}

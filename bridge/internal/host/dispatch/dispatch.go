@@ -34,7 +34,7 @@ func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.M
 		}
 	default:
 		if !p.Stateless && p.Session != nil && !p.Session.IsInitialized() {
-			return gate.Doc{}, &mcp.Error{Message: fmt.Sprintf("method %q is invalid during session initialization", m.Method)}
+			return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: fmt.Sprintf("method %q is invalid during session initialization", m.Method)}
 		}
 	}
 	switch m.Method {
@@ -71,7 +71,7 @@ func (d *Dispatcher) recovers(method string, res *gate.Doc, err *error) {
 // initialize answers the first request of a session.
 func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Doc, error) {
 	if p.Session == nil || !p.Session.Initialize() {
-		return gate.Doc{}, &mcp.Error{Message: `duplicate "initialize" received`}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: `duplicate "initialize" received`}
 	}
 	d.begun(p)
 	out := appendCapabilities([]byte(`{"capabilities":{`), d.offering(ctx, offeringTime))

@@ -14,12 +14,12 @@ import (
 func (d *Dispatcher) use(ctx context.Context, p sessions.Client, action gate.Action, params gate.Doc) (gate.Doc, error) {
 	name, err := message.CheckUse(action, params)
 	c := p.Call(action, name)
-	c.Meta, c.Client = params.Get("_meta"), p.Reached(ctx)
+	c.Meta, c.Client = message.Object(params, "_meta"), p.Reached(ctx)
 	switch {
 	case err != nil:
 		c.Refused = err
 	case action == gate.GetPrompt:
-		c.Args = params.Get("arguments")
+		c.Args = message.Object(params, "arguments")
 	case action == gate.Complete:
 		c.Args = mcp.Without(params, "ref", "_meta")
 	}

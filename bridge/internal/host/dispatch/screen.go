@@ -33,7 +33,7 @@ func (d *Dispatcher) judge(ctx context.Context, p sessions.Client, msg gate.Doc)
 	case !mcp.IsRPC(msg), method.IsZero() && id.IsZero(), !method.IsZero() && method.Kind() != doc.String:
 		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: no message of JSON-RPC 2.0")
 	case !message.ValidID(id):
-		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")
+		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: an id is a string or an integer of 64 bits")
 	case method.IsZero():
 		return nil // an answer
 	case !id.IsZero() && d.calls.Closed() && name != "ping": // a client without an answer to it ends its connection, with the calls under way

@@ -46,15 +46,14 @@ func ActionOf(method string) (gate.Action, bool) {
 
 // ValidID reports whether an id is absent, or one that comes back as it was.
 func ValidID(id gate.Doc) bool {
-	const most = 1 << 53
 	switch id.Kind() {
 	case doc.Absent:
 		return true
 	case doc.String:
 		return len(id.Raw()) <= mcp.MaxID
 	case doc.Number:
-		n, err := strconv.ParseInt(string(id.Raw()), 10, 64)
-		return err == nil && -most <= n && n <= most
+		_, err := strconv.ParseInt(string(id.Raw()), 10, 64)
+		return err == nil
 	default:
 		return false
 	}
@@ -85,6 +84,14 @@ func CheckParams(action gate.Action, params gate.Doc) (name string, err error) {
 	return "", nil
 }
 
+// Object returns a member of parameters that was checked to be an object; null is none.
+func Object(params gate.Doc, member string) gate.Doc {
+	if v := params.Get(member); v.Kind() == doc.Object {
+		return v
+	}
+	return gate.Doc{}
+}
+
 // checkCursor refuses every cursor, since lists have one page: it is another's, or made
 // up (MCP 2025-11-25, server/utilities/pagination, "Error Handling"). An empty one is
 // that of clients that always send one.
@@ -101,7 +108,7 @@ func checkCall(params gate.Doc) error {
 		return errors.New("no name of a tool")
 	}
 	for _, name := range []string{"arguments", "_meta"} {
-		if v := params.Get(name); !v.IsZero() && v.Kind() != doc.Object {
+		if v := params.Get(name); !v.IsZero() && v.Kind() != doc.Null && v.Kind() != doc.Object {
 			return fmt.Errorf("%s is no object", name)
 		}
 	}
@@ -133,7 +140,7 @@ func CheckUse(action gate.Action, params gate.Doc) (name string, err error) {
 		return name, err
 	}
 	for _, member := range objects {
-		if v := params.Get(member); !v.IsZero() && v.Kind() != doc.Object {
+		if v := params.Get(member); !v.IsZero() && v.Kind() != doc.Null && v.Kind() != doc.Object {
 			return name, fmt.Errorf("%s is no object", member)
 		}
 	}

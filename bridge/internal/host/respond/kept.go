@@ -4,8 +4,6 @@ import (
 	"container/list"
 	"slices"
 	"sync"
-
-	"github.com/wasmgate/wasmgate/gate"
 )
 
 // Clients of the older revisions whose stream breaks can come back with a GET for what
@@ -39,6 +37,7 @@ type keptStream struct {
 	events [][]byte
 	size   int
 	lost   bool
+	over   bool // nothing comes after the last event
 }
 
 // NewKept returns one that keeps nothing yet.
@@ -114,22 +113,27 @@ func (k *Kept) After(session, stream string, n int) ([][]byte, bool) {
 	return slices.Clone(at.Value.(*keptStream).events[max(0, n+1):]), true
 }
 
-// Answered reports whether an event is the answer with which a stream has ended, after
-// which there is nothing to come back for. There are clients that do so when the answer
-// is an error; given an empty stream, they would ask for another for ever.
-func (k *Kept) Answered(session, stream string, n int) bool {
+// Close says that a stream has ended, with its answer or without one.
+func (k *Kept) Close(session, stream string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at := k.streams[streamKey{session, stream}]; at != nil {
+		at.Value.(*keptStream).over = true
+	}
+}
+
+// Over reports whether an event is the last of a stream that has ended, after which there is
+// nothing to come back for. There are clients that do so when the answer is an error, or when
+// they have cancelled the request; given an empty stream, they would ask for another for ever.
+func (k *Kept) Over(session, stream string, n int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := k.streams[streamKey{session, stream}]
 	if stream == "" || at == nil {
 		return false
 	}
-	events := at.Value.(*keptStream).events
-	if n != len(events)-1 {
-		return false
-	}
-	last, err := gate.ParseDoc(events[n])
-	return err == nil && last.Get("method").IsZero() && !last.Get("id").IsZero()
+	s := at.Value.(*keptStream)
+	return s.over && n == len(s.events)-1
 }
 
 // Forget forgets the streams of a session, which has ended.

@@ -24,6 +24,9 @@ const (
 	// maxBuffered is how much of an answer net/http takes without writing any of it, in
 	// bytes: what is not longer waits for nobody.
 	maxBuffered = 2048
+	// silence is how long a stream says nothing before a comment shows that it lives: proxies
+	// and clients give up silent ones (HTML Living Standard, 9.2.7, "Authoring notes").
+	silence = 15 * time.Second
 )
 
 var errSlow = errors.New("the client does not read")
@@ -39,6 +42,7 @@ type Sink struct {
 	unread []byte
 	ended  bool
 	failed error
+	lives  *time.Timer   // after silence; nil before Run
 	over   chan struct{} // closed when Run has ended
 }
 
@@ -98,7 +102,11 @@ func (k *Sink) End() {
 func (k *Sink) Run() error {
 	defer close(k.over)
 	defer func() { _ = k.c.SetWriteDeadline(time.Time{}) }() // the connection may carry other requests
-	_ = k.c.Flush()                                          // the head
+	k.mu.Lock()
+	k.lives = time.AfterFunc(silence, k.live)
+	k.mu.Unlock()
+	defer k.lives.Stop()
+	_ = k.c.Flush() // the head
 	for {
 		chunk, ok := k.next()
 		if !ok {
@@ -111,6 +119,16 @@ func (k *Sink) Run() error {
 			k.room.Broadcast()
 			return k.failed
 		}
+	}
+}
+
+// live has a comment written.
+func (k *Sink) live() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.ended && k.failed == nil {
+		k.take([]byte(":\n\n"))
+		k.lives.Reset(silence)
 	}
 }
 

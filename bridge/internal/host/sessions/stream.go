@@ -219,6 +219,7 @@ func (s *stream) end(msg []byte) {
 		s.sink.End()
 	}
 	if s.of != nil && s.session != nil {
+		s.session.clients.kept.Close(s.session.ID, s.name)
 		s.session.close(s)
 		s.session.clients.detached.remove(s.of)
 	}
@@ -231,22 +232,24 @@ func (s *stream) reads(k *respond.Sink) bool {
 	return s.sink == k && !s.ended
 }
 
-var (
-	errTaken = errors.New("stream ID conflicts with ongoing stream")
-	errLost  = errors.New("failed to replay events")
-)
+var errLost = errors.New("failed to replay events")
 
 // attach has the stream read at a sink: from the event after a number on, or from now on
-// if the number is negative.
+// if the number is negative. Where it was read before, it ends: a client that comes back knows
+// sooner than the gateway that its connection broke.
 func (s *stream) attach(k *respond.Sink, after int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sink != nil {
-		return errTaken
+		s.sink.End()
+		s.sink = nil
 	}
 	events, ok := s.session.clients.kept.After(s.session.ID, s.name, after)
 	if !ok {
 		return errLost
+	}
+	if after >= 0 { // so that the client can come back again, also before the next event
+		k.Queue(respond.AppendEvent(nil, "prime", eventID(s.name, after), nil))
 	}
 	for _, e := range events {
 		if after++; len(e) > 0 {
@@ -305,11 +308,7 @@ func (s *Session) ServeStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer noMore()
-	switch err := st.attach(k, after); {
-	case errors.Is(err, errTaken):
-		http.Error(w, err.Error(), http.StatusConflict)
-		return
-	case err != nil:
+	if err := st.attach(k, after); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -331,8 +330,8 @@ func (s *Session) streamFor(r *http.Request) (st *stream, after int, no *message
 	switch {
 	case !ok:
 		return nil, 0, &message.Refusal{Status: http.StatusBadRequest, Plain: fmt.Sprintf("malformed Last-Event-ID %q", last[0])}
-	case s.clients.kept.Answered(s.ID, name, after):
-		return nil, 0, &message.Refusal{Status: http.StatusMethodNotAllowed, Plain: "the stream has ended with its answer, which was sent"}
+	case s.clients.kept.Over(s.ID, name, after):
+		return nil, 0, &message.Refusal{Status: http.StatusMethodNotAllowed, Plain: "the stream has ended, and its last event was sent"}
 	}
 	return s.stream(name), after, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -49,8 +50,12 @@ func refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, errNobody{}.Error(), http.StatusUnauthorized)
 }
 
+// codeNoSession is what the servers of the official SDKs say with the 404 of MCP 2025-11-25
+// (basic/transports, "Session Management"), and what clients look for.
+const codeNoSession = -32001
+
 // noSession answers a request that names a session which is not there, or is not the
 // sender's: nobody learns which.
 func noSession(w http.ResponseWriter) {
-	http.Error(w, "session not found", http.StatusNotFound)
+	message.Refuse(http.StatusNotFound, nil, codeNoSession, "Session not found").Write(w)
 }

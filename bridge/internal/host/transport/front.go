@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
@@ -45,6 +46,9 @@ type Terms struct {
 	// Origins and Hosts are allowed in those headers of HTTP requests, in addition to
 	// loopback. An origin is scheme://host[:port], a host is host[:port].
 	Origins, Hosts []string
+	// Drain is how long a client in lines that has closed its output gets answers to what it has
+	// sent: a script may send all its requests, and read afterwards.
+	Drain time.Duration
 }
 
 const defaultMaxBody = 4 << 20

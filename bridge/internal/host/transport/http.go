@@ -228,7 +228,7 @@ func statusOf(p sessions.Client, err error) int {
 	switch {
 	case err == message.ErrDraining: // which has begun since the request came
 		return http.StatusServiceUnavailable
-	case code == mcp.CodeInvalidRequest:
+	case p.Stateless && code == mcp.CodeInvalidRequest:
 		return http.StatusBadRequest
 	case p.Stateless && code == mcp.CodeMethodNotFound:
 		return http.StatusNotFound

@@ -30,6 +30,9 @@ func (f *Front) Serve(ctx context.Context, who *gate.Principal, in io.Reader, ou
 	go c.read(in, f.terms.Load().MaxBody) // ends with in, which is the caller's
 	err := c.serve(ctx)
 	close(c.closed)
+	if err == nil && ctx.Err() == nil { // its input ended, after which it may still read
+		c.finish()
+	}
 	c.cancel()
 	c.requests.Wait()
 	c.session.End()
@@ -128,6 +131,20 @@ func (c *lineClient) serve(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// finish waits for the answers to what has come, for as long as the terms say.
+func (c *lineClient) finish() {
+	answered := make(chan struct{})
+	go func() { // ends with the requests, which are cancelled afterwards
+		c.requests.Wait()
+		close(answered)
+	}()
+	select {
+	case <-answered:
+	case <-c.ctx.Done():
+	case <-time.After(c.front.terms.Load().Drain):
 	}
 }
 
