@@ -76,12 +76,16 @@ func made(p *permitted, said ToolLabels) Lesson {
 	return l
 }
 
-// said is what the operator says of a tool.
+// said is what the operator says of a tool: of an agent's own only what its arguments are for,
+// since ids are those of servers.
 func (p *Parts) said(t *Tool) ToolLabels {
-	if p.Labeler == nil || t.Feature != FeatureTool {
+	if p.Labeler == nil || !t.Feature.called() {
 		return ToolLabels{}
 	}
 	said, _ := p.Labeler.Labels(t)
+	if t.Feature == FeatureAgent {
+		return ToolLabels{Control: said.Control, Content: said.Content, To: said.To, Commits: said.Commits}
+	}
 	return said
 }
 

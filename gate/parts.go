@@ -128,6 +128,9 @@ type Lesson struct {
 	Connection bool
 
 	Labels Labels
+	// Top says that nothing can be said of what was read: the session counts as having read
+	// everything.
+	Top    bool
 	From   Doc               // whose values the session has met now
 	Source provenance.Source // what they count as
 	Used   bool              // From are arguments of a call: what the session was shown in a listing stays as it is

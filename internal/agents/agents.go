@@ -33,7 +33,7 @@ type Config struct {
 	Life context.Context
 	// Do carries out calls, a gate's.
 	Do func(context.Context, gate.Call) (gate.Result, error)
-	// View and Learn are of the gate's sessions, and Ended is told when one has ended.
+	// View and Learn are of the gate's sessions, and Ended is called when one has ended.
 	View  func(context.Context, gate.SessionKey) (gate.Session, error)
 	Learn func(context.Context, gate.SessionKey, gate.Lesson) error
 	Ended func(gate.SessionKey)
@@ -46,11 +46,12 @@ type Config struct {
 	Log  *slog.Logger // nil discards
 }
 
-// Bounds of what is kept. A session that is dropped is forgotten as if it had ended; what it
-// has read stays with the gate's sessions.
+// Bounds of what is kept. What a session has read stays with the gate's sessions when it is
+// dropped here; what keeps its prompts from vouching is kept as [past].
 const (
-	maxSessions = 1024
-	maxRunning  = 256 // calls of one session
+	maxSessions = 1024    // of one owner
+	maxPast     = 1 << 18 // marks of one owner
+	maxRunning  = 256     // calls of one session
 	maxNotes    = 1024
 	noteTime    = 10 * time.Minute // between a hook and the call that it announces
 	resultTime  = 24 * time.Hour   // that an agent's tool may take
@@ -64,8 +65,9 @@ type Agents struct {
 	mu       sync.Mutex
 	rules    map[string]Rules
 	sessions map[place]*session
-	running  map[string]*running // by the ID of the gate's call
-	joined   map[gate.SessionKey]map[*session]bool
+	past     map[gate.Owner]*past
+	running  map[string]*running                          // by the ID of the gate's call
+	joined   map[gate.SessionKey]map[gate.SessionKey]bool // of MCP clients, with those of agents
 }
 
 // place tells the sessions of agents apart.
@@ -80,8 +82,8 @@ func New(cfg Config, rules map[string]Rules) *Agents {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Agents{
-		cfg: cfg, rules: rules, sessions: make(map[place]*session), running: make(map[string]*running),
-		joined: make(map[gate.SessionKey]map[*session]bool),
+		cfg: cfg, rules: rules, sessions: make(map[place]*session), past: make(map[gate.Owner]*past), running: make(map[string]*running),
+		joined: make(map[gate.SessionKey]map[gate.SessionKey]bool),
 	}
 }
 
@@ -140,23 +142,25 @@ type session struct {
 	used time.Time // guarded by Agents.mu, as all that follows is
 
 	calls map[string]*running // by the agent's id of the call
-	notes map[string]note     // of calls to this gateway, by the agent's id
+	notes map[string]note     // of calls to this gateway whose results were not reported, by the agent's id
 	turn
 }
 
 // session returns the session of an agent, a new one if need be.
-func (a *Agents) session(owner gate.Owner, agent, id string) *session {
+func (a *Agents) session(p place) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := place{owner, agent, id}
 	s := a.sessions[p]
 	if s == nil {
-		a.makeRoom()
+		if !a.makeRoom(p.owner) {
+			return nil, errors.New("all sessions of agents that the gateway keeps have a call under way: end some of them, and try again")
+		}
 		s = &session{place: p, key: a.cfg.Kept(key(p)), calls: make(map[string]*running), notes: make(map[string]note)}
+		s.tooMany = a.past[p.owner].has(markOf(p))
 		a.sessions[p] = s
 	}
 	s.used = time.Now()
-	return s
+	return s, nil
 }
 
 // key names the gate's session of an agent's, the same after a restart: what was kept of it
@@ -166,45 +170,104 @@ func key(p place) gate.SessionKey {
 	return gate.SessionKey{Owner: p.owner, ID: p.agent + "-" + hex.EncodeToString(sum[:16])}
 }
 
-// makeRoom forgets the session that was used longest ago, if there are too many.
-func (a *Agents) makeRoom() {
-	if len(a.sessions) < maxSessions {
-		return
-	}
+// makeRoom drops a session of an owner that has too many: of those that keep no prompt from
+// vouching the one that was used longest ago, else of the others. It returns false if all have a
+// call under way, which must not be forgotten: any program of the owner can fill the table.
+// Agents.mu is held.
+func (a *Agents) makeRoom(owner gate.Owner) bool {
+	n := 0
 	var oldest *session
 	for _, s := range a.sessions {
-		if oldest == nil || s.used.Before(oldest.used) {
+		if s.owner != owner {
+			continue
+		}
+		n++
+		if s.underWay() {
+			continue
+		}
+		if oldest == nil || oldest.guards() && !s.guards() || oldest.guards() == s.guards() && s.used.Before(oldest.used) {
 			oldest = s
 		}
 	}
-	a.forget(oldest)
+	if n < maxSessions {
+		return true
+	}
+	if oldest == nil {
+		return false
+	}
+	a.remember(oldest)
+	delete(a.sessions, oldest.place)
+	return true
 }
 
-// forget drops a session. Agents.mu is held.
-func (a *Agents) forget(s *session) {
-	delete(a.sessions, s.place)
-	a.leave(s)
+// guards reports whether something of the session is lost if it is dropped.
+func (s *session) guards() bool {
+	return len(s.notes) > 0 || s.open || s.background || s.tooMany || len(s.scheduled) > 0 || len(s.written) > 0
 }
 
-// leave ends what a session waits for. Agents.mu is held.
-func (a *Agents) leave(s *session) {
-	s.cutCalls()
-	for k, with := range a.joined {
-		if delete(with, s); len(with) == 0 {
-			delete(a.joined, k)
-		}
+// remember keeps of a session that is dropped what its model has written, and that its own
+// prompts do not vouch any more. Agents.mu is held.
+func (a *Agents) remember(s *session) {
+	if !s.guards() {
+		return
+	}
+	p := a.past[s.owner]
+	if p == nil {
+		p = &past{marks: make(map[[16]byte]struct{})}
+		a.past[s.owner] = p
+	}
+	p.add(markOf(s.place))
+	for m := range s.written {
+		p.add(m)
+	}
+	if p.full {
+		a.cfg.Log.Error("so many sessions of agents were dropped that no prompt of theirs vouches until the gateway is restarted", "owner", s.owner.ID)
 	}
 }
 
-// end is told that the agent has ended the session. What its model has written is kept: the
-// session can be resumed.
-func (a *Agents) end(s *session) {
+// past is what is kept of the dropped sessions of one owner: marks of their names and of what
+// their models have written.
+type past struct {
+	marks map[[16]byte]struct{}
+	full  bool // it has every mark
+}
+
+func (p *past) add(m [16]byte) {
+	if p.full = p.full || len(p.marks) >= maxPast; p.full {
+		p.marks = nil
+		return
+	}
+	p.marks[m] = struct{}{}
+}
+
+func (p *past) has(m [16]byte) bool {
+	if p == nil {
+		return false
+	}
+	_, ok := p.marks[m]
+	return ok || p.full
+}
+
+// markOf is the mark of a session's name, which no text has: no agent is named so.
+func markOf(p place) [16]byte { return mark("session\x00" + p.agent + "\x00" + p.id) }
+
+// end handles the end of a session. What its model has written is kept: the session can be
+// resumed.
+func (a *Agents) end(ctx context.Context, s *session) error {
 	a.mu.Lock()
-	a.leave(s)
+	s.cutCalls()
+	for k, with := range a.joined {
+		if delete(with, s.key); len(with) == 0 {
+			delete(a.joined, k)
+		}
+	}
+	unmade := s.unmade()
 	clear(s.notes)
 	s.open = false
 	a.mu.Unlock()
+	err := a.teachUnmade(ctx, s, unmade)
 	a.cfg.Ended(s.key)
+	return err
 }
 
 // errNoResult ends a call of which the agent has told no result.

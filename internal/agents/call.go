@@ -134,11 +134,16 @@ func (a *Agents) after(ctx context.Context, s *session, e event) error {
 	a.mu.Unlock()
 	doc := result(e)
 	if r == nil {
-		return a.teach(ctx, s, e.tool, doc)
+		return a.teach(ctx, s.place, e.tool, doc)
 	}
+	return r.give(ctx, gate.Result{Doc: doc})
+}
+
+// give ends a call with its result, and waits until the gate has done with it.
+func (r *running) give(ctx context.Context, res gate.Result) error {
 	select {
-	case r.result <- gate.Result{Doc: doc}:
-	default: // told twice
+	case r.result <- res:
+	default: // reported twice
 	}
 	select {
 	case <-r.done:
@@ -165,8 +170,8 @@ func (s *session) find(e event) *running {
 }
 
 // teach has a session learn a result that no call waits for.
-func (a *Agents) teach(ctx context.Context, s *session, toolSaid string, doc gate.Doc) error {
-	name, err := toolName(s.agent, toolSaid)
+func (a *Agents) teach(ctx context.Context, p place, toolSaid string, doc gate.Doc) error {
+	name, err := toolName(p.agent, toolSaid)
 	if err != nil {
 		return err
 	}
@@ -174,7 +179,7 @@ func (a *Agents) teach(ctx context.Context, s *session, toolSaid string, doc gat
 	if a.cfg.Tracks() {
 		l.From, l.Source = doc, provenance.FromUntrusted
 	}
-	return a.cfg.Learn(ctx, s.key, l)
+	return a.cfg.Learn(ctx, a.cfg.Kept(key(p)), l)
 }
 
 // result is the result of an agent's own tool in the form of MCP's.

@@ -11,12 +11,15 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A Request is what the hook of an agent tells, as it came.
 type Request struct {
 	Agent string
 	Event gate.Doc
+	// Unreadable says why Event is only what could be made out of the event; nil if it is whole.
+	Unreadable error
 	// Headless says that no person sits at the agent.
 	Headless bool
 	// Observe decides and records, and lets everything pass.
@@ -66,10 +69,21 @@ func (a *Agents) hook(ctx context.Context, who *gate.Principal, r Request) (err 
 		return fmt.Errorf("agent %s is not configured: add `agents: {%s: {}}` to the configuration", r.Agent, r.Agent)
 	}
 	e, err := read(r.Agent, r.Event, rules, r.Headless)
-	if err != nil || e.kind == other {
+	err = errors.Join(r.Unreadable, err)
+	p := place{who.Owner, r.Agent, e.session}
+	switch named := r.Event.Get("hook_event_name").Text() != ""; {
+	case err != nil && e.kind == before, e.kind == other && (named || r.Unreadable == nil || p.id == ""):
+		return err
+	case err != nil:
+		return errors.Join(err, a.lost(ctx, p, e))
+	}
+	s, err := a.session(p)
+	if err != nil && (e.kind == after || e.kind == failed) {
+		return a.teach(ctx, p, e.tool, result(e))
+	}
+	if err != nil {
 		return err
 	}
-	s := a.session(who.Owner, r.Agent, e.session)
 	switch e.kind {
 	case before:
 		if e.ours != "" {
@@ -84,11 +98,45 @@ func (a *Agents) hook(ctx context.Context, who *gate.Principal, r Request) (err 
 	case prompted:
 		return a.prompt(ctx, s, e, rules)
 	case stopped:
-		a.stopped(s, e)
+		return a.stopped(ctx, s, e)
 	case ended:
-		a.end(s)
+		return a.end(ctx, s)
 	}
 	return nil
+}
+
+// lost has a session learn an event that cannot be read: it may have brought anything, and its
+// prompts do not vouch any more. Without the name of the session, all of the agent's learn it. The
+// result of a call that this gateway got needs no lesson.
+func (a *Agents) lost(ctx context.Context, p place, e event) (err error) {
+	learn := make(map[gate.SessionKey]bool)
+	if p.id != "" {
+		learn[a.cfg.Kept(key(p))] = true
+		s, err := a.session(p)
+		if err == nil && (e.kind == after || e.kind == failed) && e.ours != "" && a.made(s, e) {
+			return nil
+		}
+	}
+	a.mu.Lock()
+	var waits *running
+	for at, s := range a.sessions {
+		if at == p || p.id == "" && at.owner == p.owner && at.agent == p.agent {
+			s.tooMany = true
+			learn[s.key] = true
+		}
+		if at == p {
+			waits = s.calls[e.call]
+		}
+	}
+	a.mu.Unlock()
+	for k := range learn {
+		l := gate.Lesson{Call: gate.NewID(), Labels: gate.NewLabels(provenance.Private, provenance.Untrusted), Top: true}
+		err = errors.Join(err, a.cfg.Learn(ctx, k, l))
+	}
+	if waits != nil && (e.kind == after || e.kind == failed) {
+		err = errors.Join(err, waits.give(ctx, gate.Result{Doc: result(event{kind: failed})}))
+	}
+	return err
 }
 
 // deny is the answer that denies a call, in the form that the agent obeys. Of Codex nothing

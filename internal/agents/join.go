@@ -12,11 +12,20 @@ import (
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
-// note is a call of this gateway that an agent is about to make.
+// note is a call of this gateway that an agent is about to make, or has made.
 type note struct {
 	tool, digest string
 	unnamed      bool // no id comes with the call itself
+	made         bool // the gateway has got the call
 	at           time.Time
+}
+
+// over reports whether neither the call nor its result is awaited any more.
+func (n note) over(now time.Time) bool {
+	if n.made {
+		return now.Sub(n.at) > resultTime
+	}
+	return now.Sub(n.at) > noteTime
 }
 
 // announce keeps that an agent is about to call this gateway.
@@ -24,8 +33,8 @@ func (a *Agents) announce(s *session, e event) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(s.notes, func(_ string, n note) bool { return now.Sub(n.at) > noteTime })
-	if len(s.notes) >= maxNotes {
+	maps.DeleteFunc(s.notes, func(_ string, n note) bool { return n.over(now) })
+	if len(s.notes) >= maxNotes && !s.dropMade() {
 		return errors.New("too many calls are announced that were never made")
 	}
 	s.wrote(e.input)
@@ -33,8 +42,24 @@ func (a *Agents) announce(s *session, e event) error {
 	return nil
 }
 
-// made reports whether this gateway was called as it was announced. It was not if the agent
-// has another server of the same name, such as one that a project brings.
+// dropMade drops the oldest note of a call that was made. Its result then counts as another
+// server's.
+func (s *session) dropMade() bool {
+	oldest := ""
+	for id, n := range s.notes {
+		if n.made && (oldest == "" || n.at.Before(s.notes[oldest].at)) {
+			oldest = id
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	delete(s.notes, oldest)
+	return true
+}
+
+// made reports whether the result that an agent reports is of a call that this gateway got. It
+// is not if the agent has another server of the same name, such as one that a project brings.
 func (a *Agents) made(s *session, e event) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -42,21 +67,45 @@ func (a *Agents) made(s *session, e event) bool {
 	if e.unnamed {
 		id = s.noteOf(e.ours, e.input.Digest())
 	}
-	if n, waits := s.notes[id]; !waits || n.tool != e.ours {
+	n := s.notes[id]
+	delete(s.notes, id)
+	if n.made && n.tool == e.ours {
 		return true
 	}
-	a.cfg.Log.Warn("an agent was to call a tool of this gateway, and something else has carried it out", "agent", s.agent, "session", s.key.ID, "tool", e.tool)
+	a.cfg.Log.Warn("an agent reports the result of a call that this gateway never got: another server has the gateway's name", "agent", s.agent, "session", s.key.ID, "tool", e.tool)
 	return false
 }
 
-// noteOf returns by what id a call was announced that has none; "" if it was not.
-func (s *session) noteOf(tool, digest string) string {
+// noteOf returns the id under which a call was announced that has none, one that was made
+// before others; "" if there is none.
+func (s *session) noteOf(tool, digest string) (found string) {
 	for id, n := range s.notes {
-		if n.tool == tool && n.digest == digest {
-			return id
+		if n.tool == tool && n.digest == digest && (found == "" || n.made) {
+			found = id
 		}
 	}
-	return ""
+	return found
+}
+
+// unmade takes the notes of calls that this gateway never got. Agents.mu is held.
+func (s *session) unmade() (all []note) {
+	for id, n := range s.notes {
+		if !n.made {
+			all = append(all, n)
+			delete(s.notes, id)
+		}
+	}
+	return all
+}
+
+// teachUnmade has a session learn what another server of the gateway's name may have returned,
+// since the results of those calls were not reported.
+func (a *Agents) teachUnmade(ctx context.Context, s *session, unmade []note) error {
+	if len(unmade) == 0 {
+		return nil
+	}
+	a.cfg.Log.Warn("an agent's turn has ended, and calls that it announced for this gateway never came", "agent", s.agent, "session", s.key.ID, "calls", len(unmade))
+	return a.cfg.Learn(ctx, s.key, gate.Lesson{Call: gate.NewID(), Labels: gate.NewLabels(provenance.Untrusted)})
 }
 
 // The members of a call's _meta in which agents send their id of it. Claude Code 2.1 and
@@ -76,12 +125,12 @@ func (a *Agents) Join(ctx context.Context, c *gate.Call) (after func(), err erro
 	}
 	s := a.announced(c)
 	with := slices.Collect(maps.Keys(a.joined[c.Session]))
-	first := s != nil && s.key != c.Session && !a.joined[c.Session][s]
+	first := s != nil && s.key != c.Session && !a.joined[c.Session][s.key]
 	if first {
 		if a.joined[c.Session] == nil {
-			a.joined[c.Session] = make(map[*session]bool)
+			a.joined[c.Session] = make(map[gate.SessionKey]bool)
 		}
-		a.joined[c.Session][s] = true
+		a.joined[c.Session][s.key] = true
 	}
 	var barred error
 	if s == nil {
@@ -99,14 +148,14 @@ func (a *Agents) Join(ctx context.Context, c *gate.Call) (after func(), err erro
 		c.Refused = barred
 	default:
 		for _, one := range with {
-			if err := a.share(ctx, c, one.key, client); err != nil {
+			if err := a.share(ctx, c, one, client); err != nil {
 				return after, err
 			}
 		}
 		after = func() {
 			for _, one := range with {
-				if err := a.share(context.WithoutCancel(ctx), c, client, one.key); err != nil {
-					a.cfg.Log.Error("an agent's session has not learned what its client has read", "session", one.key.ID, "error", err)
+				if err := a.share(context.WithoutCancel(ctx), c, client, one); err != nil {
+					a.cfg.Log.Error("an agent's session has not learned what its client has read", "session", one.ID, "error", err)
 				}
 			}
 		}
@@ -134,7 +183,7 @@ func (a *Agents) announced(c *gate.Call) *session {
 			continue
 		}
 		for its, n := range s.notes {
-			if n.tool != c.Name || n.digest != digest || time.Since(n.at) > noteTime || its != id && !n.unnamed {
+			if n.made || n.tool != c.Name || n.digest != digest || time.Since(n.at) > noteTime || its != id && !n.unnamed {
 				continue
 			}
 			if found != nil && found != s {
@@ -144,7 +193,9 @@ func (a *Agents) announced(c *gate.Call) *session {
 		}
 	}
 	if found != nil {
-		delete(found.notes, at)
+		n := found.notes[at]
+		n.made = true
+		found.notes[at] = n
 	}
 	return found
 }
@@ -177,13 +228,10 @@ func (a *Agents) share(ctx context.Context, c *gate.Call, from, to gate.SessionK
 
 // Joined returns the sessions of agents that have to learn what an MCP session fetches
 // beside calls.
-func (a *Agents) Joined(k gate.SessionKey) (keys []gate.SessionKey) {
+func (a *Agents) Joined(k gate.SessionKey) []gate.SessionKey {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for s := range a.joined[k] {
-		keys = append(keys, s.key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(a.joined[k]))
 }
 
 // Left is told that an MCP session has ended.

@@ -78,7 +78,7 @@ func (a *Agents) doubt(s *session, e event, r Rules) string {
 		return "nobody sits at the agent"
 	case s.open:
 		return "the turn before it has not ended"
-	case len(s.calls) > 0, time.Since(s.cut) < cutTime:
+	case s.underWay():
 		return "a call of the agent runs"
 	case s.background:
 		return "the agent goes on with something beside it"
@@ -89,10 +89,16 @@ func (a *Agents) doubt(s *session, e event, r Rules) string {
 	}
 }
 
+// underWay reports whether a call of the session runs, or may still run.
+func (s *session) underWay() bool { return len(s.calls) > 0 || time.Since(s.cut) < cutTime }
+
 // wrote reports whether a model has written a text into arguments, in any session of an
 // owner: subagents can have sessions of their own.
 func (a *Agents) wrote(owner gate.Owner, text string) bool {
 	its := mark(text)
+	if a.past[owner].has(its) {
+		return true
+	}
 	for _, s := range a.sessions {
 		if _, ok := s.written[its]; ok && s.owner == owner {
 			return true
@@ -121,14 +127,19 @@ func (a *Agents) prompt(ctx context.Context, s *session, e event, r Rules) error
 		}
 	}
 	if fileInPrompt.MatchString(e.prompt) {
-		return a.teach(ctx, s, readTool[s.agent], gate.MustDoc("{}"))
+		return a.teach(ctx, s.place, readTool[s.agent], gate.MustDoc("{}"))
 	}
 	return nil
 }
 
-// stopped is told that the agent is done with a prompt: what it has told no result of, it has
-// not carried out.
-func (a *Agents) stopped(s *session, e event) {
+// stopped handles the end of a turn: an own call without a result was not carried out, and a call
+// that never came to this gateway may have gone to another server of its name.
+func (a *Agents) stopped(ctx context.Context, s *session, e event) error {
+	return a.teachUnmade(ctx, s, a.stop(s, e))
+}
+
+// stop returns the calls that were announced for this gateway, and that it never got.
+func (a *Agents) stop(s *session, e event) []note {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.open, s.background = false, e.background
@@ -138,9 +149,10 @@ func (a *Agents) stopped(s *session, e event) {
 		s.scheduled = nil
 	}
 	if e.background || e.subagent != "" {
-		return
+		return nil
 	}
 	s.cutCalls()
+	return s.unmade()
 }
 
 // cutCalls ends what has told no result. Agents.mu is held.

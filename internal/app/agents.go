@@ -1,11 +1,14 @@
 package app
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/agents"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
 
@@ -21,8 +24,28 @@ func (a *App) Hook(ctx context.Context, r hook.Request) (agents.Answer, error) {
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	event, _ := gate.ParseDoc(r.Event) // what is none denies
+	event, unreadable := readEvent(r)
 	return a.gateway.Operator().Hook(ctx, who, agents.Request{
-		Agent: r.Agent, Event: event, Headless: r.Headless, Observe: r.Observe, Hold: time.Duration(r.HoldMS) * time.Millisecond,
+		Agent: r.Agent, Event: event, Unreadable: unreadable, Headless: r.Headless, Observe: r.Observe, Hold: time.Duration(r.HoldMS) * time.Millisecond,
 	}), nil
+}
+
+// readEvent returns an event, or its outline and why it cannot be read. Half a surrogate pair,
+// which agents written in JavaScript send, is replaced unless the event is decided on: the agent
+// would carry out another call than the one that was judged.
+func readEvent(r hook.Request) (event gate.Doc, unreadable error) {
+	event, err := gate.ParseDoc(r.Event)
+	switch {
+	case r.Unreadable != "":
+		return event, errors.New(r.Unreadable)
+	case err == nil:
+		return event, nil
+	}
+	if whole := bytes.Clone(r.Event); !hook.Decides(whole) && doc.ReplaceSurrogates(whole) > 0 {
+		if event, err := gate.ParseDoc(whole); err == nil {
+			return event, nil
+		}
+	}
+	event, _ = gate.ParseDoc(hook.Outline(r.Event)) // an object of texts
+	return event, err
 }

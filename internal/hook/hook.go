@@ -20,11 +20,13 @@ const Method = "hook"
 
 // A Request is what the gateway is told.
 type Request struct {
-	Agent    string          `json:"agent"`
-	Event    json.RawMessage `json:"event"`
-	Headless bool            `json:"headless"`
-	Observe  bool            `json:"observe"`
-	HoldMS   int64           `json:"hold_ms"` // that a person may take to answer
+	Agent string          `json:"agent"`
+	Event json.RawMessage `json:"event"`
+	// Unreadable says why Event is only the [Outline] of the event; "" if it is whole.
+	Unreadable string `json:"unreadable,omitempty"`
+	Headless   bool   `json:"headless"`
+	Observe    bool   `json:"observe"`
+	HoldMS     int64  `json:"hold_ms"` // that a person may take to answer
 }
 
 // answer is what the agent is told.
@@ -49,8 +51,11 @@ const (
 	DefaultWithin = 7 * time.Second
 )
 
-// maxEvent bounds what an agent tells, in bytes: the control socket takes 16 MiB.
-const maxEvent = 12 << 20
+// Bounds in bytes. The control socket takes 16 MiB; of a larger event, the outline is sent.
+const (
+	maxEvent    = 12 << 20
+	maxOutlined = 64 << 20
+)
 
 // The exit statuses that agents know: anything else but 0 is an error of the hook, after which
 // they go on.
@@ -66,15 +71,28 @@ func Run(ctx context.Context, o Options, in io.Reader, out, errs io.Writer) int 
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Within)
 	defer cancel()
-	event, err := io.ReadAll(io.LimitReader(in, maxEvent+1))
-	if err == nil && len(event) > maxEvent {
+	event, err := io.ReadAll(io.LimitReader(in, maxOutlined))
+	switch {
+	case err != nil:
+	case len(event) > maxEvent:
 		err = fmt.Errorf("the event is larger than %d bytes", maxEvent)
+	case !json.Valid(event):
+		err = errors.New("the agent reports no JSON")
+	}
+	r := Request{
+		Agent: o.Agent, Event: event, Headless: headless(o.Agent), Observe: o.Observe, HoldMS: max(0, (o.Within - time.Second).Milliseconds()),
+	}
+	decides := Decides(event)
+	if err != nil {
+		r.Event, r.Unreadable = Outline(event), err.Error()
 	}
 	var a answer
-	if err == nil {
-		a, err = ask(ctx, o, event)
+	if err == nil || !decides || o.Observe { // a session learns also what cannot be read
+		var failed error
+		a, failed = ask(ctx, o.State, r)
+		err = errors.Join(err, failed)
 	}
-	if err != nil && !o.Observe && decides(event) {
+	if err != nil && !o.Observe && decides {
 		fmt.Fprintf(errs, "wasmgate: %v\n", err)
 		return exitDeny
 	}
@@ -87,33 +105,18 @@ func Run(ctx context.Context, o Options, in io.Reader, out, errs io.Writer) int 
 	return a.Exit
 }
 
-// decides reports whether an event is of a call that has not been made yet, or cannot be
-// told from one.
-func decides(event []byte) bool {
-	var e struct {
-		Name string `json:"hook_event_name"`
-	}
-	err := json.Unmarshal(event, &e)
-	return err != nil || e.Name == "" || e.Name == "PreToolUse" || e.Name == "BeforeTool"
-}
-
 // errAway says that no gateway runs.
 var errAway = errors.New("no gateway runs, so nothing is allowed: start `wasmgate serve`, or take the hook out with `wasmgate hook uninstall`")
 
 // ask asks the gateway. The connection is used once, as HTTP/1.0 has it, so that the answer
 // ends where it ends.
-func ask(ctx context.Context, o Options, event []byte) (answer, error) {
+func ask(ctx context.Context, state string, r Request) (answer, error) {
 	var a answer
-	if !json.Valid(event) {
-		return a, errors.New("the agent tells no JSON")
-	}
-	body, err := json.Marshal(Request{
-		Agent: o.Agent, Event: event, Headless: headless(o.Agent), Observe: o.Observe, HoldMS: max(0, (o.Within - time.Second).Milliseconds()),
-	})
+	body, err := json.Marshal(r)
 	if err != nil {
 		return a, err
 	}
-	conn, err := socket.Dial(ctx, o.State)
+	conn, err := socket.Dial(ctx, state)
 	if err != nil {
 		return a, errAway
 	}

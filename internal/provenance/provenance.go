@@ -328,10 +328,11 @@ type Argument struct {
 }
 
 // Arguments iterates over the strings, numbers, trues and falses of a call's
-// arguments, in their order. The name of a member that the input schema in the tool's
-// definition, absent if there is none, does not declare is chosen by the caller like a value: a value below it is as
-// trusted as the less trusted of both, and what is empty below it counts as a
-// value, too. True and false are never met.
+// arguments, in their order. A name is declared by the input schema in the tool's definition,
+// absent if there is none, or by a pointer in the operator's labels, see [For]. A name that
+// nothing declares is chosen by the caller like a value: a value below it is as trusted as the
+// less trusted of both, and what is empty below it counts as a value, too. True and false are
+// never met.
 func (p Provenance) Arguments(definition, args Doc) iter.Seq[Argument] {
 	return func(yield func(Argument) bool) {
 		w := arguments{known: p, definition: definition, yield: yield}
@@ -342,7 +343,7 @@ func (p Provenance) Arguments(definition, args Doc) iter.Seq[Argument] {
 type arguments struct {
 	known      Provenance
 	definition Doc
-	declared   map[string]bool // names in the input schema; nil until it is needed
+	declared   map[string]bool // names in the input schema and the labels; nil until it is needed
 	yield      func(Argument) bool
 }
 
@@ -395,6 +396,7 @@ func (w *arguments) named(name string, above *Source) *Source {
 	if w.declared == nil {
 		w.declared = make(map[string]bool)
 		declaredNames(w.definition.Get("inputSchema"), w.declared)
+		w.known.use.names(w.declared)
 	}
 	if w.declared[name] {
 		return above

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // use is what holds for the arguments of one call beside what its session has met.
@@ -78,6 +79,20 @@ func (p Provenance) used(a *Argument) {
 		a.Source |= FromTrusted
 	}
 	a.Near = u.labels.fetches() && p.near(a.Form)
+}
+
+// names collects the names in the pointers by which the operator says what arguments are for.
+func (u *use) names(names map[string]bool) {
+	if u == nil {
+		return
+	}
+	for _, pointers := range [][]string{u.labels.Control, u.labels.Content, u.labels.To, u.labels.Commits} {
+		for _, p := range pointers {
+			for _, name := range strings.Split(p, "/")[1:] {
+				names[pointer.Unescape(name)] = true
+			}
+		}
+	}
 }
 
 // destination reports whether a person has approved a value as a destination at the server.

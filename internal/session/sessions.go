@@ -246,12 +246,12 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	if err != nil {
 		return err
 	}
-	if l.From.IsZero() && l.Shown == nil && state.Labels.Cover(l.Labels) { // it knows all that
+	if l.From.IsZero() && l.Shown == nil && (state.Top || !l.Top) && state.Labels.Cover(l.Labels) { // it knows all that
 		return nil
 	}
 	met := s.meet(state.Values, l) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
-	s.learn(k, lesson{call: l.Call, program: l.Program, connection: l.Connection, labels: l.Labels, met: met, shown: l.Shown})
+	s.learn(k, lesson{call: l.Call, program: l.Program, connection: l.Connection, labels: l.Labels, met: met, shown: l.Shown, top: l.Top})
 	rises := s.rises
 	s.mu.Unlock()
 	return s.save(rises)
