@@ -278,7 +278,7 @@ func TestABundleThatIsNoneIsRefused(t *testing.T) {
 	regular := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeReg, Name: name} }
 	many := make([]tar.Header, 10_001)
 	for i := range many {
-		many[i] = regular(fmt.Sprint(i))
+		many[i] = regular(fmt.Sprintf("f%d", i))
 	}
 	tests := map[string]struct {
 		archive []byte

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/folder"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/watch"
@@ -120,16 +121,25 @@ func places(from []string) []gate.Place {
 // tree returns the user's .rego files as one file system, named as the user
 // would name them. Nil means there are none.
 func (p *Files) tree() (fs.FS, error) {
+	return tree(p.Policy.Paths, p.name)
+}
+
+// Folder returns the .rego files of a folder, named from it on. Nil means there are none.
+func Folder(dir string) (fs.FS, error) {
+	return tree([]string{dir}, (&Files{file: filepath.Join(dir, "x")}).name)
+}
+
+func tree(roots []string, name func(path string) string) (fs.FS, error) {
 	files := make(fstest.MapFS)
-	for _, root := range p.Policy.Paths {
-		err := walk(root, func(path string, err error) error {
+	for _, root := range roots {
+		err := folder.Walk(root, func(path string, err error) error {
 			if err != nil || filepath.Ext(path) != ".rego" {
 				return err
 			}
 			if len(files) == maxPolicyFiles {
 				return fmt.Errorf("more than %d policy files", maxPolicyFiles)
 			}
-			return addFile(files, path, p.name(path))
+			return addFile(files, path, name(path))
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read policies: %w", err)
@@ -139,21 +149,6 @@ func (p *Files) tree() (fs.FS, error) {
 		return nil, nil
 	}
 	return files, nil
-}
-
-// walk gives f each file below root, which may be one itself. Root may be a link;
-// folders below it that are links are left out, so that there is no circle.
-func walk(root string, f func(path string, err error) error) error {
-	real, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return f(root, err)
-	}
-	return filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return nil
-		}
-		return f(root+strings.TrimPrefix(path, real), err) // as the user names it
-	})
 }
 
 // name shortens a path to one from the configuration's folder, where it can.
@@ -188,7 +183,7 @@ func (p *Files) State() [32]byte {
 	}
 	roots = slices.DeleteFunc(roots, func(root string) bool { return root == "" }) // "" would be the working directory
 	for _, root := range roots {
-		_ = walk(root, func(path string, err error) error {
+		_ = folder.Walk(root, func(path string, err error) error {
 			info, serr := os.Stat(path) // of what a link points to
 			if err = errors.Join(err, serr); err != nil {
 				fmt.Fprintf(h, "%s %v\n", path, err)

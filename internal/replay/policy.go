@@ -25,7 +25,11 @@ func Folder(dir string) (gateway.Policy, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return gateway.Policy{}, cmp.Or(err, fmt.Errorf("%s is no folder", dir))
 	}
-	p := gateway.Policy{Files: os.DirFS(dir)}
+	files, err := policyfiles.Folder(dir)
+	if err != nil {
+		return gateway.Policy{}, err
+	}
+	p := gateway.Policy{Files: files}
 	return p, Put(&p, filepath.Join(dir, "grants.yaml"), filepath.Join(dir, "labels.yaml"))
 }
 

@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/folder"
 )
 
 const (
@@ -96,12 +98,14 @@ func Collect(fsys fs.FS) (Files, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && strings.HasPrefix(path.Base(name), "."):
+		case name != "." && stray(name) && d.IsDir():
 			return fs.SkipDir
-		case d.IsDir():
+		case d.IsDir() || stray(name):
 			return nil
-		case !d.Type().IsRegular():
-			return fmt.Errorf("%q is a link or a device; a bundle has only files", name)
+		}
+		info, err := fs.Stat(fsys, name) // of what a link points to, as the files of a ConfigMap do
+		if err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("%q is a link to no file of the bundle, or a device; a bundle has only files", name)
 		}
 		f, err := fsys.Open(name)
 		if err != nil {
@@ -116,6 +120,15 @@ func Collect(fsys fs.FS) (Files, error) {
 	return all.sorted()
 }
 
+// stray reports whether a file or folder is none of a bundle. The two hidden files that a bundle
+// has are not.
+func stray(name string) bool {
+	if base := path.Base(name); base == ".manifest" || base == ".signatures.json" {
+		name = path.Dir(name)
+	}
+	return name != "." && folder.StrayPath(name)
+}
+
 // keep collects files, so many bytes of them.
 type keep struct {
 	files Files
@@ -125,6 +138,9 @@ type keep struct {
 func (k *keep) add(name string, r io.Reader) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == ':' }) {
 		return fmt.Errorf("%q is the name of no file in a bundle", name)
+	}
+	if stray(name) {
+		return nil
 	}
 	if len(k.files) == MaxFiles {
 		return fmt.Errorf("it has more than %d files", MaxFiles)
