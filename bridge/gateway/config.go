@@ -165,7 +165,10 @@ type Module struct {
 	// Source says where the module was found, and Signer whose key has signed it; "" if
 	// that is not known. Policies see both as input.tool.origin.
 	Source, Signer string
-	Grant          Grant
+	// Declared is as that of a server: approvals are bound to it in the place of Grant and the
+	// arguments in Config, if it is not empty.
+	Declared string
+	Grant    Grant
 	// Replay is what Config.Replay does with its tools.
 	Replay ReplayMode
 }

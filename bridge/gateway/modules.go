@@ -56,13 +56,17 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 	if err != nil {
 		return nil, nil, errors.Join(err, code.Close(ctx))
 	}
+	config, err := moduleConfig(m, code.Manifest())
+	if err != nil {
+		return nil, nil, errors.Join(err, code.Close(ctx))
+	}
 	c := guest.NewModule(server, code)
 	tools, err := g.reach().Tools(code.Tools(), grant, c.Enter)
 	for i := range tools {
 		if m.Named { // the definitions of others are pinned as they are
 			tools[i].Definition = guest.SaysDirs(tools[i].Definition, m.Grant.Dirs)
 		}
-		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), configOf(runs.Digest(), m.Grant, m.Config.Limits)
+		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), config
 		tools[i].Module, tools[i].Foreign, tools[i].Groups = ToolModule{Name: cmp.Or(m.Config.Name, sum(m.WASM)[:unnamed]), Runs: runs}, !m.Named, m.Groups
 		if m.Development {
 			tools[i].Module, tools[i].Foreign = ToolModule{}, !g.developed(server, tools[i].Definition)
@@ -91,6 +95,15 @@ func runs(m Module, manifest sandbox.Manifest) (gate.Doc, error) {
 		return gate.Doc{}, fmt.Errorf("its manifest: %w", err)
 	}
 	return lock.ModuleOf(sum(m.WASM), settings), nil
+}
+
+// moduleConfig is what approvals of a module's tools are bound to.
+func moduleConfig(m Module, manifest sandbox.Manifest) (string, error) {
+	if m.Declared != "" {
+		m.Config.Args, m.Grant = nil, Grant{}
+	}
+	runs, err := runs(m, manifest)
+	return configOf(runs.Digest(), m.Declared, m.Grant, m.Config.Limits), err
 }
 
 // origin is what policies see as input.tool.origin.

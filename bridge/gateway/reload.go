@@ -70,9 +70,15 @@ func (g *Gateway) endpoint(ctx context.Context, s EndpointConfig) EndpointConfig
 	if s.MaxMessage == 0 {
 		s.MaxMessage = g.cfg.Limits.Result
 	}
-	said := []any{s.Command, s.Args, s.Env, s.Dir, s.Confine, s.URL, s.Headers, s.Methods, s.Tools.Normalize, s.Tools.OutputWarn, s.Tools.Vetted}
+	said := []any{s.Declared, s.Methods, s.Tools.Normalize, s.Tools.OutputWarn, s.Tools.Vetted}
+	if s.Declared == "" {
+		said = append(said, s.Command, s.Args, s.Env, s.Dir, s.Confine, s.URL, s.Headers)
+	}
 	if guest, ok := g.guests.get(s.Server); ok {
-		said = append(said, sum(guest.WASM), guest.Args, guest.Config.Args, guest.Config.Limits)
+		said = append(said, sum(guest.WASM), guest.Config.Limits)
+		if s.Declared == "" {
+			said = append(said, guest.Args, guest.Config.Args)
+		}
 		g.guest(&s, *guest)
 	}
 	s.Tools.Config = configOf(said...)

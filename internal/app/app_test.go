@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -28,6 +30,10 @@ import (
 
 func TestMain(m *testing.M) {
 	gateway.ChildMain()
+	if len(os.Args) > 1 && os.Args[1] == asServer {
+		_ = newTimes().Run(context.Background(), &mcp.StdioTransport{}) // until its input ends
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -56,3 +56,18 @@ func (a *App) SetLookAgain(d time.Duration) { a.lookAgain = d }
 
 // Handler is what listens for MCP, and for browsers that log in.
 func (a *App) Handler() http.Handler { return a.handler() }
+
+// Bound returns what would decide whether an approval holds: the snapshot of the
+// configuration, the revision of the policy, and the binding of a call of each tool.
+func (a *App) Bound(ctx context.Context) (map[string]string, error) {
+	if err := a.gateway.Connect(ctx); err != nil {
+		return nil, err
+	}
+	all := map[string]string{"snapshot": snapshot(a.cfg), "policy": a.gateway.Operator().Policy().Revision()}
+	for _, t := range a.gateway.Fleet().Tools(ctx) {
+		all[t.Offered] = gate.Question{
+			Query: gate.Query{Call: &gate.Call{Action: gate.CallTool, Who: gate.Local(), Args: gate.MustDoc("{}")}, Tool: t}, Revision: all["policy"],
+		}.Binding()
+	}
+	return all, nil
+}

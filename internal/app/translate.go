@@ -188,7 +188,8 @@ func callLimits(c *config.Config) gateway.Limits {
 func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
 	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
 	a.authorize(s, &to.EndpointConfig)
-	to.Written, to.PinTLS, to.MaxMessage, to.Processes = s.Written, c.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
+	to.Written, to.Declared = s.Written, s.Declared
+	to.PinTLS, to.MaxMessage, to.Processes = c.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
 	if a.learn != nil {
 		to.Confine, to.Learn = nil, a.learn
 	}

@@ -73,7 +73,7 @@ func TestImportMCP(t *testing.T) {
 			s.URL, s.Fault = "https://example.com/", `its transport "websocket" is not known here`
 		}),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, undeclared); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	wantReports := []config.Problem{
@@ -102,7 +102,7 @@ func TestImportList(t *testing.T) {
 		server("files", func(s *config.Server) { s.Command, s.Args = "npx", []string{"-y", "x"} }),
 		server("far", func(s *config.Server) { s.URL = "https://example.com/mcp" }),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, undeclared); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	if len(warnings) != 1 || warnings[0].Message != "is called files here" {
@@ -135,7 +135,7 @@ func TestLoadMCP(t *testing.T) {
 			s.Fault = "only its host can fill in ${input:url}: in wasmgate.yaml write ${URL}"
 		}),
 	}
-	if diff := cmp.Diff(want, c.Servers); diff != "" {
+	if diff := cmp.Diff(want, c.Servers, undeclared); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	own := filepath.Dir(c.State)
@@ -301,7 +301,7 @@ func TestRender(t *testing.T) {
 	if got := string(config.Render(faulty)); got != "servers:\n  # one two\n  a:\n    command: x\n" {
 		t.Errorf("a fault is rendered as %q", got)
 	}
-	if diff := cmp.Diff(servers, c.Servers); diff != "" {
+	if diff := cmp.Diff(servers, c.Servers, undeclared); diff != "" {
 		t.Errorf("what is read back differs (-want +got):\n%s\n%s", diff, text)
 	}
 }

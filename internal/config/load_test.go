@@ -178,7 +178,7 @@ state: /var/lib/wasmgate
 		Telemetry: config.Telemetry{Metrics: config.Metrics{Series: 2000}, Traces: config.Traces{Refused: true, TrustParent: true}},
 		State:     "/var/lib/wasmgate",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, undeclared); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
 	}
 }
@@ -216,7 +216,7 @@ func TestDefaults(t *testing.T) {
 			}
 			want := config1(filepath.Join(dir, "grants.yaml"), filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "state"))
 			want.File = file
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got, undeclared); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", content, diff)
 			}
 		}

@@ -23,6 +23,7 @@ type Module struct {
 	Path      string
 	Ref       string            // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
 	SHA256    string            `key:"sha256 digest"` // empty: not checked
+	Declared  string            // a digest of what the file says of it
 	Server    string            `key:"server moduleserver" default:"local"`
 	Groups    []string          `key:"groups group"`               // that its tools are in
 	Replay    string            `key:"replay must_stub|live|pure"` // empty: pure if it is granted nothing, else must_stub
@@ -117,7 +118,7 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 		}
 		fault := d.faulting()
 		d.object(&m, f.value, path)
-		m.Fault = fault()
+		m.Fault, m.Declared = fault(), declared(f.value, nil, nil)
 		d.needs(f.value, path, "module", "a module, the path of a WASM file")
 		d.checkSignedBy(f.value, path, &m)
 		*to = append(*to, m)

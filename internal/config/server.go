@@ -28,6 +28,7 @@ type Server struct {
 	Module    Module            // that is the server, in the sandbox: where it is, and its limits
 	Args      []string          `key:"args args"`
 	Written   []string          // Command and Args as the file has them, if that is not what they are
+	Declared  string            // a digest of what the file says of how it runs and is reached
 	Env       map[string]Secret `key:"env"`
 	Cwd       string            `key:"cwd path"`                                          // empty: the gateway's own
 	Confine   *Confine          `key:"confine"`                                           // what the command may do; nil restricts nothing
@@ -149,7 +150,7 @@ func (d *decoder) server(f field, path string) Server {
 	d.table(f.value, path, readers)
 	s.Env = joined(envFile, envFrom, s.Env)
 	s.Fault = fault()
-	s.Written = asWritten(f.value, s)
+	s.Written, s.Declared = asWritten(f.value, s), declared(f.value, declares, envFile)
 	if f.value.kind == table || f.value.kind == null {
 		d.oneWay(f.value, path)
 		d.checkServerAuth(f.value, path, &s)

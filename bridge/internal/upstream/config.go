@@ -77,6 +77,11 @@ type Config struct {
 	// Written are Command and Args as the operator wrote them, before variables were
 	// replaced, which is how the server is known again. Nil means as they are.
 	Written []string
+	// Declared is a digest of what the operator wrote of how the server runs and is reached,
+	// before variables, secrets and paths were put in. Approvals are bound to it; if it is
+	// empty, to what they are bound in its place: Command, Args, Env, Dir, Confine, URL and
+	// Headers.
+	Declared string
 
 	URL       string // http or https
 	Transport string // TransportAuto if empty
