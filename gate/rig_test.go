@@ -202,13 +202,17 @@ func (r *rig) Enter(context.Context, gate.Entry) (gate.Slot, error) {
 	if err := r.step("enter"); err != nil {
 		return nil, err
 	}
-	return &slot{charge: func(gate.Charges) error { return r.step("take") }, release: func(int64) { r.step("release") }}, nil
+	return &slot{
+		charge: func(gate.Charges) error { return r.step("take") }, release: func(int64) { r.step("release") },
+		work: func() { r.step("work") },
+	}, nil
 }
 
 // A slot is one that sets no limits. Its functions may be nil; release is called once.
 type slot struct {
 	charge  func(gate.Charges) error
 	release func(int64)
+	work    func()
 }
 
 func (s *slot) Charge(_ context.Context, c gate.Charges) error {
@@ -218,7 +222,13 @@ func (s *slot) Charge(_ context.Context, c gate.Charges) error {
 	return s.charge(c)
 }
 
-func (s *slot) Work(context.Context, int) error    { return nil }
+func (s *slot) Work(context.Context, int) error {
+	if s.work != nil {
+		s.work()
+	}
+	return nil
+}
+
 func (s *slot) Rest(context.Context) error         { return nil }
 func (s *slot) Pause() func(context.Context) error { return nil }
 

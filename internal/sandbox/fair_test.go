@@ -356,3 +356,39 @@ func TestServerHasItsFuelForALine(t *testing.T) {
 		})
 	}
 }
+
+type waiterFunc func()
+
+func (f waiterFunc) Waits() { f() }
+
+// TestWaiter: a call that waits for others of its module reports that, and one that does not wait
+// reports nothing.
+func TestWaiter(t *testing.T) {
+	l := newLine(t, sandbox.Config{})
+	m := l.module(asking("http"), 1)
+	told := make(chan struct{}, 10)
+	call := func(release <-chan struct{}) {
+		host := fakeHost{http: func(context.Context) (sandbox.HTTPResponse, error) {
+			l.asked <- "x"
+			<-release
+			return sandbox.HTTPResponse{}, nil
+		}}
+		l.wg.Go(func() {
+			cfg := sandbox.CallConfig{Caller: "x", Host: host, Waiter: waiterFunc(func() { told <- struct{}{} })}
+			if _, err := m.Call(t.Context(), "t", []byte(evilArgs), cfg); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	release := make(chan struct{})
+	call(release)
+	<-l.asked
+	if len(told) > 0 {
+		t.Error("a call that does not wait reports that it does")
+	}
+	call(release)
+	<-told
+	close(release)
+	<-l.asked
+	l.wg.Wait()
+}

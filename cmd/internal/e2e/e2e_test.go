@@ -45,7 +45,7 @@ func TestE2E(t *testing.T) {
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
 		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules}, {"pins", testPins},
 		{"bundles", testBundles}, {"shadow", testShadow}, {"asked", testAsked}, {"probe", testProbe}, {"confined", testConfinedServers},
-		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"slow banner", testSlowBanner}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"marks", testMarks}, {"teams", testTwoTeams}, {"login", testLoginServer}, {"connect", testConnect},
+		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"slow banner", testSlowBanner}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"fair", testFair}, {"marks", testMarks}, {"teams", testTwoTeams}, {"login", testLoginServer}, {"connect", testConnect},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			switch {

@@ -98,7 +98,8 @@ func answerFine(w http.ResponseWriter, _ *http.Request, c stubCall) { result(w, 
 // A wire is an MCP client that shows every byte of an answer.
 type wire struct {
 	url, session string
-	stateless    bool // speaks revision 2026-07-28
+	key          string // "" for none
+	stateless    bool   // speaks revision 2026-07-28
 	last         int
 }
 
@@ -114,13 +115,18 @@ type answered struct {
 // dialWire opens a session of revision 2025-11-25.
 func dialWire(ctx context.Context, url string) (*wire, error) {
 	w := &wire{url: url}
+	return w, w.open(ctx)
+}
+
+// open opens a session.
+func (w *wire) open(ctx context.Context) error {
 	h, _, err := w.post(ctx, "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"wire","version":"1"}}}`)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w.session = h.Get("Mcp-Session-Id")
 	_, _, err = w.post(ctx, "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	return w, err
+	return err
 }
 
 func mustWire(t *testing.T, url string) *wire {
@@ -140,6 +146,9 @@ func (w *wire) post(ctx context.Context, tool, msg string) (http.Header, []byte,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
+	if w.key != "" {
+		r.Header.Set("Authorization", "Bearer "+w.key)
+	}
 	if w.stateless {
 		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 		r.Header.Set("Mcp-Method", "tools/call")

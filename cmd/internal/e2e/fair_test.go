@@ -1,0 +1,107 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// testFair has callers keep as many calls under way as they can, which sleep for as long as the test
+// lasts. None of another caller's calls is refused, of their tool or of another.
+func testFair(t *testing.T, p *program) {
+	for name, tt := range map[string]struct {
+		limits string
+		greedy []string // the key of each session; "" without auth
+		victim string
+		naps   int64 // that are under way before the other caller calls
+	}{
+		"one principal":                 {"", []string{"alice", "alice"}, "bob", 64},
+		"two sessions, without auth":    {"", []string{"", ""}, "", 33},
+		"three keys":                    {"", []string{"alice", "alice", "carol", "dave"}, "bob", 33},
+		"a tool's limit":                {"limits: {tools: {\"up__nap\": 4}}\n", []string{"alice", "alice"}, "bob", 4},
+		"a server's limit":              {"concurrent", []string{"alice", "alice"}, "bob", 4},
+		"a tool's limit, without auth":  {"limits: {tools: {\"up__nap\": 4}}\n", []string{"", ""}, "", 3},
+		"few slots":                     {"limits: {concurrent: 2, session: 64}\n", []string{"alice"}, "bob", 2},
+		"few slots and a tool's of one": {"limits: {concurrent: 2, tools: {\"up__*\": 1}}\n", []string{"alice"}, "bob", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asleep atomic.Int64
+			wake := make(chan struct{})
+			up := &stub{tools: `[{"name":"nap","inputSchema":{"type":"object","properties":{"for":{"type":"string"}}}},{"name":"quick","inputSchema":{"type":"object"}}]`}
+			up.answer = func(w http.ResponseWriter, r *http.Request, c stubCall) {
+				if strings.Contains(string(c.Params.Arguments), "long") {
+					asleep.Add(1)
+					select {
+					case <-wake:
+					case <-r.Context().Done():
+					}
+				}
+				answerFine(w, r, c)
+			}
+			server := "servers: {up: {url: " + up.start(t)
+			limits := tt.limits
+			if limits == "concurrent" {
+				server, limits = server+", concurrent: 4", ""
+			}
+			auth := "auth: {keys: true}\n"
+			if tt.victim == "" {
+				auth = ""
+			}
+			pl := p.place(t, auth+limits+server+"}}\n")
+			key := map[string]string{"": ""}
+			for _, who := range append(tt.greedy, tt.victim) {
+				if _, has := key[who]; !has {
+					key[who] = strings.TrimSpace(pl.must("key", "create", who, "--as", who))
+					pl.must("grant", "--yes", "--to", who, "up__*")
+				}
+			}
+			if auth == "" {
+				pl.must("grant", "--yes", "up__*")
+			}
+			gw := pl.serve()
+			pl.ready()
+			ctx, end := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			defer all.Wait()
+			defer end()
+			defer close(wake)
+			for _, who := range tt.greedy {
+				c := keyWire(t, gw.url, key[who])
+				for i := range 32 {
+					all.Go(func() {
+						one := *c
+						for one.last = i * 1000; ctx.Err() == nil; {
+							_, _ = one.call(ctx, "up__nap", `{"for":"long"}`)
+							time.Sleep(100 * time.Millisecond) // a full queue refuses at once
+						}
+					})
+				}
+			}
+			eventually(t, "the calls sleep", func() bool { return asleep.Load() >= tt.naps })
+			victim := keyWire(t, gw.url, key[tt.victim])
+			for range 20 {
+				for _, tool := range []string{"up__quick", "up__nap"} {
+					if a := victim.mustCall(t, tool, `{}`); string(a.Result) == "" || strings.Contains(string(a.Result), "refus") {
+						t.Fatalf("%s: %s %+v", tool, a.Result, a.Error)
+					}
+				}
+			}
+		})
+	}
+}
+
+// keyWire opens a session with an API key; "" is none.
+func keyWire(t *testing.T, url, key string) *wire {
+	t.Helper()
+	w := &wire{url: url, key: key}
+	if err := w.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
