@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/escaped"
+	"github.com/wasmgate/wasmgate/internal/fair"
 )
 
 // The states of an approval, in the order in which they can follow each other. A
@@ -27,7 +28,7 @@ const (
 // hundred open is not being answered, and reading more would not help.
 const (
 	maxOpen      = 1000     // questions that are not closed, of all principals
-	maxOpenOfOne = 100      // of one principal
+	maxOpenOfOne = 100      // of one caller
 	maxBytes     = 64 << 20 // arguments of them all
 	maxClosed    = 1000     // kept until they expire, to know what is used again
 )
@@ -62,7 +63,7 @@ func (e *entry) open() bool {
 	return e.State == StateRequested || e.State == StateApproved
 }
 
-func (e *entry) size() int { return len(e.Question.Call.Args.Raw()) }
+func (e *entry) size() int64 { return int64(len(e.Question.Call.Args.Raw())) }
 
 // clock tells the time twice: on the wall, which people set, and since some
 // moment, which they do not. What either calls expired has expired.
@@ -87,17 +88,18 @@ type memory struct {
 
 	mu        sync.Mutex
 	byID      map[string]*entry
-	byBinding map[string]*entry // the newest
-	open      map[gate.Owner]int
-	total     int // of open
-	bytes     int // of arguments of open ones
+	byBinding map[string]*entry           // the newest
+	open      fair.Bound[gate.SessionKey] // entries, by caller
+	bytes     fair.Bound[gate.SessionKey] // of their arguments
 	closed    []*entry
 	ended     bool
 	work      sync.WaitGroup // that goes on beside calls; none begins once it has ended
 }
 
 func newMemory(c clock) *memory {
-	return &memory{clock: c, byID: map[string]*entry{}, byBinding: map[string]*entry{}, open: map[gate.Owner]int{}}
+	m := &memory{clock: c, byID: map[string]*entry{}, byBinding: map[string]*entry{}}
+	m.open.Most, m.bytes.Most = maxOpen, maxBytes
+	return m
 }
 
 // find returns the entry of an id or of a binding, and nil if there is none that
@@ -120,14 +122,14 @@ func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration)
 	if e != nil && (e.State != StateRedeemed || e.user == q.Call.ID) {
 		return e, false, nil
 	}
-	owner := q.Call.Who.Owner
-	size := len(q.Call.Args.Raw())
+	caller, size := q.Call.Caller(), int64(len(q.Call.Args.Raw()))
+	m.bytes.Visit(caller, time.Now())
 	switch {
 	case m.ended:
 		return nil, false, refuse("the gateway is shutting down")
-	case m.open[owner] >= maxOpenOfOne:
+	case m.open.Has(caller) >= maxOpenOfOne:
 		return nil, false, refuse(fmt.Sprintf("%d calls of yours wait for approval already; call again once they are answered", maxOpenOfOne))
-	case m.total >= maxOpen || m.bytes+size > maxBytes:
+	case !m.open.May(caller, 1) || !m.bytes.May(caller, size):
 		return nil, false, refuse("too many calls wait for approval already; call again once they are answered")
 	}
 	now := m.clock.wall()
@@ -139,9 +141,8 @@ func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration)
 		answered: make(chan struct{}),
 	}
 	m.byID[e.ID], m.byBinding[binding] = e, e
-	m.open[owner]++
-	m.total++
-	m.bytes += size
+	m.open.Take(caller, 1)
+	m.bytes.Take(caller, size)
 	return e, true, nil
 }
 
@@ -288,12 +289,9 @@ func (m *memory) close(e *entry, state string) {
 	if e.State == StateRequested {
 		close(e.answered)
 	}
-	owner := e.Question.Call.Who.Owner
-	if m.open[owner]--; m.open[owner] == 0 {
-		delete(m.open, owner)
-	}
-	m.total--
-	m.bytes -= e.size()
+	caller := e.Question.Call.Caller()
+	m.open.Give(caller, 1)
+	m.bytes.Give(caller, e.size())
 	e.State = state
 	m.closed = append(m.closed, e)
 	if len(m.closed) > maxClosed {

@@ -93,7 +93,7 @@ func (q *Queue[K, R]) Try(d *Demand[K, R]) bool {
 func (q *Queue[K, R]) Take(ctx context.Context, d *Demand[K, R], wait time.Duration) error {
 	q.mu.Lock()
 	q.find(d, false)
-	if (len(q.waiting) == 0 || d.needs[0].bound.New(d.Caller)) && q.take(d) == nil {
+	if len(q.waiting) == 0 && q.take(d) == nil {
 		q.mu.Unlock()
 		return nil
 	}

@@ -41,7 +41,7 @@ var rules = map[string]rule{
 	"internal/relayed":                   {bans: leaf},
 	"internal/tracing":                   {bans: leaf},
 	"bridge/internal/tee":                {imports: []string{"gate"}, bans: []string{"os", "net", "net/http", "github.com/...", "golang.org/..."}},
-	"internal/approval":                  {imports: []string{"internal/escaped", "internal/obligation", "internal/provenance", "gate", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
+	"internal/approval":                  {imports: []string{"internal/fair", "internal/escaped", "internal/obligation", "internal/provenance", "gate", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/audit":                         {imports: []string{"internal/audit"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/audit":                     {imports: []string{"internal/step", "gate", "internal/doc", "internal/files", "internal/pointer"}, bans: []string{"net/http", "database/sql"}},
 	"internal/jobs":                      {imports: []string{"internal/step", "internal/codes", "gate", "internal/drain"}, bans: []string{"net", "net/http", "database/sql"}},

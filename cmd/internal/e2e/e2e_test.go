@@ -91,7 +91,7 @@ func buildProgram(t *testing.T) *program {
 
 // A place is a folder with a configuration, and what is run on it.
 type place struct {
-	t       *testing.T
+	t       testing.TB
 	program *program
 	dir     string
 	env     []string // beside what all commands have
@@ -99,7 +99,7 @@ type place struct {
 
 // place makes a folder. The configuration gets what all tests share: a policy
 // deadline that a busy machine keeps.
-func (p *program) place(t *testing.T, configuration string) *place {
+func (p *program) place(t testing.TB, configuration string) *place {
 	dir, err := os.MkdirTemp("", "e2e") // the names of t.TempDir are too long for a socket's path
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func (pl *place) ready() {
 	eventually(pl.t, "the servers are ready", func() bool { return pl.run("status", "--check").code == 0 })
 }
 
-func noRace(t *testing.T, stderr string) {
+func noRace(t testing.TB, stderr string) {
 	t.Helper()
 	if strings.Contains(stderr, "DATA RACE") {
 		t.Errorf("the program has a data race:\n%s", stderr)
@@ -199,7 +199,7 @@ func noRace(t *testing.T, stderr string) {
 
 // A process is one that was started, and that the test ends.
 type process struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	stderr *tail
 	ended  chan struct{}
@@ -207,7 +207,7 @@ type process struct {
 }
 
 // start starts a command. At the end of the test it is killed if it still runs.
-func start(t *testing.T, c *exec.Cmd) *process {
+func start(t testing.TB, c *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: c, stderr: new(tail), ended: make(chan struct{})}
 	c.Stderr = p.stderr
@@ -237,7 +237,7 @@ func (pl *place) serve(args ...string) *process {
 }
 
 // serving starts a gateway that prints JSON, and reads its URL.
-func serving(t *testing.T, c *exec.Cmd) *process {
+func serving(t testing.TB, c *exec.Cmd) *process {
 	t.Helper()
 	r, w := io.Pipe()
 	c.Stdout = w
@@ -298,7 +298,7 @@ func (t *tail) String() string {
 }
 
 // eventually waits until ok, and fails the test if that does not come.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
@@ -312,7 +312,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // get returns the status and the body of a page.
-func get(t *testing.T, url string) (int, string) {
+func get(t testing.TB, url string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {

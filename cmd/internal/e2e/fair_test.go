@@ -49,7 +49,7 @@ func testFair(t *testing.T, p *program) {
 			if limits == "concurrent" {
 				server, limits = server+", concurrent: 4", ""
 			}
-			auth := "auth: {keys: true}\n"
+			auth := "auth: {keys: true}\nprincipals: {alice: {}, bob: {}, carol: {}, dave: {}}\n"
 			if tt.victim == "" {
 				auth = ""
 			}
@@ -97,7 +97,7 @@ func testFair(t *testing.T, p *program) {
 }
 
 // keyWire opens a session with an API key; "" is none.
-func keyWire(t *testing.T, url, key string) *wire {
+func keyWire(t testing.TB, url, key string) *wire {
 	t.Helper()
 	w := &wire{url: url, key: key}
 	if err := w.open(t.Context()); err != nil {

@@ -317,7 +317,7 @@ func firstText(res *mcp.CallToolResult) string {
 	return ""
 }
 
-func holds(t *testing.T, text, want string) {
+func holds(t testing.TB, text, want string) {
 	t.Helper()
 	if !strings.Contains(text, want) {
 		t.Errorf("%q is not in %.2000s", want, text)

@@ -35,7 +35,7 @@ type stubCall struct {
 }
 
 // start serves the stub and returns its URL.
-func (s *stub) start(t *testing.T) string {
+func (s *stub) start(t testing.TB) string {
 	ts := httptest.NewServer(s)
 	t.Cleanup(func() {
 		ts.CloseClientConnections()
@@ -129,7 +129,7 @@ func (w *wire) open(ctx context.Context) error {
 	return err
 }
 
-func mustWire(t *testing.T, url string) *wire {
+func mustWire(t testing.TB, url string) *wire {
 	t.Helper()
 	w, err := dialWire(t.Context(), url)
 	if err != nil {
@@ -194,7 +194,7 @@ func (w *wire) call(ctx context.Context, tool, args string) (answered, error) {
 }
 
 // mustCall calls a tool and returns the answer.
-func (w *wire) mustCall(t *testing.T, tool, args string) answered {
+func (w *wire) mustCall(t testing.TB, tool, args string) answered {
 	t.Helper()
 	a, err := w.call(t.Context(), tool, args)
 	if err != nil {

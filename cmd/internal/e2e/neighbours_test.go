@@ -1,0 +1,114 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	wasmgate "github.com/wasmgate/wasmgate/internal/testing/program"
+)
+
+// BenchmarkNeighbours measures what calls of one client take, alone and while another principal keeps
+// the gateway busy, and the memory that the gateway has had at most.
+//
+//	go test ./cmd/internal/e2e -run '^$' -bench Neighbours -benchtime 200x
+func BenchmarkNeighbours(b *testing.B) {
+	program := &program{plain: wasmgate.Build(b, false)}
+	program.path, program.wasm = program.plain, compiled.Folder(b)
+	wake := make(chan struct{})
+	defer close(wake)
+	markers := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x01.", 9_800_000*3/8)))
+	up := &stub{tools: `[{"name":"do","inputSchema":{"type":"object","properties":{"what":{"type":"string"}}}}]`}
+	up.answer = func(w http.ResponseWriter, r *http.Request, c stubCall) {
+		switch args := c.Params.Arguments; {
+		case len(args) < 100 && strings.Contains(string(args), "sleep"):
+			select {
+			case <-wake:
+			case <-r.Context().Done():
+			}
+		case len(args) < 100 && strings.Contains(string(args), "markers"):
+			result(w, c.ID, `{"content":[{"type":"resource","resource":{"uri":"x:y","mimeType":"text/plain","blob":"`+markers+`"}}]}`)
+			return
+		}
+		answerFine(w, r, c)
+	}
+	url := up.start(b)
+	for _, load := range []struct {
+		name, what string
+		calls      int
+		each       bool // has a session of its own
+	}{
+		{"sleeping", "sleep", 64, false}, {"secrets", "token:" + strings.Repeat("AAAA", 1_000_000), 12, false},
+		{"markers", "markers", 6, false}, {"bodies", strings.Repeat("a word ", 430_000), 200, true},
+	} {
+		b.Run(load.name, func(b *testing.B) {
+			pl := program.place(b, "auth: {keys: true}\nprincipals: {alice: {}, bob: {}}\nlimits: {result: 20MiB}\nservers: {up: {url: "+url+"}}\n")
+			keys := map[string]string{}
+			for _, who := range []string{"alice", "bob"} {
+				keys[who] = strings.TrimSpace(pl.must("key", "create", who, "--as", who))
+				pl.must("grant", "--yes", "--to", who, "up__*")
+			}
+			gw := pl.serve()
+			pl.ready()
+			victim := keyWire(b, gw.url, keys["bob"])
+			measure := func() (all []time.Duration) {
+				for range b.N {
+					began := time.Now()
+					if a := victim.mustCall(b, "up__do", `{}`); strings.Contains(string(a.Result), "refus") {
+						b.Fatalf("%s", a.Result)
+					}
+					all = append(all, time.Since(began))
+				}
+				slices.Sort(all)
+				return all
+			}
+			quiet := measure()
+			ctx, end := context.WithCancel(b.Context())
+			var all sync.WaitGroup
+			args := fmt.Sprintf(`{"what":%q}`, load.what)
+			for i := range load.calls {
+				c := keyWire(b, gw.url, keys["alice"])
+				c.last = i << 20
+				all.Go(func() {
+					for ctx.Err() == nil {
+						if _, err := c.call(ctx, "up__do", args); err != nil {
+							time.Sleep(100 * time.Millisecond)
+						}
+					}
+				})
+			}
+			time.Sleep(time.Second) // they are under way
+			b.ResetTimer()
+			busy := measure()
+			b.StopTimer()
+			end()
+			all.Wait()
+			ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+			for name, all := range map[string][]time.Duration{"quiet": quiet, "busy": busy} {
+				b.ReportMetric(ms(all[len(all)/2]), name+"-p50-ms")
+				b.ReportMetric(ms(all[len(all)*99/100]), name+"-p99-ms")
+			}
+			b.ReportMetric(memoryPeak(b, gw.pid()), "peak-MB")
+		})
+	}
+}
+
+// memoryPeak returns the most memory that a process has had, in MB; 0 if the system does not tell.
+func memoryPeak(b *testing.B, pid int) float64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kb, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, _ := strconv.ParseFloat(kb, 64)
+	return n / 1000
+}
