@@ -7,10 +7,10 @@ import (
 
 // Defaults that others know.
 const (
-	DefaultListen  = "127.0.0.1:7420"
-	DefaultDrain   = 20 * time.Second
-	DefaultTimeout = 30 * time.Second // of a call to a server
-	DefaultStart   = 2 * time.Minute  // of a server that is a command; others have DefaultTimeout
+	DefaultListen = "127.0.0.1:7420"
+	DefaultDrain  = 20 * time.Second
+	DefaultStart  = 2 * time.Minute  // of a server that is a command
+	DefaultReach  = 30 * time.Second // of a server at a URL, to be ready
 )
 
 // A Config is a whole, checked configuration. Every path in it is absolute, and

@@ -16,7 +16,7 @@ import (
 
 // server returns what a host's file leaves to the defaults, changed by set.
 func server(id string, set func(*config.Server)) config.Server {
-	s := config.Server{ID: id, Transport: "auto", Timeout: 30 * time.Second, Enabled: true, Prefix: true, Schema: "declared", Output: "enforce"}
+	s := config.Server{ID: id, Transport: "auto", Timeout: 5 * time.Minute, Enabled: true, Prefix: true, Schema: "declared", Output: "enforce"}
 	set(&s)
 	return s
 }

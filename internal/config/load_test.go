@@ -117,7 +117,7 @@ state: /var/lib/wasmgate
 		Principals: []config.Principal{{ID: "alice", Roles: []string{"dev"}}, {ID: "local"}},
 		Servers: []config.Server{
 			{
-				ID: "zeta", Command: "npx", Cwd: filepath.Join(dir, "srv"), Transport: "auto", Timeout: 30 * time.Second,
+				ID: "zeta", Command: "npx", Cwd: filepath.Join(dir, "srv"), Transport: "auto", Timeout: 5 * time.Minute,
 				Args:    []string{"-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "8080", "true", "$HOME", "a$b"},
 				Written: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "8080", "true", "$$HOME", "a$b"},
 				Env:     map[string]config.Secret{"LOG": "1", "DEBUG": "true", "TOKEN": "x-t0p-"}, Enabled: true, Prefix: true,
@@ -130,7 +130,7 @@ state: /var/lib/wasmgate
 				Schema: "normalized", Output: "warn", Sanitize: "html",
 			},
 			{
-				ID: "local-bin", Command: filepath.Join(dir, "bin/server"), Written: []string{"./bin/server"}, Transport: "auto", Timeout: 30 * time.Second, Health: config.HealthOff, Prefix: true,
+				ID: "local-bin", Command: filepath.Join(dir, "bin/server"), Written: []string{"./bin/server"}, Transport: "auto", Timeout: 5 * time.Minute, Health: config.HealthOff, Prefix: true,
 				Env: map[string]config.Secret{"A": ""}, Schema: "declared", Output: "enforce", Sanitize: "strict",
 			},
 		},

@@ -24,7 +24,7 @@ func TestRenderLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	usual := config.Server{Transport: "auto", Timeout: 30 * time.Second, Enabled: true, Prefix: true, Schema: "declared", Output: "enforce"}
+	usual := config.Server{Transport: "auto", Timeout: 5 * time.Minute, Enabled: true, Prefix: true, Schema: "declared", Output: "enforce"}
 	child, module, remote := usual, usual, usual
 	child.ID, child.Command, child.Args, child.Cwd = "child", "npx", []string{"-y", "a: b"}, "/srv"
 	child.Env = map[string]config.Secret{"A": "1", "B": ""}
@@ -37,7 +37,7 @@ func TestRenderLosesNothing(t *testing.T) {
 	child.Sessions, child.Retry, child.Retries, child.RetryWait, child.Concurrent, child.Required = "shared", "idempotent", 4, 2*time.Second, 3, true
 	child.Groups, child.Methods, child.Lists = []string{"office", "b"}, []string{"acme/x"}, "trusted"
 	child.Input, child.Inputs = "warn", []config.ToolMode{{Pattern: "b*", Mode: "enforce"}, {Pattern: "a", Mode: "coerce"}}
-	child.Schema, child.Output, child.Sanitize, child.Replay = "normalized", "warn", "code", "live"
+	child.Schema, child.Repair, child.Output, child.Sanitize, child.Replay = "normalized", "off", "warn", "code", "live"
 	child.Replays = []config.ToolMode{{Pattern: "write_*", Mode: "must_stub"}}
 	module.ID, module.Module = "module", config.Module{
 		Path: filepath.Join(dir, "a.wasm"), SHA256: strings.Repeat("a", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), Bundle: "/b"},

@@ -37,14 +37,14 @@ type Server struct {
 	Transport string            `key:"transport auto|streamable-http|sse" default:"auto"` // auto for a command
 	Protocol  string            `key:"protocol auto|2025-11-25|2026-07-28"`               // empty is auto
 	Headers   map[string]Secret `key:"headers header"`
-	Auth      *ServerAuth       `key:"auth login"`                     // the credential that it is called with; nil: none
-	Start     time.Duration     `key:"start 1s..1h"`                   // how long it may take to be ready; zero: see [Server.StartTime]
-	Timeout   time.Duration     `key:"timeout 1ms..24h" default:"30s"` // of one call
-	Timeouts  []ToolTimeout     `key:"timeouts local"`                 // that go before Timeout; the first that matches counts
-	Retry     string            `key:"retry never|idempotent"`         // empty: never
-	Retries   int               `key:"retries 1..10"`                  // how often a call is sent again at most; zero: once, if it was sent at all
-	RetryWait time.Duration     `key:"retry_wait 1ms..30s"`            // before the first of them, doubled by each
-	Health    time.Duration     `key:"health health"`                  // silence after which it is pinged; zero: the default; [HealthOff]: never
+	Auth      *ServerAuth       `key:"auth login"`                    // the credential that it is called with; nil: none
+	Start     time.Duration     `key:"start 1s..1h"`                  // how long it may take to be ready; zero: see [Server.StartTime]
+	Timeout   time.Duration     `key:"timeout 1ms..24h" default:"5m"` // of one call: clients have limits of their own, and cancel
+	Timeouts  []ToolTimeout     `key:"timeouts local"`                // that go before Timeout; the first that matches counts
+	Retry     string            `key:"retry never|idempotent"`        // empty: never
+	Retries   int               `key:"retries 1..10"`                 // how often a call is sent again at most; zero: once, if it was sent at all
+	RetryWait time.Duration     `key:"retry_wait 1ms..30s"`           // before the first of them, doubled by each
+	Health    time.Duration     `key:"health health"`                 // silence after which it is pinged; zero: the default; [HealthOff]: never
 	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
 	Concurrent int        `key:"concurrent 1..65536"`
 	Enabled    bool       `key:"enabled" default:"true"`
@@ -79,7 +79,7 @@ func (s Server) StartTime() time.Duration {
 	case s.Command != "":
 		return DefaultStart
 	default:
-		return DefaultTimeout
+		return DefaultReach
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *stderrLog) keep(line string) {
 }
 
 // looksBad is how programs begin to say what went wrong.
-var looksBad = regexp.MustCompile(`(?i)\b(error|fatal|panic|exception|cannot|can't|could not|couldn't|denied|refused|not found|no such|missing|invalid|failed|unable)\b|^E[A-Z]{3,}\b`)
+var looksBad = regexp.MustCompile(`(?i)\w*(error|exception)\b|\b(fatal|panic|cannot|can't|could not|couldn't|denied|refused|not found|no such|missing|invalid|failed|unable)\b|^E[A-Z]{3,}\b`)
 
 // Telling returns the line out of the last ones that says best why a server ended: the
 // first that looks like an error, or else the last. Traces and advice come after it.
