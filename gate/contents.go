@@ -217,18 +217,14 @@ func (c contents) listsElsewhere(one Content, text string) bool {
 
 // blob makes a text safe that stood in other bytes at a place.
 func (s *scrub) blob(text, mime string, path []string) (string, error) {
-	d, err := ParseDoc(doc.AppendString(nil, text))
-	if err != nil {
-		return "", err
-	}
 	profile := s.text.Profile
 	if isImage(mime) && profile == "" { // a client that shows it runs what is in it
 		s.text.Profile = "text"
 	}
-	out, err := doc.MapDeepAt(path, d, func(at doc.Leaf, text string) string {
+	out, err := doc.MapTextAt(path, text, func(at doc.Leaf, text string) string {
 		at.MIME = cmp.Or(at.MIME, mime)
 		return s.leaf(at, text)
 	})
 	s.text.Profile = profile
-	return out.Text(), err
+	return out, err
 }

@@ -43,7 +43,12 @@ func (o *output) insert(i int, text string) { o.fill(i, i, text) }
 // drop leaves from[i:j] out without a marker of its own.
 func (o *output) drop(i, j int) { o.fill(i, j, "") }
 
-func (o *output) copy(i int) { o.b.WriteString(o.from[o.last:i]) }
+func (o *output) copy(i int) {
+	if o.b.Cap() == 0 { // it grows little, nearly always
+		o.b.Grow(len(o.from) + len(o.from)/8 + len("[removed: hidden text]"))
+	}
+	o.b.WriteString(o.from[o.last:i])
+}
 
 func (o *output) tail(n int) string {
 	s := o.b.String()

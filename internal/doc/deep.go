@@ -16,9 +16,17 @@ func MapDeep(d Doc, f func(at Leaf, s string) string) (Doc, error) {
 	return d.mapped(nil, f, true)
 }
 
-// MapDeepAt is [MapDeep] for a document that stands at a path in another.
-func MapDeepAt(path []string, d Doc, f func(at Leaf, s string) string) (Doc, error) {
-	return d.mapped(path, f, true)
+// MapTextAt is [MapDeep] for a string that is at a path in a document.
+func MapTextAt(path []string, text string, f func(at Leaf, s string) string) (string, error) {
+	m := mapper{f: f, path: path, deep: true, made: new(made)}
+	at := Leaf{path: path, made: m.made}
+	if inner, ok := Embedded(text); ok {
+		text, at.JSON = m.inner(text, inner), true
+	}
+	if m.err != nil {
+		return "", m.err
+	}
+	return f(at, text), nil
 }
 
 // inner maps the JSON that a string consists of, and returns the string with it.

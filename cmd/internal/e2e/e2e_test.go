@@ -39,7 +39,7 @@ func TestE2E(t *testing.T) {
 		run  func(*testing.T, *program)
 	}{
 		{"real", testRealServers}, {"features", testFeatures}, {"twins", testTwins}, {"stdio", testOneFleet}, {"denied", testDenied},
-		{"lying", testLyingResults}, {"arguments", testBadArguments}, {"sick", testSickServers}, {"gone", testClientGone},
+		{"lying", testLyingResults}, {"arguments", testBadArguments}, {"sick", testSickServers}, {"growing", testGrowingResults}, {"gone", testClientGone},
 		{"kill", testKill}, {"drain", testDrain}, {"twice", testSecondSignal},
 		{"reload", testReload}, {"refused", testRefusedStarts}, {"audit", testAuditFull}, {"hold", testAuditHold}, {"readme", testReadme},
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},

@@ -368,14 +368,14 @@ func readBody(resp *http.Response, max int64) ([]byte, error) {
 		return b, err
 	}
 	buf := bodies.Get().(*bytes.Buffer)
-	defer func() {
-		if buf.Cap() <= maxAnnounced {
-			buf.Reset()
-			bodies.Put(buf)
-		}
-	}()
 	_, err := buf.ReadFrom(io.LimitReader(resp.Body, max))
-	return bytes.Clone(buf.Bytes()), err
+	if buf.Cap() > maxAnnounced {
+		return buf.Bytes(), err // too large to be kept
+	}
+	b := bytes.Clone(buf.Bytes())
+	buf.Reset()
+	bodies.Put(buf)
+	return b, err
 }
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// testGrowingResults has six calls at once return results of 9.8 MB that markers would make nine
+// times as long, while a neighbour calls another tool. It bounds the memory of the gateway, and
+// logs how long the neighbour waits.
+func testGrowingResults(t *testing.T, p *program) {
+	const size, calls = 9_800_000, 6
+	blob := `{"type":"resource","resource":{"uri":"note://a","mimeType":"text/plain","blob":"` + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x01.", size*3/8))) + `"}}`
+	text := `{"type":"text","text":"` + strings.Repeat(`\u0001.`, size/7) + `"}`
+	up := &stub{tools: `[{"name":"blob","inputSchema":{"type":"object"}},{"name":"text","inputSchema":{"type":"object"}},{"name":"small","inputSchema":{"type":"object"}}]`, answer: func(w http.ResponseWriter, _ *http.Request, c stubCall) {
+		switch c.Params.Name {
+		case "blob":
+			result(w, c.ID, `{"content":[`+blob+`]}`)
+		case "text":
+			result(w, c.ID, `{"content":[`+text+`]}`)
+		default:
+			answerFine(w, nil, c)
+		}
+	}}
+	pl := p.place(t, "servers:\n  up: {url: "+up.start(t)+"}\n")
+	pl.must("grant", "--yes", "up__*")
+	gw := pl.serve()
+	pl.ready()
+	neighbour := mustWire(t, gw.url)
+	waits := func(while func() bool) time.Duration {
+		var all []time.Duration
+		for while() {
+			begin := time.Now()
+			if a := neighbour.mustCall(t, "up__small", "{}"); !strings.Contains(string(a.Result), "fine") {
+				t.Fatalf("the neighbour got %s", a.Result)
+			}
+			all = append(all, time.Since(begin))
+			time.Sleep(5 * time.Millisecond)
+		}
+		slices.Sort(all)
+		return all[len(all)/2]
+	}
+	n := 0
+	quiet := waits(func() bool { n++; return n < 60 })
+	for _, tool := range []string{"up__blob", "up__text"} {
+		var group sync.WaitGroup
+		for range calls {
+			w := mustWire(t, gw.url)
+			group.Go(func() {
+				if a := w.mustCall(t, tool, "{}"); !strings.Contains(string(a.Result), "[removed: text that its markers make longer") {
+					t.Errorf("%s returned %.200s", tool, a.Result)
+				}
+			})
+		}
+		done := make(chan bool)
+		go func() { group.Wait(); close(done) }()
+		busy := waits(func() bool {
+			select {
+			case <-done:
+				return false
+			default:
+				return true
+			}
+		})
+		peak := peakMemory(t, gw.pid())
+		t.Logf("%s, %d at once: %d MB at most; a neighbour's call takes %v instead of %v (medians)", tool, calls, peak>>20, busy, quiet)
+		if peak > 700<<20 {
+			t.Errorf("the gateway took %d MB", peak>>20)
+		}
+	}
+}
