@@ -72,17 +72,17 @@ type Replay struct {
 // packs, the log in the state folder of d and the grants, which a person edits,
 // in its configuration folder.
 func Default(d Dirs) *Config {
-	c := beside(d.State)
-	c.State = d.State
-	c.Policy.Grants = filepath.Join(d.Config, grantsFile)
-	c.Pins.Lockfile = filepath.Join(d.Config, lockFile)
+	c := beside(d.Config)
+	c.keepIn(d.State)
 	return c
 }
 
-const (
-	grantsFile = "grants.yaml"
-	lockFile   = "wasmgate.lock"
-)
+// keepIn moves the defaults of what the program keeps to a folder.
+func (c *Config) keepIn(state string) {
+	c.State, c.Audit.Path = state, filepath.Join(state, "audit.jsonl")
+}
+
+const grantsFile = "grants.yaml"
 
 // beside returns the defaults of a file in dir.
 func beside(dir string) *Config {

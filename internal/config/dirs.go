@@ -17,10 +17,11 @@ type Dirs struct {
 // UserDirs returns the folders of this process's user.
 func UserDirs() (Dirs, error) {
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return Dirs{}, fmt.Errorf("find the home folder: %w", err)
+	d := DirsOf(runtime.GOOS, home, os.Getenv)
+	if err != nil && !(filepath.IsAbs(d.Config) && filepath.IsAbs(d.State)) {
+		return Dirs{}, fmt.Errorf("find the home folder: %w; set it, or both XDG_CONFIG_HOME and XDG_STATE_HOME", err)
 	}
-	return DirsOf(runtime.GOOS, home, os.Getenv), nil
+	return d, nil
 }
 
 // DirsOf returns the folders on goos of the user who lives in home. They follow
@@ -51,4 +52,10 @@ func absolute(path, fallback string) string {
 		return path
 	}
 	return fallback
+}
+
+// located returns the path of a file with the links of its folder resolved. What a link at the
+// file itself leads to does not count: Kubernetes moves that with each change.
+func located(file string) string {
+	return filepath.Join(canonical(filepath.Dir(file)), filepath.Base(file))
 }

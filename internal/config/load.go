@@ -32,7 +32,7 @@ func (o Options) filled() (Options, error) {
 // says why it could not be read.
 //
 // Unless a wasmgate.yaml says otherwise, its state, audit log and grants are
-// beside it. Those of an mcp.json, which belongs to another program and often
+// beside it, but state and log of the user's own are in Dirs.State. Those of an mcp.json, which belongs to another program and often
 // lies where an agent may write, are in a folder of its own below Dirs.State.
 func Load(path string, o Options) (*Config, error) {
 	data, err := read(path)
@@ -67,6 +67,9 @@ func parseAll(path string, data []byte, o Options) (*Config, Problems, error) {
 		c = d.hostFile(file, data, o.Dirs)
 	} else {
 		c = beside(d.dir)
+		if located(file) == located(UserFile(o.Dirs)) {
+			c.keepIn(o.Dirs.State)
+		}
 		if root := d.parse(data, false); root != nil {
 			d.config(root, c)
 		}

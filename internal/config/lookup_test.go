@@ -21,6 +21,8 @@ func TestDirsOf(t *testing.T) {
 		"linux":                     {"linux", nil, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
 		"XDG variables":             {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s"}, config.Dirs{"/h", "/c/wasmgate", "/s/wasmgate"}},
 		"relative ones are ignored": {"linux", map[string]string{"XDG_CONFIG_HOME": "c", "XDG_STATE_HOME": "./s"}, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
+		"empty ones are ignored":    {"linux", map[string]string{"XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
+		"a tilde is no home":        {"linux", map[string]string{"XDG_STATE_HOME": "~/s"}, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
 		"the same for both":         {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/c"}, config.Dirs{"/h", "/c/wasmgate", "/c/wasmgate/state"}},
 		"macOS":                     {"darwin", nil, config.Dirs{"/h", "/h/Library/Application Support/wasmgate", "/h/Library/Application Support/wasmgate/state"}},
 		"windows":                   {"windows", map[string]string{"LOCALAPPDATA": "/l"}, config.Dirs{"/h", "/h/AppData/Roaming/wasmgate", "/l/wasmgate"}},
@@ -31,6 +33,38 @@ func TestDirsOf(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The user's own configuration has the state folder that there is without one, so that init
+// takes nothing away; by whatever path it is named. A key of the file wins.
+func TestStateOfUser(t *testing.T) {
+	home := t.TempDir()
+	o := options(home)
+	file := write(t, filepath.Join(o.Dirs.Config, "wasmgate.yaml"), "version: 1\n")
+	link := filepath.Join(home, "link")
+	if err := os.Symlink(o.Dirs.Config, link); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{file, filepath.Join(link, "wasmgate.yaml"), filepath.Join(o.Dirs.Config, ".", "..", "wasmgate", "wasmgate.yaml")} {
+		c, err := config.Load(path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.State != o.Dirs.State || c.Audit.Path != filepath.Join(o.Dirs.State, "audit.jsonl") || c.State != config.Default(o.Dirs).State {
+			t.Errorf("%s has its state in %s, its log at %s", path, c.State, c.Audit.Path)
+		}
+		if filepath.Dir(c.Policy.Grants) != filepath.Dir(path) || filepath.Dir(c.Pins.Lockfile) != filepath.Dir(path) {
+			t.Errorf("%s has its grants at %s, its lockfile at %s", path, c.Policy.Grants, c.Pins.Lockfile)
+		}
+	}
+	write(t, file, "state: here\naudit: {path: log.jsonl}\n")
+	if c, err := config.Load(file, o); err != nil || c.State != filepath.Join(o.Dirs.Config, "here") || c.Audit.Path != filepath.Join(o.Dirs.Config, "log.jsonl") {
+		t.Errorf("state %s, log %s, %v", c.State, c.Audit.Path, err)
+	}
+	other := write(t, filepath.Join(o.Dirs.Config, "other.yaml"), "version: 1\n")
+	if c, err := config.Load(other, o); err != nil || c.State == o.Dirs.State {
+		t.Errorf("another file has the state of the user's own: %s, %v", c.State, err)
 	}
 }
 
