@@ -150,7 +150,7 @@ func (s *scrub) leaf(leaf doc.Leaf, text string) string {
 			found = append(found, Finding{Rule: "text/size", Count: 1, Removed: true})
 		}
 	}
-	if path := doc.Path(leaf); leaf.Key && len(path) == 2 && path[0] == "_meta" && !s.own && strings.HasPrefix(text, metaPrefix) {
+	if path := doc.Path(leaf); leaf.Key && !s.own && reservedMember(path, text) {
 		text = "server:" + text
 		found = append(found, Finding{Rule: "reserved", Count: 1, Removed: true})
 	}
@@ -166,6 +166,17 @@ func (s *scrub) leaf(leaf doc.Leaf, text string) string {
 		}
 	}
 	return text
+}
+
+// reservedMember reports whether a server may not write a member of its result: one of _meta
+// that is the gateway's, or one by which a client would open the page of an app, which may be
+// another server's, under a policy of contents that was not looked at.
+func reservedMember(path []string, name string) bool {
+	n := len(path)
+	if n < 2 || path[n-2] != "_meta" || path[0] == "structuredContent" {
+		return false
+	}
+	return name == "ui" || name == "ui/resourceUri" || n == 2 && strings.HasPrefix(name, metaPrefix)
 }
 
 // minPassed is how long a string is, in bytes, that is remembered.

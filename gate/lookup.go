@@ -95,10 +95,13 @@ func unknown(a Action) string {
 // pinned refuses the call of a tool whose definition is not approved. Who could
 // not call it either way is not told that it exists.
 func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
-	if w.Pins == nil && t.Quarantine == "" {
+	if w.Pins == nil && t.Quarantine == "" && !t.AppOnly {
 		return nil
 	}
 	w.next(step.Pin)
+	if t.AppOnly {
+		w.next(step.App)
+	}
 	err := w.check(t)
 	if err == nil {
 		return nil

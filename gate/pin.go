@@ -31,6 +31,8 @@ func (e *Unpinned) Unwrap() error { return e.Err }
 // check returns why a tool may be neither offered nor called, or nil.
 func (p *Parts) check(t *Tool) error {
 	switch {
+	case t.AppOnly:
+		return &Unpinned{Reason: "the tool is only for the app of " + t.Name.Server + ", and no app of it is open here"}
 	case t.Quarantine != "":
 		return &Unpinned{Reason: t.Quarantine}
 	case p.Pins == nil, !t.Feature.pinned():

@@ -56,7 +56,7 @@ var failures = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, code := range strings.Fields(`tool_error cancelled timeout
 		refused_parse refused_lookup refused_authorize refused_validate_input refused_limit refused_busy refused_credential refused_approve
-		refused_pin refused_record refused_validate_output refused_sanitize
+		refused_pin refused_app refused_record refused_validate_output refused_sanitize
 		spawn_failed transport protocol not_connected
 		trap_fuel trap_memory trap_deadline trap_guest trap_denied`) {
 		m[code] = true

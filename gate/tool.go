@@ -108,4 +108,7 @@ type Tool struct {
 	// Quarantine says why the tool is neither offered nor callable, whoever approves
 	// of it; "" if it is. It is safe to show to a client.
 	Quarantine string
+	// AppOnly says that the server has the tool only for its own app, whose page calls it. It
+	// is neither offered nor callable while no app of the server is open.
+	AppOnly bool
 }

@@ -52,6 +52,7 @@ const (
 	RefusedParse          Outcome = "refused_parse"           // the arguments are no JSON object
 	RefusedLookup         Outcome = "refused_lookup"          // there is no such tool, or it is hidden
 	RefusedPin            Outcome = "refused_pin"             // nobody has approved the definition as it is now
+	RefusedApp            Outcome = "refused_app"             // the tool is only for its server's app, and none is open
 	RefusedAuthorize      Outcome = "refused_authorize"       // the policy denies the call, or nothing grants it
 	RefusedValidateInput  Outcome = "refused_validate_input"  // the arguments break the schema
 	RefusedApprove        Outcome = "refused_approve"         // a person has denied the call, has not answered ([Error].Approval), or cannot be asked

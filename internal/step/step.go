@@ -11,6 +11,7 @@ const (
 	Parse          Step = "parse"
 	Lookup         Step = "lookup"
 	Pin            Step = "pin"
+	App            Step = "app"
 	Authorize      Step = "authorize"
 	ValidateInput  Step = "validate_input"
 	Approve        Step = "approve"

@@ -222,7 +222,7 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
 		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Login: o.Login, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(provenance.Untrusted), Groups: o.Groups.of(name),
 	}
-	t.Offered = offeredName(name, t.Digest, o.Bare)
+	t.Offered, t.AppOnly = offeredName(name, t.Digest, o.Bare), appOnly(def)
 
 	input, repaired := schema.Repair(def.Get("inputSchema"))
 	if repaired != "" {
@@ -283,7 +283,7 @@ func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
 // cleaned returns a definition with its texts sanitized, of which the findings are
 // added to t. machine names the kind of a string that cannot be changed.
 func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(doc.Leaf) string) (gate.Doc, error) {
-	def = withIcons(t, def, o)
+	def = withIcons(t, withoutApp(def), o)
 	text := gate.Text{Server: t.Name.Server, Profile: "text"}
 	if t.Feature == gate.FeatureTool {
 		text.Tool = t.Name.String()
