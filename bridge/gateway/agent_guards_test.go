@@ -226,7 +226,7 @@ func TestAgentCallsThatNeverCome(t *testing.T) {
 			t.Error("the session has not learned it")
 		}
 	})
-	t.Run("calls whose results are never reported stand in no one's way", func(t *testing.T) {
+	t.Run("calls whose results are never reported take no place from others", func(t *testing.T) {
 		unraced.Long(t)
 		a := newAgent(t, agents.Rules{})
 		for i := range kept {

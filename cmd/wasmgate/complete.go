@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
+	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
@@ -33,7 +34,7 @@ func (c *cli) complete(root *cobra.Command) {
 		return names
 	})
 	for command, complete := range map[string]cobra.CompletionFunc{
-		"import": wordsOrFile(config.Hosts()...), "sandbox new": words(starter.Languages()...),
+		"import": wordsOrFile(clients.Names()...), "sandbox new": words(starter.Languages()...),
 		"scan": servers, "confine learn": servers, "policy label": servers, "pin list": servers, "pin diff": servers, "pin approve": servers,
 	} {
 		at(root, command).ValidArgsFunction = first(complete)

@@ -92,34 +92,30 @@ while no gateway runs.`,
 			if err != nil {
 				return err
 			}
-			file, err := a.File(managed)
-			if err != nil {
-				return misuse("%v", err)
-			}
 			line, err := install.NewLine(cfg.State, observe)
 			if err != nil {
 				return err
 			}
-			before, err := install.Read(file)
+			e, err := a.Edit(managed, &line)
 			if err != nil {
 				return err
-			}
-			after, err := a.With(before, line)
-			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
 			}
 			if show {
-				_, err := c.out.Write(after)
+				_, err := c.out.Write(e.After)
 				return err
 			}
-			if err := install.Write(file, after); err != nil {
+			backups, err := config.Backups()
+			if err != nil {
+				return err
+			}
+			if err := e.Write(backups); err != nil {
 				return err
 			}
 			next := hookNext(cfg, a, observe)
 			if c.json {
-				return c.printJSON(map[string]any{"agent": a.ID, "file": file, "observe": observe, "next": append([]string{}, next...)})
+				return c.printJSON(map[string]any{"agent": a.ID, "file": e.Path, "observe": observe, "next": append([]string{}, next...)})
 			}
-			fmt.Fprintf(c.out, "the hooks of %s are in %s\n", a.ID, file)
+			fmt.Fprintf(c.out, "the hooks of %s are in %s\n", a.ID, e.Path)
 			for _, line := range next {
 				fmt.Fprintln(c.out, "  "+line)
 			}
@@ -148,10 +144,13 @@ func hookNext(cfg *config.Config, a install.Agent, observe bool) (next []string)
 	} else {
 		next = append(next, fmt.Sprintf("its tools are denied now, unless granted: wasmgate grant --agent '%s__*'; and while no gateway runs", a.ID))
 	}
+	if off := a.SwitchedOff(); off != "" {
+		next = append(next, "the agent does not start them: "+off)
+	}
 	if a.After != "" {
 		next = append(next, a.After)
 	}
-	return next
+	return append(next, fmt.Sprintf("to put the file back as it was: wasmgate hook uninstall %s --undo", a.ID))
 }
 
 func configuredAgent(cfg *config.Config, id string) bool {
@@ -159,11 +158,12 @@ func configuredAgent(cfg *config.Config, id string) bool {
 }
 
 func (c *cli) newHookUninstall() *cobra.Command {
-	var managed bool
+	var managed, undo bool
 	cmd := &cobra.Command{
-		Use:     "uninstall " + agentNames(),
-		Short:   "Take the hooks out of an agent's settings",
-		Long:    "Takes the hooks out again. Everything else in the file stays.",
+		Use:   "uninstall " + agentNames(),
+		Short: "Take the hooks out of an agent's settings",
+		Long: `Takes the hooks out again. Everything else in the file stays. With --undo the file is put back as it
+was before the last install or uninstall, unless it was changed since.`,
 		Example: "  wasmgate hook uninstall claude-code",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -175,24 +175,32 @@ func (c *cli) newHookUninstall() *cobra.Command {
 			if err != nil {
 				return misuse("%v", err)
 			}
-			before, err := install.Read(file)
+			backups, err := config.Backups()
 			if err != nil {
 				return err
 			}
-			if before == nil {
-				return c.said(map[string]any{"agent": a.ID, "file": file}, "there is no "+file)
+			said := map[string]any{"agent": a.ID, "file": file.Path}
+			if undo {
+				if err := file.Undo(backups); err != nil {
+					return err
+				}
+				return c.said(said, file.Path+" is as it was")
 			}
-			after, err := a.Without(before)
+			e, err := a.Edit(managed, nil)
 			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
-			}
-			if err := install.Write(file, after); err != nil {
 				return err
 			}
-			return c.said(map[string]any{"agent": a.ID, "file": file}, fmt.Sprintf("the hooks of %s are out of %s", a.ID, file))
+			if e.Before == nil {
+				return c.said(said, "there is no "+file.Path)
+			}
+			if err := e.Write(backups); err != nil {
+				return err
+			}
+			return c.said(said, fmt.Sprintf("the hooks of %s are out of %s", a.ID, file.Path))
 		},
 	}
 	cmd.Flags().BoolVar(&managed, "managed", false, "for all users of the machine")
+	cmd.Flags().BoolVar(&undo, "undo", false, "put the file back as it was before the last change")
 	return cmd
 }
 

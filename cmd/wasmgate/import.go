@@ -1,17 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/extract"
 )
@@ -25,7 +25,7 @@ type importFlags struct {
 func (c *cli) newImport() *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import " + strings.Join(config.Hosts(), "|") + "|FILE [--user|--project|--to FILE]",
+		Use:   "import " + strings.Join(clients.Names(), "|") + "|FILE [--user|--project|--to FILE]",
 		Short: "Make a configuration of the servers that a client has",
 		Long: `Prints, as the servers block of a wasmgate.yaml, the servers that a client is configured with:
 those of the named program, or of a file in its format. Literal tokens become ${NAME}, and
@@ -44,19 +44,14 @@ A project's configuration has no effect until it is trusted, again after each ch
 			case f.user && f.project, to && (f.user || f.project):
 				return misuse("--user, --project and --to are three places; name one")
 			}
-			path, err := importPath(args[0])
-			if err != nil {
-				return err
-			}
-			r, err := os.Open(path)
+			path, data, err := importFile(args[0])
 			if errors.Is(err, fs.ErrNotExist) {
-				return misuse("there is no file %s, and no program of that name is known: %s", args[0], strings.Join(config.Hosts(), ", "))
+				return misuse("there is no file %s, and no program of that name is known: %s", args[0], strings.Join(clients.Names(), ", "))
 			}
 			if err != nil {
 				return err
 			}
-			defer r.Close()
-			servers, problems, err := config.ImportMCP(r, path)
+			servers, problems, err := config.ImportMCP(bytes.NewReader(data), path)
 			if err != nil {
 				return err
 			}
@@ -153,22 +148,26 @@ func (c *cli) printImport(path string, servers []config.Server, problems []confi
 	return err
 }
 
-// importPath returns the file that holds the servers.
-func importPath(from string) (string, error) {
-	if !slices.Contains(config.Hosts(), from) {
-		return from, nil
-	}
-	home, err := os.UserHomeDir()
+// importFile returns the file that has the servers, and what is in it.
+func importFile(from string) (path string, data []byte, err error) {
+	here, err := clients.Here()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	paths := config.HostPaths(from, home, runtime.GOOS)
-	for _, p := range paths {
-		if _, err := os.Stat(p); err == nil {
-			return p, nil
-		} else if !errors.Is(err, os.ErrNotExist) {
-			return "", err
+	named := here.Named(from)
+	if len(named) == 0 {
+		data, err = os.ReadFile(from)
+		return from, data, err
+	}
+	var looked []string
+	for _, c := range named {
+		for _, f := range c.Servers {
+			data, err := f.Read()
+			if !errors.Is(err, fs.ErrNotExist) {
+				return f.Path, data, err
+			}
+			looked = append(looked, f.Path)
 		}
 	}
-	return "", misuse("%s has no servers here; looked at %s", from, strings.Join(paths, ", "))
+	return "", nil, misuse("%s has no servers here; looked at %s", from, strings.Join(looked, ", "))
 }

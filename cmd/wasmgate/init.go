@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/setup"
@@ -44,7 +45,7 @@ something does not work.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.init(cmd, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.from, "from", nil, "take the servers of this client ("+strings.Join(config.Hosts(), ", ")+") or file; may be repeated")
+	flags.StringArrayVar(&f.from, "from", nil, "take the servers of this client ("+strings.Join(clients.Names(), ", ")+") or file; may be repeated")
 	flags.StringArrayVar(&f.servers, "server", nil, "a server: NAME=COMMAND WORD... or NAME=https://...; may be repeated")
 	flags.StringSliceVar(&f.grant, "grant", nil, "grant yourself the tools of this server that only read; all for every server; may be repeated")
 	flags.BoolVar(&f.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")

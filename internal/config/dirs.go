@@ -24,6 +24,12 @@ func UserDirs() (Dirs, error) {
 	return d, nil
 }
 
+// Backups returns the folder of what was replaced in the files of clients.
+func Backups() (string, error) {
+	dirs, err := UserDirs()
+	return filepath.Join(dirs.State, "backups"), err
+}
+
 // DirsOf returns the folders on goos of the user who lives in home. They follow
 // the XDG Base Directory Specification 0.8 where its variables are set, to
 // absolute paths as it asks, and on systems that have no custom of their own.

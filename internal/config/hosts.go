@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
@@ -38,6 +39,10 @@ func ImportMCP(r io.Reader, name string) ([]Server, []Problem, error) {
 	}
 	home, _ := os.UserHomeDir() // unknown: ${userHome} faults the servers that use it
 	d := &decoder{file: name, keep: true}
+	if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) { // Goose's
+		servers := d.hostTree(file, d.parse(data, false), home)
+		return servers, d.warnings, d.problems.err()
+	}
 	if filepath.Ext(name) == ".toml" {
 		if data, err = codexJSON(data); err != nil {
 			return nil, nil, Problems{{File: name, Message: "not TOML: " + err.Error()}}
@@ -61,17 +66,20 @@ func (d *decoder) hostFile(file string, data []byte, dirs Dirs) *Config {
 }
 
 func (d *decoder) hostServers(file string, data []byte, home string) []Server {
+	return d.hostTree(file, d.parse(data, true), home)
+}
+
+func (d *decoder) hostTree(file string, root *node, home string) []Server {
 	d.dir = filepath.Dir(file)
-	if slices.Contains([]string{".vscode", ".cursor", ".claude", ".codex", ".gemini"}, filepath.Base(d.dir)) {
+	if slices.Contains([]string{".vscode", ".cursor", ".claude", ".codex", ".gemini", ".zed"}, filepath.Base(d.dir)) {
 		d.dir = filepath.Dir(d.dir)
 	}
 	workspace := d.dir
-	for _, name := range Hosts() {
-		if slices.Contains(HostPaths(name, home, runtime.GOOS), file) {
+	for _, c := range (clients.System{GOOS: runtime.GOOS, Home: home, Getenv: os.Getenv}).Clients() {
+		if slices.ContainsFunc(c.Servers, func(f clients.File) bool { return f.Path == file }) {
 			workspace = "" // the file is the user's, which every workspace shares
 		}
 	}
-	root := d.parse(data, true)
 	if root == nil {
 		return nil
 	}
@@ -138,6 +146,13 @@ func (d *decoder) hostEntries(root *node) (entries *node, path string) {
 			others = append(others, key)
 		}
 	}
+	for i := 0; entries == nil && i < len(others); i++ {
+		key := others[i]
+		if slices.Contains([]string{"context_servers", "extensions", "mcp"}, key) && ofServers(root.get(key)) { // of Zed, Goose and OpenCode
+			entries, path = d.ownServers(root.get(key), key), key
+			others = slices.Delete(others, i, i+1)
+		}
+	}
 	if entries == nil {
 		d.fail(&node{}, "", NoServers)
 	}
@@ -148,6 +163,24 @@ func (d *decoder) hostEntries(root *node) (entries *node, path string) {
 		d.warn(0, "", "ignored, as they concern the host alone: %s", strings.Join(others, ", "))
 	}
 	return entries, path
+}
+
+// ofServers reports whether a table can be one of servers: its values are tables.
+func ofServers(n *node) bool {
+	return n.kind == table && !slices.ContainsFunc(n.fields, func(f field) bool { return f.value.kind != table })
+}
+
+// ownServers leaves out what a client has built in, and has no way to start here.
+func (d *decoder) ownServers(n *node, path string) *node {
+	out := &node{kind: table, line: n.line}
+	for _, f := range n.fields {
+		if !slices.ContainsFunc([]string{"command", "cmd", "url", "uri"}, func(key string) bool { return f.value.get(key) != nil }) {
+			d.warn(f.line, join(path, f.key), "ignored: it is built into the client")
+			continue
+		}
+		out.put(f)
+	}
+	return out
 }
 
 // named makes of a list of servers, as some hosts write them, each with its name, what it
@@ -192,6 +225,7 @@ type host struct {
 // hostKeys are the keys that are honoured, and what they are called here.
 var hostKeys = map[string]string{
 	"command": "command", "args": "args", "env": "env", "cwd": "cwd", "headers": "headers",
+	"cmd": "command", "envs": "env", "environment": "env", "uri": "url", // Goose and OpenCode
 	"url": "url", "serverUrl": "url", "httpUrl": "url", "type": "transport", "transport": "transport",
 	"enabled": "enabled", "disabled": "enabled",
 }
@@ -241,6 +275,8 @@ func (h *host) server(n *node, path string) *node {
 		}
 		value := h.translated(f.value)
 		switch f.key {
+		case "command", "cmd":
+			value = h.program(out, value)
 		case "disabled":
 			value.text = map[string]string{"true": "false", "false": "true"}[value.text]
 		case "type", "transport":
@@ -254,6 +290,24 @@ func (h *host) server(n *node, path string) *node {
 		out.put(field{key: "transport", line: n.line, value: &node{kind: text, line: n.line, text: "streamable-http"}})
 	}
 	return out
+}
+
+// program returns the program of a command, which can be a table with its arguments, as Zed had it, or a
+// list with them, as OpenCode has it.
+func (h *host) program(out, command *node) *node {
+	switch {
+	case command.kind == list && len(command.items) > 0:
+		out.put(field{key: "args", line: command.line, value: &node{kind: list, line: command.line, items: command.items[1:]}, was: "command"})
+		return command.items[0]
+	case command.kind == table && command.get("path") != nil:
+		for _, key := range []string{"args", "env"} {
+			if v := command.get(key); v != nil {
+				out.put(field{key: key, line: v.line, value: v, was: "command." + key})
+			}
+		}
+		return command.get("path")
+	}
+	return command
 }
 
 // transport renames the transport in n. It returns false for stdio, which the
@@ -364,35 +418,6 @@ func (h *host) known(name string) (string, bool) {
 
 // NoServers is what a problem says of a file that has no place for servers.
 const NoServers = "holds neither mcpServers nor servers"
-
-// Hosts returns the names of the hosts whose files are known.
-func Hosts() []string { return []string{"claude", "cursor", "vscode", "codex", "gemini"} }
-
-// HostPaths returns where one of the [Hosts] keeps its servers on
-// goos, the project's files (relative) before the user's, in the order in which
-// they are to be tried. An unknown host has none.
-func HostPaths(host, home, goos string) []string {
-	config := filepath.Join(home, ".config")
-	switch goos {
-	case "darwin":
-		config = filepath.Join(home, "Library", "Application Support")
-	case "windows":
-		config = filepath.Join(home, "AppData", "Roaming")
-	}
-	switch host {
-	case "claude":
-		return []string{".mcp.json", filepath.Join(home, ".claude.json"), filepath.Join(config, "Claude", "claude_desktop_config.json")}
-	case "cursor":
-		return []string{filepath.Join(".cursor", "mcp.json"), filepath.Join(home, ".cursor", "mcp.json")}
-	case "vscode":
-		return []string{filepath.Join(".vscode", "mcp.json"), filepath.Join(config, "Code", "User", "mcp.json")}
-	case "codex":
-		return []string{filepath.Join(".codex", "config.toml"), filepath.Join(home, ".codex", "config.toml")}
-	case "gemini":
-		return []string{filepath.Join(".gemini", "settings.json"), filepath.Join(home, ".gemini", "settings.json")}
-	}
-	return nil
-}
 
 // codexJSON returns the servers in a config.toml of Codex as an mcp.json has them.
 func codexJSON(data []byte) ([]byte, error) {

@@ -249,28 +249,12 @@ func TestNoWorkspace(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	servers, _, err := config.ImportMCP(strings.NewReader(`{"mcpServers": {"a": {"command": "x", "args": ["${workspaceFolder}"]}}}`),
-		config.HostPaths("cursor", home, "linux")[1])
+		filepath.Join(home, ".cursor", "mcp.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := "only its host can fill in ${workspaceFolder}: in wasmgate.yaml write ${WORKSPACEFOLDER}"; servers[0].Fault != want {
 		t.Errorf("fault is %q, want %q", servers[0].Fault, want)
-	}
-}
-
-func TestHostPaths(t *testing.T) {
-	for host, want := range map[string][]string{
-		"claude": {".mcp.json", "/h/.claude.json", "/h/Library/Application Support/Claude/claude_desktop_config.json"},
-		"cursor": {".cursor/mcp.json", "/h/.cursor/mcp.json"},
-		"vscode": {".vscode/mcp.json", "/h/Library/Application Support/Code/User/mcp.json"},
-		"emacs":  nil,
-	} {
-		if diff := cmp.Diff(want, config.HostPaths(host, "/h", "darwin")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", host, diff)
-		}
-	}
-	if got := config.HostPaths("vscode", "/h", "windows")[1]; got != "/h/AppData/Roaming/Code/User/mcp.json" {
-		t.Errorf("vscode on windows: %s", got)
 	}
 }
 

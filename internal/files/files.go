@@ -16,15 +16,30 @@ const Temporary = ".tmp"
 // Replace writes a file in one step: whoever opens it has the old one or the new one, and
 // after an error there is the old one. It may be lost with the machine.
 func Replace(path string, data []byte, mode fs.FileMode) error {
-	return replace(path, data, mode, false)
+	return replace(path, data, mode, false, nil)
 }
 
 // ReplaceSynced is [Replace] of what must not be lost with the machine.
 func ReplaceSynced(path string, data []byte, mode fs.FileMode) error {
-	return replace(path, data, mode, true)
+	return replace(path, data, mode, true, nil)
 }
 
-func replace(path string, data []byte, mode fs.FileMode, synced bool) (err error) {
+// Rewrite is [ReplaceSynced] of a file of the user's: it keeps the mode and the owner that the
+// file has. A new file gets the mode.
+func Rewrite(path string, data []byte, mode fs.FileMode) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return replace(path, data, mode, true, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return replace(path, data, info.Mode().Perm(), true, func(f *os.File) error { return giveOwner(f, info) })
+}
+
+// replace writes a file by way of a new one, which prepare, unless it is nil, gets before it is
+// put in place.
+func replace(path string, data []byte, mode fs.FileMode, synced bool, prepare func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+Temporary) // 0600
 	if err != nil {
 		return err
@@ -35,6 +50,9 @@ func replace(path string, data []byte, mode fs.FileMode, synced bool) (err error
 		}
 	}()
 	_, err = f.Write(data)
+	if err == nil && prepare != nil {
+		err = prepare(f)
+	}
 	if err = errors.Join(err, f.Chmod(mode)); err == nil && synced {
 		err = f.Sync()
 	}

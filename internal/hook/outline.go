@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// outlined are the members that tell what an event is, and of which session.
+// outlined are the members that name an event and its session.
 var outlined = []string{"hook_event_name", "session_id", "agent_id", "tool_name", "tool_use_id"}
 
-// Outline returns, as an object, the members of an event that tell what it is, and of which
-// session. The event may be cut off, nested too deep, or no JSON at all.
+// Outline returns, as an object, the members that name an event and its session. The event may be cut off, nested too deep, or no JSON at all.
 func Outline(event []byte) json.RawMessage {
 	found := make(map[string]string)
 	depth, key := 0, ""

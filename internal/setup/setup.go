@@ -5,15 +5,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/extract"
@@ -23,7 +24,7 @@ import (
 
 // A Source is a file of a client, and the servers in it.
 type Source struct {
-	Client  string // one of [config.Hosts]; "" if only the file is known
+	Client  string // its name; "" if only the file is known
 	File    string
 	Servers []config.Server // all but the gateway itself
 	Notes   []config.Problem
@@ -32,17 +33,25 @@ type Source struct {
 // Sources returns the files of all known clients that have servers. Notes say which files cannot
 // be used.
 func Sources() (all []Source, notes []string) {
-	home, err := os.UserHomeDir()
+	here, err := clients.Here()
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
-	for _, client := range config.Hosts() {
-		for _, file := range config.HostPaths(client, home, runtime.GOOS) {
-			s, err := Read(client, file)
+	return sourcesOf(here.Clients())
+}
+
+func sourcesOf(some []clients.Client) (all []Source, notes []string) {
+	for _, c := range some {
+		for _, f := range c.Servers {
+			data, err := f.Read()
+			var s Source
+			if err == nil {
+				s, err = read(c.Name(), f.Path, bytes.NewReader(data))
+			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
-				notes = append(notes, fmt.Sprintf("%s is left out: %v", file, err))
+				notes = append(notes, fmt.Sprintf("%s is left out: %v", f.Path, err))
 			case len(s.Servers) > 0:
 				all = append(all, s)
 			}
@@ -53,12 +62,16 @@ func Sources() (all []Source, notes []string) {
 
 // Read reads the servers in a file of a client. A file without servers is none's mistake.
 func Read(client, file string) (Source, error) {
-	s := Source{Client: client, File: file}
 	r, err := os.Open(file)
 	if err != nil {
-		return s, err
+		return Source{Client: client, File: file}, err
 	}
 	defer r.Close()
+	return read(client, file, r)
+}
+
+func read(client, file string, r io.Reader) (s Source, err error) {
+	s = Source{Client: client, File: file}
 	s.Servers, s.Notes, err = config.ImportMCP(r, file)
 	if err != nil && !strings.Contains(err.Error(), config.NoServers) {
 		return s, err
@@ -69,12 +82,16 @@ func Read(client, file string) (Source, error) {
 
 // From returns the servers that a client has, or that are in a file.
 func From(name string) ([]Source, error) {
-	if !slices.Contains(config.Hosts(), name) {
+	here, err := clients.Here()
+	if err != nil {
+		return nil, err
+	}
+	named := here.Named(name)
+	if len(named) == 0 {
 		s, err := Read("", name)
 		return []Source{s}, err
 	}
-	all, notes := Sources()
-	all = slices.DeleteFunc(all, func(s Source) bool { return s.Client != name })
+	all, notes := sourcesOf(named)
 	if len(all) == 0 {
 		return nil, errors.New(strings.Join(append([]string{name + " has no servers here"}, notes...), "; "))
 	}

@@ -1,6 +1,8 @@
 package install
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/clients"
 )
 
 // NewLine returns what an agent starts for the gateway of a state folder: the small program, if
@@ -38,15 +40,6 @@ func NewLine(state string, observe bool) (Line, error) {
 	return line, nil
 }
 
-// Read reads settings; nil if there is no such file.
-func Read(file string) ([]byte, error) {
-	b, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
-}
-
 // A Check is one thing that was looked at.
 type Check struct {
 	Check string `json:"check"`
@@ -54,8 +47,8 @@ type Check struct {
 	Said  string `json:"said"` // what is, or what to do
 }
 
-// Doctor looks whether the hooks work that a line starts, where the gateway has the agent
-// configured, and runs.
+// Doctor looks whether the agent reads hooks that work, and whether they ask the gateway of l, which has
+// the agent configured, and runs.
 func (a Agent) Doctor(ctx context.Context, l Line, configured, running bool) (checks []Check, err error) {
 	add := func(check string, ok bool, said, otherwise string) {
 		if !ok {
@@ -64,45 +57,161 @@ func (a Agent) Doctor(ctx context.Context, l Line, configured, running bool) (ch
 		checks = append(checks, Check{check, ok, said})
 	}
 	add("configuration", configured, "agents has "+a.ID, fmt.Sprintf("add to the configuration: agents: {%s: {}}", a.ID))
-	var found []string
-	for _, managed := range []bool{false, true} {
-		file, err := a.File(managed)
-		if err != nil {
-			continue
-		}
-		b, err := Read(file)
-		if err != nil {
-			return nil, err
-		}
-		if b != nil && len(a.Missing(b)) == 0 {
-			found = append(found, file)
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	there := a.look(c)
+	var places, wrong []string
+	var lines []Line
+	for _, at := range there {
+		if at.wrong != "" {
+			wrong = append(wrong, at.wrong)
+		} else {
+			places = append(places, at.name)
+			lines = append(lines, at.lines...)
 		}
 	}
-	all := strings.Join(found, " and ")
-	add("settings", len(found) > 0, "all hooks are in "+all, "not all hooks are there: wasmgate hook install "+a.ID)
-	add("one place", len(found) < 2, "each event is told once", "each event is told twice, by "+all+": take one out with wasmgate hook uninstall")
-	if off := a.switchedOff(); a.projects != nil {
-		add("this folder", off == "", "its settings leave the hooks on", off+" switches all hooks off for who works here (disableAllHooks); hooks in managed settings stay")
+	if len(lines) == 0 {
+		for _, path := range c.Elsewhere {
+			if b, err := os.ReadFile(path); err == nil && len(a.Missing(b)) == 0 {
+				wrong = append(wrong, fmt.Sprintf("the hooks are in %s, which %s does not read while %s is set", path, a.ID, c.Hooks[0].Variable))
+			}
+		}
+	}
+	all := strings.Join(places, " and ")
+	add("settings", len(lines) > 0, "all hooks are in "+all, strings.Join(append([]string{"not all hooks are there: wasmgate hook install " + a.ID}, wrong...), "; "))
+	add("one place", len(places) < 2 && len(lines) < 2, "each event is told once", "each event is told twice, by "+all+": take one out with wasmgate hook uninstall")
+	if off := a.switchedOff(c, clients.Project); a.ID == "claude-code" || off != "" {
+		add("this folder", off == "", "its settings leave the hooks on", off+"; hooks in managed settings stay")
+	}
+	off := cmp.Or(a.switchedOff(c, clients.User), a.switchedOff(c, clients.Machine), a.environment())
+	add("switches", off == "", "nothing of yours switches the hooks off", off)
+	if a.ID == "codex" {
+		add("trust", true, "cannot be seen from here: open /hooks in Codex, which skips hooks that were not trusted", "")
 	}
 	add("gateway", running, "runs", "no gateway runs on this configuration: wasmgate serve; until then calls are denied")
-	took, wrong := l.try(ctx, a.ID)
-	add("hook", wrong == "", fmt.Sprintf("answers in %s", took.Round(time.Millisecond)), wrong)
+	if len(lines) == 0 {
+		lines = []Line{l}
+	}
+	for _, line := range lines {
+		said, fault := line.look(ctx, a.ID, l.state())
+		add("hook", fault == "", said, fault)
+	}
 	return checks, nil
 }
 
-// switchedOff returns which settings of the working folder switch the hooks off that are in
-// the user's own; "" is none. A project can bring such a file.
-func (a Agent) switchedOff() string {
-	for _, file := range a.projects {
-		b, err := Read(file)
-		if err != nil || b == nil {
+// found is a file that the agent reads, and what it has of our hooks.
+type found struct {
+	name  string
+	lines []Line
+	wrong string // "" if all events have hooks that work
+}
+
+// look looks through the files that the agent reads for something of ours.
+func (a Agent) look(c clients.Client) (all []found) {
+	for _, f := range c.Hooks {
+		b, err := f.Read()
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if settings, err := gate.ParseDoc(b); err == nil && settings.Get("disableAllHooks").True() {
-			return file
+		at := found{name: f.Path}
+		if f.Variable != "" {
+			at.name += " (by " + f.Variable + ")"
+		}
+		var missing []string
+		if err == nil {
+			at.lines, missing, err = a.found(b)
+		}
+		switch {
+		case err != nil:
+			at.wrong = fmt.Sprintf("%s is not read: it %v", at.name, err)
+		case len(missing) > 0 && (len(at.lines) > 0 || a.plugin || bytes.Contains(b, []byte(" --state "))):
+			at.wrong = fmt.Sprintf("%s has no hook that works for %s", at.name, strings.Join(missing, ", "))
+		case len(missing) > 0:
+			continue
+		}
+		all = append(all, at)
+	}
+	return all
+}
+
+// SwitchedOff returns which of the user's or the machine's settings switch the hooks off; "" is none.
+func (a Agent) SwitchedOff() string {
+	c, err := a.client()
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(a.switchedOff(c, clients.User), a.switchedOff(c, clients.Machine), a.environment())
+}
+
+// switchedOff returns which settings of a scope switch the hooks off; "" is none. A project can bring such
+// a file. What is for all users of the machine stays on, unless its own file switches it off.
+func (a Agent) switchedOff(c clients.Client, scope clients.Scope) string {
+	managed := false
+	for _, f := range c.Hooks {
+		if b, err := f.Read(); f.Scope == clients.Machine && err == nil {
+			managed = len(a.Missing(b)) == 0
+		}
+	}
+	for _, f := range append(slices.Clone(c.Hooks), c.Switches...) {
+		if f.Scope != scope {
+			continue
+		}
+		b, err := f.Read()
+		if err != nil {
+			continue
+		}
+		settings, err := f.Format.Parse(b)
+		if err != nil {
+			continue
+		}
+		is := func(value bool, names ...string) bool {
+			at, ok := clients.At(settings, names...).(bool)
+			return ok && at == value
+		}
+		switch {
+		case a.ID == "claude-code" && is(true, "disableAllHooks") && (!managed || scope == clients.Machine):
+			return f.Path + " switches all hooks off (disableAllHooks)"
+		case a.ID == "claude-code" && scope == clients.Machine && is(true, "allowManagedHooksOnly") && !managed:
+			return f.Path + " allows hooks of the machine only (allowManagedHooksOnly): wasmgate hook install claude-code --managed"
+		case a.ID == "gemini-cli" && is(false, "hooksConfig", "enabled"):
+			return f.Path + " switches all hooks off (hooksConfig.enabled)"
+		case a.ID == "codex" && (is(false, "features", "hooks") || is(false, "features", "codex_hooks")):
+			return f.Path + " switches all hooks off ([features] hooks)"
+		}
+		disabled, _ := clients.At(settings, "hooksConfig", "disabled").([]any)
+		if a.ID == "gemini-cli" && slices.ContainsFunc(disabled, func(v any) bool {
+			name, _ := v.(string)
+			return name == mark || command.MatchString(name)
+		}) {
+			return f.Path + " switches the hooks of wasmgate off (hooksConfig.disabled)"
 		}
 	}
 	return ""
+}
+
+// environment returns which variable switches the hooks off; "" is none.
+func (a Agent) environment() string {
+	for _, name := range map[string][]string{"claude-code": {"CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"}, "opencode": {"OPENCODE_PURE"}}[a.ID] {
+		if v := strings.ToLower(os.Getenv(name)); v != "" && v != "0" && v != "false" && v != "no" && v != "off" {
+			return name + " is set, with which the agent starts no hooks"
+		}
+	}
+	return ""
+}
+
+// look tries a line of the settings, which is to ask the gateway of a state folder.
+func (l Line) look(ctx context.Context, agent, state string) (said, fault string) {
+	if state != "" && l.state() != state {
+		return "", fmt.Sprintf("the hooks ask the gateway of %s, and this configuration's is of %s: wasmgate hook install %s", l.state(), state, agent)
+	}
+	took, fault := l.try(ctx, agent)
+	said = fmt.Sprintf("answers in %s", took.Round(time.Millisecond))
+	if slices.Contains(l.Args, "--observe") {
+		said += "; it only observes: nothing is denied"
+	}
+	return said, fault
 }
 
 // helloTime bounds how long the hook may take that is tried.

@@ -4,19 +4,13 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
 
@@ -28,12 +22,9 @@ type Agent struct {
 	// After is what the person has to do once the hooks are written; "" is nothing.
 	After string
 
-	user     []string // of its settings, below the home folder
-	projects []string // settings that a project can bring, below the working folder
-	managed  string   // for all users of a machine; "" if the agent has none
-	events   []string // all that count; the first is of a call that has not been made
-	unit     int      // of timeouts, in a second
-	plugin   bool     // the settings are a plugin of ours, not a file with other settings
+	events []string // all that count; the first is of a call that has not been made
+	unit   int      // of timeouts, in a second
+	plugin bool     // the settings are a plugin of ours, not a file with other settings
 }
 
 // Agents returns all of them.
@@ -41,19 +32,18 @@ func Agents() []Agent {
 	claude := []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SessionEnd"}
 	return []Agent{
 		{
-			ID: "claude-code", Labels: claudeLabels, user: []string{".claude", "settings.json"}, managed: managedClaude(), events: claude, unit: 1,
-			projects: []string{filepath.Join(".claude", "settings.json"), filepath.Join(".claude", "settings.local.json")},
-			After:    "Claude Code before 2.1.295 lets calls pass if the hook itself cannot be started",
+			ID: "claude-code", Labels: claudeLabels, events: claude, unit: 1,
+			After: "Claude Code before 2.1.295 lets calls pass if the hook itself cannot be started",
 		},
 		{
-			ID: "codex", Labels: codexLabels, user: []string{".codex", "hooks.json"}, events: []string{"PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"}, unit: 1,
+			ID: "codex", Labels: codexLabels, events: []string{"PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"}, unit: 1,
 			After: "open /hooks in Codex and trust them: it skips hooks that nobody has trusted, and says nothing",
 		},
 		{
-			ID: "gemini-cli", Labels: geminiLabels, user: []string{".gemini", "settings.json"}, unit: 1000,
+			ID: "gemini-cli", Labels: geminiLabels, unit: 1000,
 			events: []string{"BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "SessionEnd"},
 		},
-		{ID: "opencode", Labels: opencodeLabels, user: []string{".config", "opencode", "plugins", "wasmgate.js"}, plugin: true},
+		{ID: "opencode", Labels: opencodeLabels, plugin: true},
 	}
 }
 
@@ -67,30 +57,56 @@ func Of(id string) (Agent, bool) {
 	return all[i], true
 }
 
-func managedClaude() string {
-	switch runtime.GOOS {
-	case "linux":
-		return "/etc/claude-code/managed-settings.json"
-	case "darwin":
-		return "/Library/Application Support/ClaudeCode/managed-settings.json"
-	default:
-		return ""
+// client returns where the agent keeps its settings.
+func (a Agent) client() (clients.Client, error) {
+	here, err := clients.Here()
+	if err != nil {
+		return clients.Client{}, err
 	}
+	c, ok := here.Client(a.ID)
+	if !ok {
+		return c, fmt.Errorf("no settings of %s are known", a.ID)
+	}
+	return c, nil
 }
 
 // File returns the file that the hooks are written to.
-func (a Agent) File(managed bool) (string, error) {
-	if managed {
-		if a.managed == "" {
-			return "", fmt.Errorf("%s has no settings for all users that wasmgate knows of here", a.ID)
-		}
-		return a.managed, nil
-	}
-	home, err := os.UserHomeDir()
+func (a Agent) File(managed bool) (clients.File, error) {
+	c, err := a.client()
 	if err != nil {
-		return "", err
+		return clients.File{}, err
 	}
-	return filepath.Join(append([]string{home}, a.user...)...), nil
+	scope := clients.User
+	if managed {
+		scope = clients.Machine
+	}
+	i := slices.IndexFunc(c.Hooks, func(f clients.File) bool { return f.Scope == scope })
+	if i < 0 {
+		return clients.File{}, fmt.Errorf("%s has no settings for all users that wasmgate knows of here", a.ID)
+	}
+	return c.Hooks[i], nil
+}
+
+// Edit is the change that puts the hooks of a line into the settings, or takes them out without one.
+func (a Agent) Edit(managed bool, l *Line) (clients.Edit, error) {
+	f, err := a.File(managed)
+	if err != nil {
+		return clients.Edit{}, err
+	}
+	e, err := f.Edit()
+	if err != nil {
+		return e, err
+	}
+	switch {
+	case l != nil:
+		e.After, err = a.With(e.Before, *l)
+	case e.Before != nil:
+		e.After, err = a.Without(e.Before)
+	}
+	if err != nil {
+		return e, fmt.Errorf("%s %w", f.Path, err)
+	}
+	return e, nil
 }
 
 // A Line is the command that an agent starts.
@@ -114,10 +130,10 @@ func (l Line) shell(agent string) string {
 	return strings.Join(words, " ")
 }
 
-// mark is in each plugin of ours.
+// mark is the name of our hooks where an agent gives them names.
 const mark = "wasmgate"
 
-// command is each of ours.
+// command is each of ours, also where it was edited.
 var command = regexp.MustCompile(`hook(\.exe)?'? --state .* (claude-code|codex|gemini-cli)$`)
 
 // With returns the settings with our hooks in the place of those that were there before.
@@ -125,21 +141,52 @@ func (a Agent) With(settings []byte, l Line) ([]byte, error) {
 	if a.plugin {
 		return plugin(l.words(a.ID))
 	}
-	return a.edit(settings, func(event string) []byte {
-		one := map[string]any{"type": "command", "command": l.shell(a.ID), "timeout": int(hook.Timeout.Seconds()) * a.unit}
-		if a.ID == "claude-code" && event == a.events[0] {
-			one["onFailure"] = "block"
+	j, err := a.parse(settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, event := range a.events {
+		entry := a.entry(event, l)
+		want, err := json.Marshal(entry)
+		if err != nil {
+			return nil, err
 		}
-		if a.ID == "gemini-cli" {
-			one["name"] = mark
+		kept := false // one that is there already stays where it is
+		j.Remove(func(plain []byte) bool {
+			e, err := gate.ParseDoc(plain)
+			if err != nil || !ours(e) {
+				return false
+			}
+			if !kept && e.Digest() == gate.MustDoc(string(want)).Digest() {
+				kept = true
+				return false
+			}
+			return true
+		}, "hooks", event)
+		if kept {
+			continue
 		}
-		entry := map[string]any{"hooks": []any{one}}
-		if strings.Contains(event, "Tool") {
-			entry["matcher"] = "*"
+		if err := j.Append(entry, "hooks", event); err != nil {
+			return nil, err
 		}
-		b, _ := json.Marshal(entry) // maps of texts and numbers
-		return b
-	})
+	}
+	return j.Bytes(), nil
+}
+
+// entry is our hook of an event. Its members are in the order of their names.
+func (a Agent) entry(event string, l Line) map[string]any {
+	one := map[string]any{"type": "command", "command": l.shell(a.ID), "timeout": int(hook.Timeout.Seconds()) * a.unit}
+	if a.ID == "claude-code" && event == a.events[0] {
+		one["onFailure"] = "block"
+	}
+	if a.ID == "gemini-cli" {
+		one["name"] = mark
+	}
+	entry := map[string]any{"hooks": []any{one}}
+	if strings.Contains(event, "Tool") {
+		entry["matcher"] = "*"
+	}
+	return entry
 }
 
 // Without returns the settings without our hooks, nil for no file at all.
@@ -147,58 +194,33 @@ func (a Agent) Without(settings []byte) ([]byte, error) {
 	if a.plugin {
 		return nil, nil
 	}
-	return a.edit(settings, func(string) []byte { return nil })
-}
-
-// edit puts an entry of ours, or none, at the end of each event's.
-func (a Agent) edit(settings []byte, entry func(event string) []byte) ([]byte, error) {
-	if len(bytes.TrimSpace(settings)) == 0 {
-		settings = []byte("{}")
-	}
-	root, err := gate.ParseDoc(settings)
+	j, err := a.parse(settings)
 	if err != nil {
-		return nil, fmt.Errorf("is no JSON that can be edited: %w", err)
-	}
-	hooks := root.Get("hooks")
-	if hooks.IsZero() {
-		hooks = gate.MustDoc("{}")
-	}
-	if root.Kind() != doc.Object || hooks.Kind() != doc.Object {
-		return nil, errors.New("is no JSON object with hooks in it")
-	}
-	left := gate.MustDoc("{}")
-	for event, entries := range hooks.Members() {
-		if !slices.Contains(a.events, event) {
-			left = left.With(event, entries.Raw())
-		} else if list := foreign(entries); len(list) > 0 {
-			left = left.With(event, array(list))
-		}
-	}
-	for _, event := range a.events {
-		if own := entry(event); own != nil {
-			left = left.With(event, array(append(foreign(hooks.Get(event)), own)))
-		}
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, root.With("hooks", left.Raw()).Raw(), "", "  "); err != nil {
 		return nil, err
 	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
-}
-
-func array(list [][]byte) []byte {
-	return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
-}
-
-// foreign returns the entries of an event that are not ours.
-func foreign(entries gate.Doc) (list [][]byte) {
-	for e := range entries.Elements() {
-		if !ours(e) {
-			list = append(list, e.Raw())
-		}
+	for _, event := range a.events {
+		j.Remove(func(plain []byte) bool {
+			e, err := gate.ParseDoc(plain)
+			return err == nil && ours(e)
+		}, "hooks", event)
 	}
-	return list
+	return j.Bytes(), nil
+}
+
+// parse reads settings that are edited, as the agent does.
+func (a Agent) parse(settings []byte) (*clients.JSON, error) {
+	f, err := a.File(false)
+	if err != nil {
+		return nil, err
+	}
+	j, err := f.Format.ParseJSON(settings)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := gate.ParseDoc(j.Plain()); err != nil { // a member twice has no one meaning
+		return nil, fmt.Errorf("is no JSON that can be edited: %w", err)
+	}
+	return j, nil
 }
 
 func ours(entry gate.Doc) bool {
@@ -210,39 +232,88 @@ func ours(entry gate.Doc) bool {
 	return false
 }
 
-// Missing returns the events in the settings that have no hook of ours.
+// Missing returns the events in the settings that have no hook of ours that works.
 func (a Agent) Missing(settings []byte) []string {
-	if a.plugin {
-		if bytes.Contains(settings, []byte(mark)) {
-			return nil
-		}
-		return []string{"plugin"}
-	}
-	root, err := gate.ParseDoc(settings)
+	_, missing, err := a.found(settings)
 	if err != nil {
 		return a.events
-	}
-	var missing []string
-	for _, event := range a.events {
-		if !slices.ContainsFunc(slices.Collect(root.Get("hooks").Get(event).Elements()), ours) {
-			missing = append(missing, event)
-		}
 	}
 	return missing
 }
 
-// Write writes settings in one step; nil removes the file.
-func Write(path string, settings []byte) error {
-	if settings == nil {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
+// found returns the lines of our hooks in the settings, and the events that have none which the agent
+// would start.
+func (a Agent) found(settings []byte) (lines []Line, missing []string, err error) {
+	if a.plugin {
+		l, ok := pluginLine(settings)
+		if !ok {
+			return nil, []string{"plugin"}, nil
 		}
-		return nil
+		return []Line{l}, nil, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+	j, err := a.parse(settings)
+	if err != nil {
+		return nil, nil, err
 	}
-	return files.ReplaceSynced(path, settings, files.Mode(path, 0o600))
+	root, err := gate.ParseDoc(j.Plain())
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, event := range a.events {
+		works := false
+		for entry := range root.Get("hooks").Get(event).Elements() {
+			for h := range entry.Get("hooks").Elements() {
+				l, ok := lineOf(h.Get("command").Text(), a.ID)
+				if ok && h.Get("type").Text() == "command" && (!strings.Contains(event, "Tool") || all(entry.Get("matcher"))) {
+					works = true
+					if !slices.ContainsFunc(lines, func(has Line) bool { return has.shell(a.ID) == l.shell(a.ID) }) {
+						lines = append(lines, l)
+					}
+				}
+			}
+		}
+		if !works {
+			missing = append(missing, event)
+		}
+	}
+	return lines, missing, nil
+}
+
+// all reports whether a matcher takes every tool.
+func all(matcher gate.Doc) bool {
+	return slices.Contains([]string{"", "*", ".*"}, matcher.Text())
+}
+
+// lineOf reads a command that [Line.shell] wrote.
+func lineOf(command, agent string) (Line, bool) {
+	var words []string
+	var word strings.Builder
+	quoted := false
+	rest := strings.ReplaceAll(command, `'\''`, "\x00")
+	for _, r := range rest + " " {
+		switch {
+		case r == '\'':
+			quoted = !quoted
+		case r == ' ' && !quoted:
+			words = append(words, strings.ReplaceAll(word.String(), "\x00", "'"))
+			word.Reset()
+		default:
+			word.WriteRune(r)
+		}
+	}
+	if len(words) < 4 || words[len(words)-1] != agent {
+		return Line{}, false
+	}
+	l := Line{Program: words[0], Args: words[1 : len(words)-1]}
+	return l, l.state() != "" && l.shell(agent) == command
+}
+
+// state is the folder of the gateway that a line asks.
+func (l Line) state() string {
+	if i := slices.Index(l.Args, "--state"); i >= 0 && i+1 < len(l.Args) {
+		return l.Args[i+1]
+	}
+	return ""
 }
 
 //go:embed opencode.js
@@ -254,5 +325,23 @@ func plugin(words []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(strings.Replace(opencodePlugin, "[]/* the hook */", string(line), 1)), nil
+	return []byte(strings.Replace(opencodePlugin, place, string(line), 1)), nil
+}
+
+// place is where the plugin gets the words of the hook.
+const place = "[]/* the hook */"
+
+// pluginLine returns the line that our plugin starts; false if it is not ours as it was written.
+func pluginLine(settings []byte) (Line, bool) {
+	before, _, _ := strings.Cut(opencodePlugin, place)
+	rest, ok := bytes.CutPrefix(settings, []byte(before))
+	if !ok {
+		return Line{}, false
+	}
+	var words []string
+	if err := json.NewDecoder(bytes.NewReader(rest)).Decode(&words); err != nil || len(words) < 4 {
+		return Line{}, false
+	}
+	same, err := plugin(words)
+	return Line{Program: words[0], Args: words[1 : len(words)-1]}, err == nil && bytes.Equal(same, settings)
 }
