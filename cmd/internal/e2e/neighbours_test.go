@@ -31,6 +31,9 @@ func BenchmarkNeighbours(b *testing.B) {
 	markers := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x01.", 9_800_000*3/8)))
 	up := &stub{tools: `[{"name":"do","inputSchema":{"type":"object","properties":{"what":{"type":"string"}}}}]`}
 	up.answer = func(w http.ResponseWriter, r *http.Request, c stubCall) {
+		up.mu.Lock()
+		up.seen = nil // it would keep all arguments
+		up.mu.Unlock()
 		switch args := c.Params.Arguments; {
 		case len(args) < 100 && strings.Contains(string(args), "sleep"):
 			select {
