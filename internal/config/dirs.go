@@ -59,9 +59,3 @@ func absolute(path, fallback string) string {
 	}
 	return fallback
 }
-
-// located returns the path of a file with the links of its folder resolved. What a link at the
-// file itself leads to does not count: Kubernetes moves that with each change.
-func located(file string) string {
-	return filepath.Join(canonical(filepath.Dir(file)), filepath.Base(file))
-}

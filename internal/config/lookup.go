@@ -168,6 +168,12 @@ func fileID(file string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// located returns the path of a file with the links of its folder resolved. What a link at the
+// file itself leads to does not count: Kubernetes moves that with each change.
+func located(file string) string {
+	return filepath.Join(canonical(filepath.Dir(file)), filepath.Base(file))
+}
+
 // canonical returns the absolute path of a file with its links resolved.
 func canonical(file string) string {
 	abs, err := filepath.Abs(file)
