@@ -236,7 +236,7 @@ func opener() {
 // STUB_TOOLS names.
 func stub() {
 	tools := `{"tools":[{"name":"echo","description":"Says it again. And again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
-		`{"name":"fail","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}},{"name":"loop","inputSchema":{"type":"object","$ref":"https://example.com/schema"}}]}`
+		`{"name":"fail","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}},{"name":"loop","inputSchema":{"type":"object","$ref":"#"}}]}`
 	if file := os.Getenv("STUB_TOOLS"); file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {

@@ -136,7 +136,7 @@ func testSickServers(t *testing.T, p *program) {
 		"missing":  {"command: ./none", "spawn_failed"},
 		"ends":     {"command: sh, args: [-c, exit 7]", "spawn_failed"},
 		"floods":   {"command: sh, args: [-c, 'exec yes']", "protocol"},
-		"babbles":  {`command: sh, args: [-c, 'read -r l; echo "{]"; read -r l']`, "protocol"},
+		"babbles":  {`command: sh, args: [-c, 'read -r l; echo "{\"jsonrpc\":]"; read -r l']`, "protocol"},
 		"nonsense": {"url: " + serve(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello") }), "protocol"},
 		"huge":     {"url: " + serve(flood(100<<20)), "protocol"},
 		"closed":   {"url: http://127.0.0.1:" + strconv.Itoa(freePort(t)), "transport"},

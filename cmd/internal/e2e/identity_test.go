@@ -466,7 +466,7 @@ servers:
 		}
 		defer session.Close()
 		var all sync.WaitGroup
-		for range 50 {
+		for range 30 { // a caller has half of the places if another one has called in the last minute
 			all.Go(func() {
 				res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "jira__whoami"})
 				if err != nil || firstText(res) != "user alice, scopes offline_access,mcp" && firstText(res) != "user alice, scopes mcp" {

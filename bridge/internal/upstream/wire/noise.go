@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// maxNoise bounds the noise of one minute, in bytes: more costs the gateway too much to read.
-	maxNoise = 16 << 20
+	// maxNoise bounds the noise of one minute, in bytes, and maxNoiseLines in lines: more costs the
+	// gateway too much to read.
+	maxNoise      = 16 << 20
+	maxNoiseLines = 10_000
 	// maxNoiseLogged bounds the lines of it that are logged in a minute.
 	maxNoiseLogged = 20
 )
@@ -53,8 +55,8 @@ func (n *noise) add(line []byte, now time.Time) error {
 	}
 	n.heard = true
 	n.lines++
-	if n.bytes += len(line); n.bytes > maxNoise {
-		return &mcp.ProtocolError{Err: fmt.Errorf("more than %d MiB on standard output within a minute that are no messages", maxNoise>>20)}
+	if n.bytes += len(line); n.bytes > maxNoise || n.lines > maxNoiseLines {
+		return &mcp.ProtocolError{Err: fmt.Errorf("more than %d lines or %d MiB on standard output within a minute that are no messages", maxNoiseLines, maxNoise>>20)}
 	}
 	if n.lines <= maxNoiseLogged {
 		n.log.Warn("a line on standard output is no message", "line", mcp.Quote(line))
