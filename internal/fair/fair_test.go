@@ -15,10 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
-type (
-	queue  = fair.Queue[string, string]
-	demand = fair.Demand[string, string]
-)
+type demand = fair.Demand[string, string]
 
 // of is what a caller takes: one slot of each bound, of "NAME=MOST".
 func of(caller, lane string, most int64, bounds ...string) *demand {

@@ -69,9 +69,3 @@ func (f *filter) places(k key) [3]uint64 {
 
 // unused reports whether the filter has had no keys for a while.
 func (f *filter) unused() bool { return f.bits[0] == nil && f.bits[1] == nil }
-
-// empty reports whether the filter has no keys.
-func (f *filter) empty(now time.Time) bool {
-	f.turn(now)
-	return f.unused()
-}
