@@ -178,7 +178,7 @@ func (p *Files) State() [32]byte {
 	roots := append([]string{p.Policy.Grants, p.Policy.Labels, p.Policy.RateLimits}, p.Policy.Paths...)
 	for _, b := range p.Policy.Bundles {
 		if b.Path != "" {
-			roots = append(roots, b.Path)
+			roots = append(roots, b.Path, filepath.Join(b.Path, ".manifest"), filepath.Join(b.Path, ".signatures.json")) // a walk skips hidden files
 		}
 	}
 	roots = slices.DeleteFunc(roots, func(root string) bool { return root == "" }) // "" would be the working directory
