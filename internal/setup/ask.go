@@ -100,7 +100,7 @@ func Ask(in io.Reader, out io.Writer, file string, there bool, sources []Source)
 			return p, nil, err
 		}
 	}
-	if p.Granted, err = t.some(IDs(p.Servers), "Grant yourself the tools that only read, of which servers? Names, all or none"); err != nil {
+	if p.Granted, err = t.some(IDs(p.Servers), "Servers from which to grant yourself the tools that only read? Names, all or none"); err != nil {
 		return p, nil, err
 	}
 	p.Arguments, err = t.yes("n", "Store arguments and results for 14 days, encrypted? You need this to test policy changes against past calls")
