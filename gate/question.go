@@ -89,6 +89,8 @@ type Pending struct {
 	// Remedy is the command by which the operator approves the call; "" if none
 	// does. It is never shown to a client.
 	Remedy string
+	// Closed says how the client closed the question by itself, such as "declined"; "" if it did not.
+	Closed string
 	// Asked is the question in its parts, where a [Client] is asked: the tool, the arguments as
 	// they would be sent, who calls. It is not to be changed, and nil elsewhere.
 	Asked *Question
@@ -96,8 +98,12 @@ type Pending struct {
 
 // Error is what a client is told.
 func (p *Pending) Error() string {
-	return fmt.Sprintf("waits for approval %s; once a person has approved it, by %s, call again with the same arguments",
-		p.ID, p.Expires.UTC().Format(time.RFC3339))
+	closed := ""
+	if p.Closed != "" {
+		closed = "the client " + p.Closed + " the question without asking a person; the call "
+	}
+	return fmt.Sprintf("%swaits for approval %s; once a person has approved it, by %s, call again with the same arguments",
+		closed, p.ID, p.Expires.UTC().Format(time.RFC3339))
 }
 
 // Code returns "refused_approve".
@@ -129,6 +135,9 @@ type Answer struct {
 	// Destinations, with Approved: do not ask about the call's destinations again in this
 	// session. Beside, with it: nor about those that were shown beside them.
 	Destinations, Beside bool
+	// Unfilled says that the client closed the question without a decision filled in, as programs
+	// do that answer without asking a person.
+	Unfilled bool
 }
 
 // A Verdict is what a person says to a question.

@@ -23,7 +23,11 @@ func (r refusals) Record(ctx context.Context, rec *gate.Record) error {
 	if rec.Call.Action != gate.CallTool {
 		what = []slog.Attr{slog.String("action", string(rec.Call.Action)), slog.String("about", subject)}
 	}
-	r.log.LogAttrs(ctx, slog.LevelInfo, "call refused", append(what,
+	event := "call refused"
+	if rec.Approval.ID != "" {
+		event = "call waits for approval"
+	}
+	r.log.LogAttrs(ctx, slog.LevelInfo, event, append(what,
 		slog.String("principal", rec.Call.Who.ID), slog.String("code", rec.Code),
 		slog.String("call", rec.Call.ID), slog.String("remedy", remedy))...)
 	return nil

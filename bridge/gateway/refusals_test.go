@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/approval"
 )
 
 // The log tells the operator by which command a refused call would pass; of what
@@ -57,5 +58,21 @@ func TestRefusedUsesAreLoggedWithTheirRemedy(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%s is not in:\n%s", want, log.String())
 		}
+	}
+}
+
+// TestWaitingIsNotLoggedAsRefused: while a person looks at the question, the log does not say that
+// the call was refused.
+func TestWaitingIsNotLoggedAsRefused(t *testing.T) {
+	var log bytes.Buffer
+	g := start(t, gateway.Config{
+		Recorder: new(records), Policy: asking(), Approvals: &approval.Options{Hold: -1, Remedy: func(id string) string { return "approve " + id }},
+		Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if _, err := call(g, "mail__send", `{"text":"hi"}`); err == nil {
+		t.Fatal("the call passed")
+	}
+	if got := log.String(); strings.Contains(got, "call refused") || !strings.Contains(got, `msg="call waits for approval" tool=mail__send`) {
+		t.Errorf("logged %s", got)
 	}
 }

@@ -67,7 +67,7 @@ func (c *cli) newApprovalsList() *cobra.Command {
 				now := time.Now()
 				for _, a := range all {
 					t.Row(a.ID, roughly(now.Sub(a.Asked)), "in "+roughly(a.Expires.Sub(now)), a.Principal, a.Server,
-						short(a.Tool, maxTool), short(strings.Join(a.Reasons, "; "), maxWhy))
+						short(a.Tool, maxTool), short(a.Why(), maxWhy))
 				}
 				return t.Flush()
 			})
@@ -115,7 +115,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 	}
 	for _, line := range [][2]string{
 		{"approval", a.ID + ", " + a.State}, {"principal", a.Principal}, {"client", a.Client},
-		{"server", a.Server}, {"tool", a.Tool}, {"why", strings.Join(a.Reasons, "; ")},
+		{"server", a.Server}, {"tool", a.Tool}, {"why", a.Why()},
 		{"session", cmp.Or(a.Session, "the principal's one")}, {"has read", read},
 		{"asked", a.Asked.Local().Format(time.DateTime)}, {"expires", a.Expires.Local().Format(time.DateTime)},
 		{"may answer", a.MayAnswer()}, {"answered by", a.By}, {"because", a.Note},

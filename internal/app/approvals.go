@@ -58,6 +58,16 @@ type Approval struct {
 	By        string     `json:"by,omitempty"`
 	Auth      string     `json:"auth,omitempty"` // how who answered was verified
 	Note      string     `json:"note,omitempty"`
+	Closed    string     `json:"closed,omitempty"` // how the client closed the question without asking a person
+}
+
+// Why says in words why the call waits.
+func (a Approval) Why() string {
+	why := strings.Join(a.Reasons, "; ")
+	if a.Closed != "" {
+		why = "the client " + a.Closed + " by itself; " + why
+	}
+	return why
 }
 
 // MayAnswer says in words who may answer; "" is the operator, and the client of the call.
@@ -331,7 +341,7 @@ func (a *App) describe(r approval.Request) Approval {
 	of := r.Question
 	c := of.Call
 	to := Approval{
-		ID: r.ID, State: r.State, Asked: r.Asked, Expires: r.Expires, By: r.By, Auth: r.Auth, Note: r.Note,
+		ID: r.ID, State: r.State, Asked: r.Asked, Expires: r.Expires, By: r.By, Auth: r.Auth, Note: r.Note, Closed: r.Closed,
 		Principal: match.Name(c.Who.Tenant, c.Who.ID), Client: strings.TrimSpace(c.ClientName + " " + c.ClientVersion), Session: c.Session.ID, Call: c.ID,
 		Server: of.Tool.Name.Server, Tool: of.Tool.Name.String(), Arguments: c.Args.Raw(), Reasons: of.Reasons,
 		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,

@@ -43,6 +43,7 @@ type Request struct {
 	By       string // who answered, through which channel
 	Auth     string // how they were verified, as of gate.Principal.Auth
 	Note     string // what they said of a denial
+	Closed   string // how the client closed the question without a decision filled in, such as "declined"
 	// Destinations are those that the answer is for, too, until the session of the call ends.
 	Destinations []string
 }
@@ -56,6 +57,7 @@ type entry struct {
 	busy     bool          // a record is being written that must hold before the next state does
 	user     string        // ID of the call that has redeemed it
 	answered chan struct{} // closed once there is nothing to wait for
+	shown    time.Duration // when its client was last asked, by the monotonic clock
 }
 
 // open reports whether the entry may still let a call pass.
@@ -164,6 +166,24 @@ func (m *memory) get(id string) *entry {
 	return m.find(m.byID, id)
 }
 
+// show notes that the client is asked now.
+func (m *memory) show(e *entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.shown = m.clock.elapsed()
+}
+
+// closedItself notes that the client closes the question by itself, if it does, and reports so.
+func (m *memory) closedItself(e *entry, a gate.Answer, by *gate.Call) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	word := closed(a, m.clock.elapsed()-e.shown, by)
+	if word != "" {
+		e.Closed = word
+	}
+	return word != ""
+}
+
 // answer takes the right to answer a question. The caller keeps the record of the
 // state to and then tells [memory.answered].
 func (m *memory) answer(id string) (Request, *entry, error) {
@@ -194,7 +214,7 @@ func (m *memory) answered(e *entry, r Request, recorded bool) error {
 	if e.State != StateRequested || m.clock.expired(e) {
 		return refuse(fmt.Sprintf("approval %s has expired", e.ID))
 	}
-	e.By, e.Auth, e.Note, e.Destinations = r.By, r.Auth, r.Note, r.Destinations
+	e.By, e.Auth, e.Note, e.Closed, e.Destinations = r.By, r.Auth, r.Note, r.Closed, r.Destinations
 	if r.State == StateDenied {
 		m.close(e, StateDenied)
 		return nil
@@ -216,6 +236,8 @@ func (m *memory) redeem(e *entry, call string) (r Request, again bool, err error
 		return e.Request, true, nil
 	case e.State == StateRedeemed:
 		return e.Request, false, refuse("the approval was for one call, and another call has used it")
+	case e.State == StateDenied && e.Closed != "":
+		return e.Request, false, refuse("the client declined this call")
 	case e.State == StateDenied:
 		return e.Request, false, refuse("a person has denied this call")
 	case e.State != StateApproved:

@@ -131,16 +131,22 @@ func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval
 	if err != nil {
 		return gate.Approval{}, err
 	}
-	brought := asked.Call.Brought.Approval
-	dismissed := brought != nil && brought.Answer.Verdict == gate.Dismissed
+	r := q.memory.request(e)
+	waits := r.State == StateRequested
+	if asked.Call.Brought.Approval != nil { // and left it open: it waits for others, if the client has left it to them
+		waits = waits && r.Closed != "" && q.Uses(CLI)
+	} else if asked.Call.Reach().ByAnswer && q.asksClient(asked) {
+		waits = false
+		q.memory.show(e)
+	}
 	var refused *gate.NotApproved
-	if q.memory.request(e).State == StateRequested && !(asked.Call.Reach().ByAnswer && q.asksClient(asked)) && !dismissed {
+	if waits {
 		refused = q.wait(ctx, e, asked)
 	}
 	if ctx.Err() != nil {
 		return gate.Approval{}, ctx.Err()
 	}
-	if r := q.memory.request(e); r.State == StateRequested {
+	if r = q.memory.request(e); r.State == StateRequested {
 		if refused != nil { // this call; the question stays
 			return gate.Approval{}, refused
 		}
@@ -200,7 +206,7 @@ func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Questio
 	case e.binding != asked.Binding():
 		return nil, refuse("the answer is to another question: the call, its tool or the policy has changed since; call again without it")
 	}
-	if q.memory.request(e).State == StateRequested {
+	if q.memory.request(e).State == StateRequested && !q.memory.closedItself(e, a.Answer, asked.Call) {
 		if err := q.answer(ctx, e.ID, a.Answer, asked.Call.Who); err != nil {
 			return nil, err
 		}
@@ -306,9 +312,13 @@ func (q *Queue) askClient(ctx context.Context, e *entry, asked gate.Question) (w
 	question.Destinations, question.Origins = r.Question.Destinations, r.Question.Origins
 	question.Beside, question.BesideOf = r.Question.Beside, r.Question.BesideOf
 	p.Asked = &question
+	q.memory.show(e)
 	a, err := asked.Call.Client.Approve(ctx, *p)
 	if no, ok := errors.AsType[*gate.NotApproved](err); ok && ctx.Err() == nil {
 		return false, no
+	}
+	if err == nil && q.memory.closedItself(e, a, asked.Call) {
+		return q.Uses(CLI), nil
 	}
 	if err == nil {
 		err = q.answer(context.WithoutCancel(ctx), e.ID, a, asked.Call.Who)
@@ -325,7 +335,7 @@ func (q *Queue) askClient(ctx context.Context, e *entry, asked gate.Question) (w
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
 	first := r.Question // an answer is to it, whatever the session has read since
 	return &gate.Pending{
-		ID: r.ID, Expires: r.Expires, Inquiry: first.Inquiry(), Destinations: first.Destinations, Beside: first.Beside,
+		ID: r.ID, Expires: r.Expires, Closed: r.Closed, Inquiry: first.Inquiry(), Destinations: first.Destinations, Beside: first.Beside,
 		CanAnswer: q.asksClient(asked) && asked.Call.Reach().ByAnswer, Remedy: q.options().Remedy(r.ID),
 	}
 }
@@ -390,9 +400,12 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Ap
 	if err != nil {
 		return Request{}, err
 	}
-	r.State, r.By, r.Auth, r.Note = StateApproved, by.By, by.Auth, note
+	r.State, r.By, r.Auth, r.Note, r.Closed = StateApproved, by.By, by.Auth, note, ""
 	if verdict == gate.Denied {
 		r.State = StateDenied
+		if a.Unfilled {
+			r.Closed = "declined"
+		}
 	} else if a.Beside {
 		r.Destinations = slices.Concat(r.Question.Destinations, r.Question.Beside)
 		r.Note = cmp.Or(note, fmt.Sprintf("for its destinations and %d beside them, until the session ends", len(r.Question.Beside)))

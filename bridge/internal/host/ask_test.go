@@ -180,6 +180,7 @@ func TestAsk(t *testing.T) {
 		want   string
 	}{
 		"approve":             {says("accept", "approve"), "for-t approved false"},
+		"accept":              {says("accept", ""), "for-t approved false"},
 		"always":              {says("accept", "approve always for this tool"), "for-t approved true"},
 		"deny":                {says("accept", "deny"), "for-t denied false"},
 		"decline":             {says("decline", ""), "for-t denied false"},
@@ -202,7 +203,7 @@ func TestAsk(t *testing.T) {
 			if err != nil || got != tt.want {
 				t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
 			}
-			want := []string{"May it call t of server s?\n- /: {\"n\":1}\n\nThe session has read: nothing that is labelled", `{"properties":{"decision":{"enum":["approve","deny","approve always for this tool"],"title":"Decision","type":"string"}},"required":["decision"],"type":"object"}`}
+			want := []string{"May it call t of server s?\n- /: {\"n\":1}\n\nThe session has read: nothing that is labelled", `{"properties":{"decision":{"description":"Empty: approve","enum":["approve","deny","approve always for this tool"],"title":"Decision","type":"string"}},"type":"object"}`}
 			if diff := cmp.Diff(want, asked); diff != "" {
 				t.Errorf("%s: %s", name, diff)
 			}
@@ -220,21 +221,19 @@ func (r *rawResult) MarshalJSON() ([]byte, error) { return []byte(r.raw), nil }
 
 // nothings are results of a request to elicit that say neither yes nor no.
 var nothings = map[string]string{
-	"nothing":                  `{}`,
-	"an acceptance of nothing": `{"action":"accept"}`,
-	"an empty form":            `{"action":"accept","content":{}}`,
-	"null":                     `{"action":"accept","content":{"decision":null}}`,
-	"a number":                 `{"action":"accept","content":{"decision":1}}`,
-	"a list":                   `{"action":"accept","content":{"decision":["approve"]}}`,
-	"true":                     `{"action":"accept","content":{"decision":true}}`,
-	"another choice":           `{"action":"accept","content":{"decision":"approved"}}`,
-	"capitals":                 `{"action":"accept","content":{"decision":"Approve"}}`,
-	"white space":              `{"action":"accept","content":{"decision":"approve "}}`,
-	"more than a choice":       `{"action":"accept","content":{"decision":"approve","x":1}}`,
-	"another name":             `{"action":"accept","content":{"Decision":"approve"}}`,
-	"an action in capitals":    `{"action":"ACCEPT","content":{"decision":"approve"}}`,
-	"another action":           `{"action":"ok","content":{"decision":"approve"}}`,
-	"a megabyte":               `{"action":"accept","content":{"decision":"` + strings.Repeat("a", 1<<20) + `"}}`,
+	"nothing":               `{}`,
+	"null":                  `{"action":"accept","content":{"decision":null}}`,
+	"a number":              `{"action":"accept","content":{"decision":1}}`,
+	"a list":                `{"action":"accept","content":{"decision":["approve"]}}`,
+	"true":                  `{"action":"accept","content":{"decision":true}}`,
+	"another choice":        `{"action":"accept","content":{"decision":"approved"}}`,
+	"capitals":              `{"action":"accept","content":{"decision":"Approve"}}`,
+	"white space":           `{"action":"accept","content":{"decision":"approve "}}`,
+	"more than a choice":    `{"action":"accept","content":{"decision":"approve","x":1}}`,
+	"another name":          `{"action":"accept","content":{"Decision":"approve"}}`,
+	"an action in capitals": `{"action":"ACCEPT","content":{"decision":"approve"}}`,
+	"another action":        `{"action":"ok","content":{"decision":"approve"}}`,
+	"a megabyte":            `{"action":"accept","content":{"decision":"` + strings.Repeat("a", 1<<20) + `"}}`,
 }
 
 // TestAskNothing: what is no clear answer is none.
@@ -607,7 +606,7 @@ func TestAskForReal(t *testing.T) {
 	})
 }
 
-// FuzzElicited: only two answers approve, to the letter.
+// FuzzElicited: only three answers approve, to the letter.
 func FuzzElicited(f *testing.F) {
 	for _, s := range nothings {
 		if len(s) < 1000 {
@@ -626,7 +625,7 @@ func FuzzElicited(f *testing.F) {
 		want := ""
 		switch content := string(doc.Get("content").Canonical()); {
 		case doc.Get("action").Text() != "accept":
-		case content == `{"decision":"approve"}`:
+		case content == `{"decision":"approve"}`, content == `{}`, doc.Get("content").IsZero():
 			want = "once"
 		case content == `{"decision":"approve always for this tool"}`:
 			want = "always"

@@ -62,7 +62,7 @@ func TestInputRequired(t *testing.T) {
 		}
 		message := rig.Quote("May it call t of server s?\n- /: " + strings.TrimPrefix(args, `,"arguments":`) + "\n\nThe session has read: nothing that is labelled")
 		want := gate.MustDoc(`{"resultType":"input_required","requestState":` + rig.Quote(state) + `,"inputRequests":{"approval":{"method":"elicitation/create","params":{
-			"mode":"form","message":` + message + `,"requestedSchema":{"type":"object","required":["decision"],"properties":{"decision":{"type":"string","title":"Decision","enum":["approve","deny","approve always for this tool"]}}}}}},
+			"mode":"form","message":` + message + `,"requestedSchema":{"type":"object","properties":{"decision":{"type":"string","title":"Decision","description":"Empty: approve","enum":["approve","deny","approve always for this tool"]}}}}}},
 			"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"wasmgate","version":"1"}}}`)
 		if diff := cmp.Diff(string(want.Canonical()), string(got.Canonical())); diff != "" {
 			t.Error(diff)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -109,6 +110,7 @@ func (a *asking) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitRes
 	defer a.mu.Unlock()
 	a.questions = append(a.questions, r.Params.Message)
 	if a.decision == "" {
+		time.Sleep(time.Second) // as a person: what closes a question at once leaves it to others
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": a.decision}}, nil

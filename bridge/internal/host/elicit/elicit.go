@@ -24,7 +24,8 @@ const (
 )
 
 // Form is the parameters of a request to elicit a decision. Its schema is of the
-// kind that all revisions with elicitation have: one string out of a list.
+// kind that all revisions with elicitation have: one string out of a list. The string is optional,
+// so that accepting the form is one key; a default would be sent by programs that fill in defaults.
 func Form(p gate.Pending) gate.Doc {
 	choices := []string{chooseOnce, chooseNo, chooseAlways}
 	if len(p.Destinations) > 0 {
@@ -36,9 +37,9 @@ func Form(p gate.Pending) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"mode": "form", "message": p.Inquiry.Markup(),
 		"requestedSchema": map[string]any{
-			"type": "object", "required": []string{"decision"},
+			"type": "object",
 			"properties": map[string]any{"decision": map[string]any{
-				"type": "string", "title": "Decision", "enum": choices,
+				"type": "string", "title": "Decision", "description": "Empty: " + chooseOnce, "enum": choices,
 			}},
 		},
 	})))
@@ -50,16 +51,21 @@ func Form(p gate.Pending) gate.Doc {
 func Answer(res gate.Doc) gate.Answer {
 	switch res.Get("action").Text() {
 	case "decline":
-		return gate.Answer{Verdict: gate.Denied}
+		return gate.Answer{Verdict: gate.Denied, Unfilled: true}
 	case "accept":
 		return choice(res.Get("content"))
+	case "cancel":
+		return gate.Answer{Verdict: gate.Dismissed, Unfilled: true}
 	default:
 		return gate.Answer{Verdict: gate.Dismissed}
 	}
 }
 
-// choice reads a form that was filled in.
+// choice reads a form that was accepted. One without a decision approves the call once.
 func choice(content gate.Doc) gate.Answer {
+	if content.IsZero() || content.String() == "{}" {
+		return gate.Answer{Verdict: gate.Approved, Unfilled: true}
+	}
 	for name := range content.Members() {
 		if name != "decision" {
 			return gate.Answer{Verdict: gate.Dismissed}
