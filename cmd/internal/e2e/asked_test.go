@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testAsked has people approve calls at their clients: in the middle of a call
@@ -134,7 +135,7 @@ func (a *asking) asked() []string {
 // call calls the tool, whose result or refusal must begin with a text.
 func (a *asking) call(t *testing.T, n int, want string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 	defer cancel()
 	res, err := a.session.CallTool(ctx, &mcp.CallToolParams{Name: "up__send", Arguments: map[string]any{"n": n}})
 	if err != nil {

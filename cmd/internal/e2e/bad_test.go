@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
@@ -248,7 +249,7 @@ func testClientGone(t *testing.T, p *program) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(timelimit.Patience(t)):
 		t.Error("the server's call was not cancelled")
 	}
 	eventually(t, "the call is recorded as cancelled", func() bool {

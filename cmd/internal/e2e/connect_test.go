@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
@@ -27,7 +28,7 @@ func agreeAt(ctx context.Context, person, link string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c := &http.Client{Jar: jar, Timeout: patience, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	c := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		r.Header.Set("X-Person", person)
 		return nil
 	}}
@@ -128,7 +129,7 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 				return &mcp.ElicitResult{Action: "accept"}, nil
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 		defer cancel()
 		over := &mcp.StreamableClientTransport{Endpoint: "http://" + addr + "/mcp", OAuthHandler: signsIn(t, people, who)}
 		if who == "carol" {

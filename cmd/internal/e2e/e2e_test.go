@@ -20,6 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	wasmgate "github.com/wasmgate/wasmgate/internal/testing/program"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -68,10 +69,6 @@ var oneByOne = []string{"languages", "plugins", "guest", "bundles", "readme", "v
 // atWork are the parts that a person at work waits for: calls and questions of a client and a server,
 // and what a gateway does when either goes away.
 var atWork = []string{"denied", "gone", "kill", "asked"}
-
-// patience bounds every wait of these tests for something that takes well
-// under a second on an idle machine.
-const patience = 3 * time.Minute
 
 // A program is the built wasmgate.
 type program struct {
@@ -160,7 +157,7 @@ func (pl *place) run(args ...string) outcome {
 // finish runs any program to its end.
 func (pl *place) finish(name string, args ...string) outcome {
 	pl.t.Helper()
-	ctx, cancel := context.WithTimeout(pl.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(pl.t.Context(), timelimit.Patience(pl.t))
 	defer cancel()
 	var out, errs bytes.Buffer
 	c := pl.command(ctx, name, args...)
@@ -266,7 +263,7 @@ func (p *process) wait() int {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(patience):
+	case <-time.After(timelimit.Patience(p.t)):
 		p.t.Fatalf("%q does not end", p.cmd.Args)
 	}
 	return p.cmd.ProcessState.ExitCode()
@@ -302,7 +299,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
-	for end := time.After(patience); !ok(); {
+	for end := time.After(timelimit.Patience(t)); !ok(); {
 		select {
 		case <-every.C:
 		case <-end:

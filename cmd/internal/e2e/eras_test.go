@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testEras has a server ask the person at the client twice in the middle of a
@@ -50,7 +51,7 @@ func testEras(t *testing.T, p *program) {
 			for _, server := range []string{"sessions", "stateless", "stdio"} {
 				t.Run(revision+" over "+front+", server "+server, func(t *testing.T) {
 					asked = nil
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 					defer cancel()
 					res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: server + "__measure", Arguments: map[string]any{"what": "coat"}})
 					if err != nil {

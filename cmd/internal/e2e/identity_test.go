@@ -31,6 +31,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // An idp is an identity provider of other make: .ci/node/idp.mjs.
@@ -81,7 +82,7 @@ func (i *idp) browse(person, at, until string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &http.Client{Jar: jar, Timeout: patience, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	c := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if until != "" && strings.HasPrefix(r.URL.String(), until) || len(via) > 20 {
 			return http.ErrUseLastResponse
 		}
@@ -324,7 +325,7 @@ func signsIn(t *testing.T, provider *idp, who string) *auth.AuthorizationCodeHan
 // uses lists the tools and calls one, without arguments.
 func uses(t *testing.T, over mcp.Transport, tool string, said fmt.Stringer) (list []string, answer string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 	defer cancel()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(ctx, over, nil)
 	if err != nil {
@@ -426,7 +427,7 @@ servers:
 	becomes := func(as, tool, want string) {
 		t.Helper()
 		var last string
-		for end := time.Now().Add(patience); !strings.Contains(last, want); time.Sleep(50 * time.Millisecond) { // the server is listed after the first login
+		for end := time.Now().Add(timelimit.Patience(t)); !strings.Contains(last, want); time.Sleep(50 * time.Millisecond) { // the server is listed after the first login
 			if time.Now().After(end) {
 				t.Fatalf("%s as %s: want %q; the last answer is %s", tool, as, want, last)
 			}
@@ -435,7 +436,7 @@ servers:
 	}
 	logIn := func(server, as string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 		defer cancel()
 		out := provider.watch(as)
 		c := pl.command(ctx, p.plain, pl.args("login", server, "--as", as, "--json")...)

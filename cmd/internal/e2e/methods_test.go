@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testMethods has clients of both eras ask servers of both eras for a method that MCP does
@@ -119,7 +120,7 @@ type saidPrice struct {
 
 // price returns the answer to a method, or its error, on one line.
 func (c pricing) price(t *testing.T, method string) string {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 	defer cancel()
 	res, err := mcp.CallCustomMethod[*askedPrice, *saidPrice](ctx, c.ClientSession, method, &askedPrice{Of: "coat"})
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {

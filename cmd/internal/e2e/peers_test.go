@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testPeers has server-everything, on stdio and over HTTP, ask its clients for forms,
@@ -115,7 +116,7 @@ func (c *peer) hears(t *testing.T, want string) {
 // use calls a tool and returns all texts of its result.
 func (c *peer) use(t *testing.T, tool string, args map[string]any) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 	defer cancel()
 	res, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {

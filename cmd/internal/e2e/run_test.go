@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testReload changes the policy under a running gateway.
@@ -118,7 +119,7 @@ func (w *watcher) told(t *testing.T) {
 	t.Helper()
 	select {
 	case <-w.changed:
-	case <-time.After(patience):
+	case <-time.After(timelimit.Patience(t)):
 		t.Errorf("a client of %s was not told that the tools have changed", w.session.InitializeResult().ProtocolVersion)
 	}
 }
@@ -294,7 +295,7 @@ func goRun(t *testing.T, args []string) (gw *process, url string) {
 	c.Dir = "../../.."
 	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir, "GOENV="+goEnv(t))
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run does not pass signals on
-	c.WaitDelay = patience
+	c.WaitDelay = timelimit.Patience(t)
 	r, w := io.Pipe()
 	c.Stdout = w
 	gw = start(t, c)

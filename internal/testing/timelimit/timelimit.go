@@ -21,3 +21,16 @@ func Grow(t testing.TB, first time.Duration, try func(limit time.Duration) error
 		t.Logf("with %v: %v; trying with more", limit, err)
 	}
 }
+
+// Patience returns how long t waits for something that takes well under a second on an idle machine:
+// half of the time until its deadline and at least a minute, so that a slow machine passes, and a test that
+// waits in vain still reports where.
+func Patience(t testing.TB) time.Duration {
+	const least, without = time.Minute, 10 * time.Minute
+	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, ok := t.Deadline(); ok {
+			return max(least, time.Until(deadline)/2)
+		}
+	}
+	return without
+}

@@ -2,7 +2,7 @@
 //
 // A compiler's time and memory are no function of a module's size, and what runs in
 // the gateway cannot be interrupted. So a module is compiled by a child: this program,
-// started once more, under limits of memory and CPU, at the lowest priority, one at a
+// started once more, under limits of memory and CPU, at a low priority (nice 10), one at a
 // time of all processes that share the cache. The child fills a folder of its own; what
 // it left there is looked at, and moved into the cache that the engine of the gateway
 // reads. A module that takes too much costs a child, and a module that makes the engine

@@ -31,7 +31,7 @@ func (limits) confine(*os.Process) (release func(), err error) { return func() {
 
 // restrict applies the limits of a child to this process.
 func (l limits) restrict() error {
-	if err := unix.Setpriority(unix.PRIO_PGRP, 0, 19); err != nil {
+	if err := unix.Setpriority(unix.PRIO_PGRP, 0, 10); err != nil {
 		return fmt.Errorf("priority: %w", err)
 	}
 	if err := limitMemory(l.memory); err != nil {

@@ -19,7 +19,7 @@ func own(fs.FileInfo) bool { return true }
 func environment() []string { return []string{"SystemRoot=" + os.Getenv("SystemRoot")} }
 
 func prepare(c *exec.Cmd) {
-	c.SysProcAttr = &windows.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.IDLE_PRIORITY_CLASS}
+	c.SysProcAttr = &windows.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.BELOW_NORMAL_PRIORITY_CLASS}
 }
 
 func (limits) restrict() error { return nil }
