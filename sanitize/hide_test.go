@@ -188,6 +188,7 @@ func known(way string) bool {
 // Under text and html, a browser draws a page with one hidden word unlike the page with
 // another one of its length.
 func TestHiddenWordsAreShown(t *testing.T) {
+	t.Parallel()
 	unraced.Long(t)
 	pixels := judges.Pixels(t)
 	ways := waysToHide()

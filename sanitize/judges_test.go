@@ -25,6 +25,7 @@ var judged = []sanitize.Profile{sanitize.Text, sanitize.HTML, sanitize.Strict}
 // markdown-it and commonmark.js for Markdown. That they find something in the texts
 // as they were shows that they look.
 func TestOtherParsersFindNothingActive(t *testing.T) {
+	t.Parallel()
 	judge := judges.Parsers(t)
 	var attacks []struct{ Title, Payload string }
 	corpus(t, "xss/dompurify-expect.json", &attacks)
@@ -48,6 +49,7 @@ func TestOtherParsersFindNothingActive(t *testing.T) {
 // TestGeneratedTextsAreInert generates texts; WASMGATE_TEXTS says how many, and
 // WASMGATE_SEED from which seed. A tenth of them is cut in pieces as well.
 func TestGeneratedTextsAreInert(t *testing.T) {
+	t.Parallel()
 	judge := judges.Parsers(t)
 	n, seed := number(t, "WASMGATE_TEXTS", 2000), seed.Of(t)
 	if testing.Short() {
@@ -158,6 +160,7 @@ func number(t *testing.T, name string, otherwise int) int {
 // TestBrowserFindsNothingActive shows generated texts to a headless Chromium, from
 // which no request gets out; WASMGATE_BROWSER_TEXTS says how many.
 func TestBrowserFindsNothingActive(t *testing.T) {
+	t.Parallel()
 	unraced.Long(t)
 	judge := judges.Browser(t)
 	n, seed := number(t, "WASMGATE_BROWSER_TEXTS", 1000), seed.Of(t)

@@ -14,6 +14,7 @@ import (
 // at several places. That some judge finds each active before keeps the list from rotting;
 // what hides by its style the browser alone sees.
 func TestPayloadsAreInert(t *testing.T) {
+	t.Parallel()
 	type look struct {
 		by     string
 		judge  judges.Judge
@@ -57,6 +58,7 @@ func TestPayloadsAreInert(t *testing.T) {
 		}
 		for _, p := range judged {
 			t.Run(l.by+"/"+string(p), func(t *testing.T) {
+				t.Parallel()
 				judgeAll(t, l.judge, texts, p)
 				if p == sanitize.Text || !unraced.AtWork() {
 					judgePieces(t, l.judge, p, texts, cuts)

@@ -62,6 +62,7 @@ func drawn(t *testing.T, texts []string) []string {
 // Whatever a reader takes for white space or for the end of a line, in whatever spelling, no text
 // acts for it.
 func TestWhiteSpaceOfEveryReader(t *testing.T) {
+	t.Parallel()
 	judge := judges.Parsers(t)
 	var texts []string
 	for _, white := range whites() {
@@ -119,6 +120,7 @@ func TestForeignWhiteSpace(t *testing.T) {
 
 // Tags that HTML takes for some and Markdown does not, and whose end a renderer may write as text.
 func TestTagsOfOneGrammar(t *testing.T) {
+	t.Parallel()
 	judge := judges.Parsers(t)
 	var texts []string
 	for _, around := range []string{"<code>", "<kbd>", "<pre>", "<code class=a>", "<span>", ""} {

@@ -225,6 +225,7 @@ func mutatedDrawing(r *rand.Rand, honest, acting []string) string {
 // In Chromium nothing acts in a drawing that stays, as a document and in a page;
 // WASMGATE_BROWSER_TEXTS says in how many.
 func TestBrowserFindsNothingActiveInDrawings(t *testing.T) {
+	t.Parallel()
 	unraced.Long(t)
 	judge := judges.Drawings(t)
 	r, n := seed.Rand(t), number(t, "WASMGATE_BROWSER_TEXTS", 60)

@@ -30,7 +30,7 @@ func testBombs(t *testing.T, p *program) {
 	if underRace {
 		t.Skip("it is the program itself that is measured: the tests without the race detector do")
 	}
-	n, batch := 100, 10 // .ci/nightly has 10,000
+	n, batch := 40, 5 // .ci/nightly has 10,000, ten at a time
 	if testing.Short() {
 		n = 20
 	}
