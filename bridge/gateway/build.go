@@ -106,7 +106,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 	}
 	g.fleet, err = fleet.New(fleet.Config{
 		Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log,
-		Settled: g.compiledAll,
+		Compiled: g.compiling.done, Memory: g.memory(),
 	})
 	return err
 }

@@ -140,8 +140,9 @@ func (c *Client) SetLogLevel(ctx context.Context, level string) error {
 }
 
 // Tools returns the tools that the client may call, or might with the right
-// arguments. Servers that connect for the first time are waited for, for two seconds; what they
-// have is in a later listing. [Gateway.Connect] waits until none connects any more.
+// arguments. All listings together wait once for servers that connect for the first time: 1 s,
+// or 8 s while there is nothing else to list. [Gateway.Connect] waits until none connects any
+// more.
 func (c *Client) Tools(ctx context.Context) ([]*gate.Tool, error) {
 	return c.features(ctx, gate.FeatureTool)
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -105,21 +104,6 @@ func (g *Gateway) place(next loaded) error {
 		unrecorded = g.leaveOut(&now[i])
 	}
 	return errors.Join(next.err, unrecorded, g.change(g.life, before, now))
-}
-
-// compiledAll waits until no module of the start is compiled any more, and reports whether
-// that is so before ctx ends.
-func (g *Gateway) compiledAll(ctx context.Context) bool {
-	select {
-	case <-g.compiling.done:
-	case <-ctx.Done():
-	}
-	select {
-	case <-g.compiling.done: // also if both are
-		return true
-	default:
-		return false
-	}
 }
 
 // progress says how far a module is that is not compiled yet.

@@ -97,16 +97,19 @@ type Fleet interface {
 	// Declared returns what each server has declared last, in the same order and as it was
 	// written: also definitions that are quarantined.
 	Declared() []Declaration
-	// Tools returns all tools. It waits for servers that are connecting for the first time.
+	// Tools returns all tools. It waits as Settle does.
 	Tools(context.Context) []*gate.Tool
 	// Features is as Tools, of prompts, resources, templates or methods.
 	Features(context.Context, gate.Feature) []*gate.Tool
 	// KnownFeatures returns what is known now of a feature, such as tools, and waits for nothing.
 	KnownFeatures(gate.Feature) []*gate.Tool
-	// Settle waits until no server is connecting for the first time, and for listings that must
-	// not be kept, for two seconds at most. With the context that it returns nothing waits for
-	// servers any more.
+	// Settle waits as a listing does: for servers that start and were never listed, and for
+	// listings that must not be kept, for a few seconds at most. With the context that it returns
+	// nothing waits for servers any more.
 	Settle(context.Context) context.Context
+	// Started waits, within ctx, until no server starts for the first time, also if an earlier
+	// listing of it is offered meanwhile.
+	Started(context.Context)
 	// Reload connects a server anew, with the configuration it has.
 	Reload(ctx context.Context, server string) error
 	// Watch calls changed whenever something of a server has changed, and says which lists are

@@ -24,10 +24,12 @@ func (g *Gateway) Start(ctx context.Context) {
 // is compiled any more.
 func (g *Gateway) Connect(ctx context.Context) error {
 	err := g.fleet.Connect(ctx)
-	if !g.compiledAll(ctx) {
+	select {
+	case <-g.compiling.done:
+		return err
+	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return err
 }
 
 // Drain refuses new requests and waits for those under way, or for ctx. Calls that

@@ -2,12 +2,16 @@ package gateway
 
 import (
 	"errors"
+	"log/slog"
+	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/listings"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
@@ -144,4 +148,39 @@ func (g operator) ReloadPins(by string) error {
 	}
 	g.fleet.Refresh()
 	return nil
+}
+
+// memory keeps what servers listed last, in the folder in which pins keep theirs.
+type memory struct {
+	listings.Store
+	pins *lock.Pins
+	log  *slog.Logger
+}
+
+// memory returns nil without Config.Pins, which have the folder.
+func (g *Gateway) memory() upstream.Memory {
+	if g.pins == nil {
+		return nil
+	}
+	return memory{listings.Store{Dir: filepath.Join(g.cfg.Pins.Dir, "listed")}, g.pins, g.cfg.Log}
+}
+
+// Recall implements [upstream.Memory]. Pins trust what a server itself declares when they first
+// see it, so that nothing is recalled of a server that they have not seen.
+func (m memory) Recall(server, config string) (listings.Listing, bool) {
+	if !m.pins.Known(server) {
+		return listings.Listing{}, false
+	}
+	l, known, err := m.Load(server, config)
+	if err != nil {
+		m.log.Warn("last listing not read; the server is listed once it has started", "server", server, "error", err)
+	}
+	return l, known
+}
+
+// Keep implements [upstream.Memory].
+func (m memory) Keep(server string, l listings.Listing) {
+	if err := m.Save(server, l); err != nil {
+		m.log.Warn("listing not kept; after a restart the server is listed once it has started", "server", server, "error", err)
+	}
 }

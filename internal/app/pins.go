@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -68,6 +69,9 @@ func (a *App) PinReview(ctx context.Context, selector string) (*lock.Review, err
 // approved what is new in it.
 func (a *App) ReloadPins(_ context.Context, by string) error { return a.reloadPins(by) }
 
+// startedWait bounds how long a question about pins waits for servers that start.
+const startedWait = 10 * time.Second
+
 // settledPins returns the pins once the servers have had time to declare what they
 // have.
 func (a *App) settledPins(ctx context.Context) (*lock.Pins, error) {
@@ -75,7 +79,9 @@ func (a *App) settledPins(ctx context.Context) (*lock.Pins, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.gateway.Fleet().Tools(ctx)
+	ctx, cancel := context.WithTimeout(ctx, startedWait)
+	defer cancel()
+	a.gateway.Fleet().Started(ctx)
 	return pins, nil
 }
 

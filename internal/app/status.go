@@ -227,7 +227,7 @@ type Tool struct {
 }
 
 // Tools returns what the principal as is offered, and if all is true the rest
-// too. It waits for no server for longer than two seconds.
+// too. It waits as a listing does.
 func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 	ctx = a.gateway.Fleet().Settle(ctx)
 	who, err := principal(a.config.Load().cfg, as)

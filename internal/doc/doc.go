@@ -105,6 +105,12 @@ func (d Doc) MarshalJSON() ([]byte, error) {
 	return d.Raw(), nil
 }
 
+// UnmarshalJSON reads the value as [Parse] does.
+func (d *Doc) UnmarshalJSON(b []byte) (err error) {
+	*d, err = Parse(bytes.Clone(b))
+	return err
+}
+
 // Text returns the decoded string if the value is one, and "" otherwise.
 func (d Doc) Text() string {
 	if d.Kind() != String {

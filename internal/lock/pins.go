@@ -37,7 +37,7 @@ const (
 type Options struct {
 	Mode Mode   // "" means TrustFirst
 	File string // path of the lockfile, which need not exist; required
-	Dir  string // folder for what is trusted first; required
+	Dir  string // folder for what is trusted first, and for the last listings of servers; required
 	// Record keeps the evidence of an event before it takes effect; nil keeps none.
 	// An error of it trusts and approves of nothing.
 	Record func(Event) error
@@ -471,6 +471,17 @@ func (p *Pins) Reload(by string) error {
 	}
 	p.view.Store(next)
 	return nil
+}
+
+// Known reports whether a server has been seen before, in this run or an earlier one, or is
+// approved: what it declares then is not trusted for being the first.
+func (p *Pins) Known(server string) bool {
+	v := p.view.Load()
+	if v.off || v.servers[server] != nil || v.file.Rules(server) {
+		return true
+	}
+	r, err := p.store.read(server)
+	return err == nil && r != nil
 }
 
 // Forget forgets that a server was seen; what it is trusted for stays.

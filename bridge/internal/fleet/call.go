@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Lookup implements [gate.Upstream]. While servers are connecting, a name that
-// nobody has yet may still become known, so that it waits for them. Of a server
-// that has announced changes it waits for the listing.
+// Lookup implements [gate.Upstream]. A name that is not known may be that of a server which was
+// never listed, so that it waits as a listing does. Of a server that has announced changes it
+// waits for the listing.
 func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
 	if action != gate.CallTool {
 		return f.lookupFeature(ctx, action, name)
@@ -26,30 +27,37 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 		t, ok = f.catalog.Load().byName[name]
 	}
 	if !ok {
-		return nil, f.unknown(name)
+		return nil, f.unknown(action, name)
 	}
 	return t, nil
 }
 
-// unknown is the error of a tool that is not known: perhaps only because its server is not
-// there yet.
-func (f *Fleet) unknown(name string) error {
+// unknown is the error of a name that is not known, perhaps because its server has never been
+// ready.
+func (f *Fleet) unknown(action gate.Action, name string) error {
+	feature := gate.FeatureTool
+	if action != gate.CallTool {
+		feature = gate.FeaturePrompt
+	}
 	n, err := gate.ParseToolName(name)
 	if e, remote := f.catalog.Load().server[n.Server].(*upstream.Endpoint); err == nil && remote {
 		if f := e.Unready(); f != nil {
-			return &gate.Away{Tool: &gate.Tool{Name: n, Local: n.Tool, Offered: name}, Err: f}
+			return &gate.Away{Tool: &gate.Tool{Feature: feature, Name: n, Local: n.Tool, Offered: name}, Err: f}
 		}
 	}
-	return fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
+	return fmt.Errorf("%s %.200q: %w", action, name, gate.ErrUnknown)
 }
 
-// relisted waits, for at most SettleTimeout, for the listing that a server has
-// announced, and reports whether there was one to wait for.
+// relistedWait bounds how long a call waits for the listing that its server has announced.
+const relistedWait = 10 * time.Second
+
+// relisted waits for the listing that a server has announced, and reports whether there was
+// one to wait for.
 func (f *Fleet) relisted(ctx context.Context, e *upstream.Endpoint) bool {
 	if !e.Announced() {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
+	ctx, cancel := context.WithTimeout(ctx, relistedWait)
 	defer cancel()
 	e.Relisted(ctx)
 	return true

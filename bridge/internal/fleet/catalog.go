@@ -2,10 +2,8 @@ package fleet
 
 import (
 	"bytes"
-	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/gate"
@@ -31,6 +29,8 @@ func (f *Fleet) rebuild() {
 	old, now := f.catalog.Load(), newCatalog(f.members, &f.cfg, &f.mentions)
 	f.catalog.Store(now)
 	watchers := slices.Collect(maps.Values(f.watchers))
+	close(f.turn)
+	f.turn = make(chan struct{})
 	f.mu.Unlock()
 	f.logHeld(old, now)
 	changed := now.since(old)
@@ -103,69 +103,4 @@ func (c *catalog) add(m member, t *gate.Tool) {
 	if _, clash := c.byName[t.Name.String()]; !clash {
 		c.byName[t.Name.String()] = t
 	}
-}
-
-// Tools returns all tools. It waits for servers that are connecting for
-// the first time, and for a moment for those whose listings must not be kept.
-func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
-	f.refresh(ctx)
-	f.settle(ctx)
-	return f.catalog.Load().tools
-}
-
-// KnownFeatures returns what is known now of a feature, such as tools, and waits for nothing.
-func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
-	c := f.catalog.Load()
-	if one == gate.FeatureTool {
-		return c.tools
-	}
-	return c.more.list(one)
-}
-
-// patience is how long who asks for what is ready waits for servers that are starting.
-const patience = 2 * time.Second
-
-// Settle waits until no server is connecting for the first time, and for listings that must
-// not be kept, for two seconds at most. With the context that it returns nothing waits for
-// servers any more.
-func (f *Fleet) Settle(ctx context.Context) context.Context {
-	timed, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	f.refresh(timed)
-	f.settled(timed)
-	return context.WithValue(ctx, settledKey{}, true)
-}
-
-type settledKey struct{}
-
-// settle waits until no server is connecting for the first time, for at most
-// SettleTimeout. Those that are faulted are not waited for: who watches learns of
-// their tools.
-func (f *Fleet) settle(ctx context.Context) {
-	if ctx.Value(settledKey{}) != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
-	defer cancel()
-	f.settled(ctx)
-}
-
-// settled waits until no server is connecting for the first time. It is false if ctx ends
-// before.
-func (f *Fleet) settled(ctx context.Context) bool {
-	for _, m := range f.snapshot() {
-		if m.endpoint == nil {
-			continue
-		}
-		connected := m.endpoint.FirstAttempt()
-		if connected == nil {
-			continue
-		}
-		select {
-		case <-connected:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return f.cfg.Settled == nil || f.cfg.Settled(ctx)
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
@@ -207,18 +206,6 @@ func (f *features) list(one gate.Feature) []*gate.Tool {
 	}
 }
 
-// Features implements [gate.Upstream]. It waits as [Fleet.Tools] does.
-func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
-	if one == gate.FeatureTool {
-		return f.Tools(ctx)
-	}
-	if one != gate.FeatureMethod { // which nobody lists who could be waited for
-		f.refresh(ctx)
-		f.settle(ctx)
-	}
-	return f.KnownFeatures(one)
-}
-
 // lookupFeature is [Fleet.Lookup] of what is no tool.
 func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
 	c := f.catalog.Load()
@@ -232,16 +219,16 @@ func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name stri
 		t = f.catalog.Load().more.lookup(action, name)
 	}
 	if t == nil {
-		return nil, fmt.Errorf("%s %.200q: %w", action, name, gate.ErrUnknown)
+		return nil, f.unknown(action, name)
 	}
 	return t, nil
 }
 
-// Offering returns what any server offers, also while it lists none. While servers
-// are connecting for the first time it waits for them, until ctx ends: what is not
-// known then counts as offered.
+// Offering returns what any server offers, also while it lists none. It waits as a listing
+// does, until ctx ends at most. What is not known then counts as offered, for a client hears
+// once what there is, and asks for nothing else.
 func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
-	if !f.settled(ctx) {
+	if !f.settle(ctx) {
 		return mcp.AllOffered
 	}
 	more := f.catalog.Load().more

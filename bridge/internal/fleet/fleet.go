@@ -24,24 +24,21 @@ type Config struct {
 	// Locals come first in listings, then Servers, each in its order.
 	Locals  []*local.Server
 	Servers []upstream.Config
-	// SettleTimeout bounds how long a listing or a call of a tool that nobody
-	// knows waits for servers that are connecting. Zero means 10 s.
-	SettleTimeout time.Duration
-	// Settled waits for what is to come beside the servers, and reports whether it was
-	// there before ctx ended. Nil waits for nothing.
-	Settled func(ctx context.Context) bool
+	// Compiled is closed once all Locals have their tools; nil if they have them from the start.
+	Compiled <-chan struct{}
 	// HostTools are the names of tools that the program which embeds the gateway has
 	// itself. No other tool is offered by one of them.
 	HostTools []string
 	// Pins sees what servers declare before it is offered; nil looks at nothing.
 	Pins Pins
+	// Memory keeps what servers list, so that it is offered while they start in the next run;
+	// nil keeps nothing.
+	Memory upstream.Memory
 	// Groups are those of all servers, beside those of [listing.Options]: see
 	// [Fleet.Regroup].
 	Groups listing.Groups
 	Log    *slog.Logger // nil discards
 }
-
-const defaultSettleTimeout = 10 * time.Second
 
 // A Fleet is many servers as one [gate.Upstream]. Each keeps its own faults; the
 // others work on. Use it from several goroutines.
@@ -53,6 +50,9 @@ type Fleet struct {
 	members  []member // in order of configuration
 	order    []string // what [Fleet.Reorder] was given
 	watchers map[int]func(Lists)
+
+	turn      chan struct{} // closed with the next change, and made anew
+	compiling time.Time     // since when listings wait for Config.Compiled; zero if none did
 
 	processes upstream.Pool // those of clients
 	nextID    int
@@ -80,13 +80,10 @@ type member struct {
 // New returns a fleet in which nothing is connected yet. Of two servers
 // with one id the later wins, and the status says so.
 func New(cfg Config) (*Fleet, error) {
-	if cfg.SettleTimeout == 0 {
-		cfg.SettleTimeout = defaultSettleTimeout
-	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{cfg: cfg, watchers: make(map[int]func(Lists)), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{})}
+	f := &Fleet{cfg: cfg, watchers: make(map[int]func(Lists)), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{}), turn: make(chan struct{})}
 	for _, l := range cfg.Locals {
 		l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
 		f.observe(l.Declared())
@@ -100,6 +97,7 @@ func New(cfg Config) (*Fleet, error) {
 		if err != nil {
 			return nil, err
 		}
+		f.remember(m, true)
 		if err := checkServers(f.members, m.id); err != nil {
 			return nil, err
 		}
@@ -107,6 +105,14 @@ func New(cfg Config) (*Fleet, error) {
 	}
 	f.rebuild()
 	return f, nil
+}
+
+// remember has what a server lists kept. If recalls is true, what it listed in an earlier run is
+// offered until it has started.
+func (f *Fleet) remember(m member, recalls bool) {
+	if f.cfg.Memory != nil {
+		m.endpoint.Remember(f.cfg.Memory, recalls)
+	}
 }
 
 func (f *Fleet) newMember(c upstream.Config) (member, error) {

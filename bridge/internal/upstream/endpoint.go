@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
+	"github.com/wasmgate/wasmgate/internal/listings"
 )
 
 const (
@@ -50,6 +51,8 @@ type Endpoint struct {
 	life
 	declarations
 	watchers
+	memory  Memory // nil keeps nothing
+	recalls bool
 }
 
 // watchers are whom an endpoint tells of what happens. They must not block.
@@ -130,13 +133,14 @@ type life struct {
 	failures int
 	since    time.Time
 	tools    *listing.Tools
-	shared   *listing.Tools // those of tools that the connection itself lists; nil before the first
-	closed   chan struct{}  // closed with phase Closed
-	turn     chan struct{}  // closed when the phase changes, and made anew
-	pauses   pace.Backoff   // between attempts to connect that fail
-	again    *time.Timer    // the next one; nil before the first fault
-	next     time.Time      // when that begins
-	wasReady bool           // once
+	shared   *listing.Tools    // those of tools that the connection itself lists; nil before the first
+	closed   chan struct{}     // closed with phase Closed
+	turn     chan struct{}     // closed when the phase changes, and made anew
+	pauses   pace.Backoff      // between attempts to connect that fail
+	again    *time.Timer       // the next one; nil before the first fault
+	next     time.Time         // when that begins
+	wasReady bool              // once
+	recalled *listings.Listing // what tools was made of; nil once the server itself has listed
 }
 
 // become changes the phase. The caller holds mu.
@@ -148,9 +152,10 @@ func (l *life) become(p Phase) {
 
 // An attempt to connect that any number of callers wait for.
 type attempt struct {
-	first  bool          // of this endpoint
-	done   chan struct{} // closed when the outcome is known, to those too who watch the tools
-	cancel context.CancelFunc
-	limit  *startLimit
-	err    error
+	first   bool          // of this endpoint
+	awaited time.Time     // since when listings wait for it; zero if none does
+	done    chan struct{} // closed when the outcome is known, also to watchers of the tools
+	cancel  context.CancelFunc
+	limit   *startLimit
+	err     error
 }

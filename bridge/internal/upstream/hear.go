@@ -17,7 +17,7 @@ const unsubscribeTime = 5 * time.Second
 
 // subscribe subscribes a call's client to a resource.
 func (e *Endpoint) subscribe(ctx context.Context, l *link.Link, of *underway.Call, uri string) (gate.Doc, error) {
-	if !l.Subscribes() {
+	if !subscribes(l.Capabilities) {
 		return gate.Doc{}, &wire.RPCError{Code: mcp.CodeMethodNotFound, Message: "the server has no subscriptions"}
 	}
 	done, err := e.subscriptions.Alone(ctx)

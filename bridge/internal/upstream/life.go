@@ -46,19 +46,17 @@ func (e *Endpoint) Start(ctx context.Context) {
 	}
 }
 
-// FirstAttempt returns the end of the first attempt to connect while it is under way,
-// and nil at other times.
-func (e *Endpoint) FirstAttempt() <-chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// starts reports whether the first attempt to connect is under way. The caller holds mu, or
+// shares it.
+func (e *Endpoint) starts() bool {
 	if e.attempt == nil || !e.attempt.first {
-		return nil
+		return false
 	}
 	select {
 	case <-e.attempt.done:
-		return nil
+		return false
 	default:
-		return e.attempt.done
+		return true
 	}
 }
 
@@ -72,6 +70,9 @@ func (e *Endpoint) begin(ctx context.Context) {
 	limit := newStartLimit(ctx, e.cfg.ConnectTimeout, e.failures)
 	ctx, a.cancel, a.limit = limit.ctx, limit.cancel, limit
 	e.attempt = a
+	if a.first && e.recalls {
+		e.wg.Go(e.recall)
+	}
 	e.wg.Go(func() {
 		defer limit.end()
 		l, tools, err := e.connect(ctx, limit)
@@ -82,6 +83,9 @@ func (e *Endpoint) begin(ctx context.Context) {
 			e.observes(e.declaration(l, tools, time.Time{}))
 		}
 		e.connected(ctx, a, l, shared, tools, err)
+		if err == nil {
+			e.keep(l, shared)
+		}
 	})
 }
 
@@ -101,7 +105,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link.Link, shar
 		e.circuit.Connected(true, time.Now())
 		e.become(Ready)
 		e.wasReady = true
-		e.fault, e.failures, e.link, e.shared, e.tools = nil, 0, l, shared, tools
+		e.fault, e.failures, e.link, e.shared, e.tools, e.recalled = nil, 0, l, shared, tools, nil
 		e.wg.Go(func() { l.Watch(func(announced time.Time) { e.relist(context.WithoutCancel(ctx), l, announced) }) })
 		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
 		if e.cfg.Health > 0 {

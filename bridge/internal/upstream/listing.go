@@ -12,7 +12,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
 
@@ -35,6 +34,7 @@ func (e *Endpoint) offer(l *link.Link, shared, tools *listing.Tools, announced t
 	e.mu.Unlock()
 	if other {
 		e.changed()
+		e.keep(l, shared)
 	}
 }
 
@@ -42,23 +42,18 @@ func (e *Endpoint) offer(l *link.Link, shared, tools *listing.Tools, announced t
 // for how long they can be kept. One that the
 // server answers with an error is a note: its tools are of use without it.
 func (e *Endpoint) listFeatures(ctx context.Context, l *link.Link, hints map[gate.Feature]link.Hint) (*listing.Features, error) {
-	s := &listing.Features{
-		Server: e.cfg.Server, Options: e.cfg.Tools, Offers: make(map[gate.Feature]bool),
-		Completes: l.Capabilities.Get("completions").Kind() == doc.Object,
-		Logs:      l.Capabilities.Get("logging").Kind() == doc.Object, Updates: l.Subscribes(),
-	}
+	s := e.features(l.Capabilities)
 	for _, one := range []struct {
-		feature                    gate.Feature
-		capability, method, member string
+		feature        gate.Feature
+		method, member string
 	}{
-		{gate.FeaturePrompt, "prompts", "prompts/list", "prompts"},
-		{gate.FeatureResource, "resources", "resources/list", "resources"},
-		{gate.FeatureTemplate, "resources", "resources/templates/list", "resourceTemplates"},
+		{gate.FeaturePrompt, "prompts/list", "prompts"},
+		{gate.FeatureResource, "resources/list", "resources"},
+		{gate.FeatureTemplate, "resources/templates/list", "resourceTemplates"},
 	} {
-		if l.Capabilities.Get(one.capability).Kind() != doc.Object {
+		if !s.Offers[one.feature] {
 			continue
 		}
-		s.Offers[one.feature] = true
 		defs, kept, err := l.List(ctx, one.method, one.member)
 		if rpc, ok := errors.AsType[*wire.RPCError](err); ok {
 			if rpc.Code != mcp.CodeMethodNotFound {
@@ -149,10 +144,14 @@ func (e *Endpoint) join() {
 }
 
 func (e *Endpoint) declaration(l *link.Link, tools *listing.Tools, announced time.Time) Declaration {
-	d := Declaration{
-		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.TLSKey, Instructions: l.Instructions,
-		Tools: tools.Declared, Own: make([]bool, len(tools.Declared)), Announced: announced,
-	}
+	d := e.declarationOf(tools)
+	d.TLSKey, d.Instructions, d.Announced = l.TLSKey, l.Instructions, announced
+	return d
+}
+
+// declarationOf is the declaration of what is listed, without what only a connection says.
+func (e *Endpoint) declarationOf(tools *listing.Tools) Declaration {
+	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: tools.Declared, Own: make([]bool, len(tools.Declared))}
 	if more := tools.Features; more != nil {
 		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
 	}
@@ -169,8 +168,11 @@ func (e *Endpoint) Declared() Declaration {
 	if more := e.tools.Features; more != nil {
 		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
 	}
-	if e.link != nil {
+	switch {
+	case e.link != nil:
 		d.Instructions, d.TLSKey = e.link.Instructions, e.link.TLSKey
+	case e.recalled != nil:
+		d.Instructions, d.TLSKey = e.recalled.Instructions, e.recalled.TLSKey
 	}
 	return d
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -63,18 +62,21 @@ func (owned) listsFeatures() bool { return false }
 func (owned) owns(*gate.Call) bool { return false }
 
 // connect connects it: the server may ask its client something at once, and only within a
-// call it can.
-func (o owned) connect(ctx *pace.Deadline) error {
-	if o.e.Phase() != Idle && o.e.FirstAttempt() == nil { // faulted: see ready
+// call it can. The time of the start is none of the call's.
+func (o owned) connect(ctx context.Context, of *underway.Call) error {
+	o.e.mu.RLock()
+	connects := o.e.phase == Idle || o.e.starts()
+	o.e.mu.RUnlock()
+	if !connects || !of.Hold() { // faulted: see ready
 		return nil
 	}
+	defer of.Release()
 	if err := o.e.Connect(ctx); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
 		return fault.New(fault.NotConnected, o.e.cfg.Server, "call", err)
 	}
-	ctx.Extend()
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -30,7 +29,7 @@ type ownership interface {
 	// owns reports whether a call is made over another connection, of its client's own.
 	owns(c *gate.Call) bool
 	// connect connects before a call, where nothing else does.
-	connect(ctx *pace.Deadline) error
+	connect(ctx context.Context, of *underway.Call) error
 	// reconnects reports whether the endpoint connects again by itself.
 	reconnects() bool
 	// approves returns why a call that was permitted for a tool must not be made over a

@@ -7,7 +7,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -67,7 +66,7 @@ func (s shared) owns(c *gate.Call) bool {
 	return e.link == nil || !e.link.Dialect.AsksByAnswers()
 }
 
-func (shared) connect(*pace.Deadline) error { return nil }
+func (shared) connect(context.Context, *underway.Call) error { return nil }
 
 func (shared) reconnects() bool { return true }
 

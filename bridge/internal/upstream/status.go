@@ -74,7 +74,7 @@ func Count(s *Status, f *listing.Features) {
 func (e *Endpoint) Unready() *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.phase == Ready || e.link != nil || len(e.tools.Listed) > 0 {
+	if e.wasReady {
 		return nil
 	}
 	if f := e.credentialFault(e.fault); f != nil {

@@ -99,7 +99,7 @@ var rules = map[string]rule{
 		bans:    append([]string{"os", "net"}, sdk...),
 	},
 	"bridge/internal/fleet": {
-		imports: []string{"internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
+		imports: []string{"internal/builtin", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
 	},
 	"bridge/internal/host/respond": {
@@ -151,7 +151,7 @@ var rules = map[string]rule{
 	"bridge/internal/local":   {imports: []string{"internal/builtin", "internal/find", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream", "bridge/internal/upstream/fault"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/listing": {imports: []string{"internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/upstream": {
-		imports: []string{"internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
+		imports: []string{"internal/listings", "internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
 	},
 	"bridge/internal/upstream/link": {
 		imports: []string{"internal/tracing", "internal/status", "internal/product", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/upstream/fault", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wire"},
@@ -174,6 +174,7 @@ var rules = map[string]rule{
 	"internal/limit":                {bans: leaf},
 	"internal/escaped":              {bans: leaf},
 	"internal/gatetest":             {imports: []string{"gate"}, bans: leaf[1:]},
+	"internal/listings":             {imports: []string{"gate", "internal/files"}, bans: []string{"net", "net/http", "github.com/..."}},
 	"internal/lock":                 {imports: []string{"internal/doc", "gate", "internal/files", "internal/pointer", "internal/scan"}, bans: []string{"net", "net/http"}},
 	"bridge/gateway":                {imports: everything, bans: []string{"database/sql"}},
 	"bridge/gateway/gatewaytest":    {imports: []string{"internal/builtin", "bridge/gateway", "gate", "internal/audit", "policy"}, bans: []string{"net", "net/http", "database/sql", "github.com/..."}},

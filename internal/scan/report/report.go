@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -80,10 +81,15 @@ func declaredBy(g *gateway.Gateway) (all []declared) {
 	return all
 }
 
+// startedWait bounds how long a scan waits for servers that start.
+const startedWait = 10 * time.Second
+
 // Servers scans what the servers of a gateway declare, also what is quarantined; all of
 // them, but for the program's own, if server is empty.
 func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, error) {
-	g.Fleet().Tools(ctx) // waits for servers that are connecting
+	started, cancel := context.WithTimeout(ctx, startedWait)
+	g.Fleet().Started(started)
+	cancel()
 	s, err := scanAll(declaredBy(g), func(d declared) bool {
 		return d.server == server || server == "" && d.server != builtin.Local
 	})

@@ -131,8 +131,3 @@ func (l *Link) tellsOf(one gate.Feature) bool {
 	}
 	return l.Capabilities.Get(list).Get("listChanged").True()
 }
-
-// Subscribes reports whether the server has subscriptions to its resources.
-func (l *Link) Subscribes() bool {
-	return l.Capabilities.At("/resources/subscribe").True()
-}
