@@ -1,6 +1,6 @@
 // Package secrets finds secrets in text: keys, tokens and passwords.
 //
-// Most rules are those of gitleaks, taken from its Go library. The search is this package's
+// Most rules are those of gitleaks; gitleaks.toml is generated from its Go library. The search is this package's
 // own, because the library runs the expressions of rules over whole texts: one pass over a
 // text finds the keywords of all rules, and an expression runs only around a keyword, as far
 // as its match can reach. Both find the same, which tests compare, except for these:

@@ -1,45 +1,53 @@
 package secrets_test
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/zricethezav/gitleaks/v8/detect"
-
 	"github.com/wasmgate/wasmgate/internal/secrets"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
-// library finds what gitleaks itself finds.
-type library struct{ *detect.Detector }
+// A fragment is a text of a file.
+type fragment struct{ Path, Text string }
 
-func newLibrary(t testing.TB) library {
+// gitleaks runs the program in the folder gitleaks, a module of its own that links the library.
+func gitleaks(t testing.TB, stdin []byte, args ...string) []byte {
 	t.Helper()
-	d, err := detect.NewDetectorDefaultConfig()
+	toolchain.Need(t, "gitleaks")
+	c := exec.CommandContext(t.Context(), "go", append([]string{"run", "-C", "gitleaks", "."}, args...)...)
+	var stderr bytes.Buffer
+	c.Stdin, c.Stderr = bytes.NewReader(stdin), &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("gitleaks %v: %v\n%s", args, err, &stderr)
+	}
+	return out
+}
+
+// The rules that are linked are those of the version in gitleaks/go.mod.
+func TestRulesAreTheLibrarys(t *testing.T) {
+	want, err := os.ReadFile("gitleaks.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.IgnoreGitleaksAllow = true
-	return library{d}
-}
-
-func (l library) raws(path, text string) []secrets.Raw {
-	var out []secrets.Raw
-	//lint:ignore SA1019 Detect takes nothing else before v9
-	for _, f := range l.Detect(detect.Fragment{Raw: text, FilePath: path}) {
-		out = append(out, secrets.Raw{Rule: f.RuleID, Match: f.Match, Secret: f.Secret})
+	if !bytes.Equal(gitleaks(t, nil, "rules"), want) {
+		t.Error("gitleaks.toml is out of date: go generate ./internal/secrets")
 	}
-	return out
 }
 
 func sorted(raws []secrets.Raw) []secrets.Raw {
@@ -49,14 +57,26 @@ func sorted(raws []secrets.Raw) []secrets.Raw {
 	return raws
 }
 
-// same fails if the library finds anything else in a text.
-func same(t *testing.T, name, path, text string, l library, s *secrets.Scanner) int {
+// same fails if gitleaks finds anything else in one of the texts, and returns how much it finds.
+func same(t *testing.T, texts []fragment) (found int) {
 	t.Helper()
-	want, got := sorted(l.raws(path, text)), sorted(s.Raws(path, text))
-	if !slices.Equal(got, want) {
-		t.Errorf("%s:\nthe library finds %q\nthis finds        %q", name, want, got)
+	in, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return len(want)
+	var all [][]secrets.Raw
+	if err := json.Unmarshal(gitleaks(t, in, "find"), &all); err != nil || len(all) != len(texts) {
+		t.Fatalf("%d answers to %d texts: %v", len(all), len(texts), err)
+	}
+	s := newOfLibrary(t)
+	for i, text := range texts {
+		want, got := sorted(all[i]), sorted(s.Raws(text.Path, text.Text))
+		if !slices.Equal(got, want) {
+			t.Errorf("%s in %.200q:\ngitleaks finds %q\nthis finds     %q", text.Path, text.Text, want, got)
+		}
+		found += len(want)
+	}
+	return found
 }
 
 func newScanner(t testing.TB, o secrets.Options) *secrets.Scanner {
@@ -119,12 +139,11 @@ func corpus(t *testing.T) string {
 }
 
 func TestFindingsOfTheCorporaAreTheLibrarys(t *testing.T) {
-	l, s := newLibrary(t), newOfLibrary(t)
-	found := 0
-	n, bytes := files(t, corpus(t), []string{".json", ".jsonl", ".md"}, 8<<20, func(path, text string) {
-		found += same(t, path, "", text, l, s)
+	var texts []fragment
+	n, bytes := files(t, corpus(t), []string{".json", ".jsonl", ".md"}, 8<<20, func(_, text string) {
+		texts = append(texts, fragment{Text: strings.ToValidUTF8(text, "")})
 	})
-	t.Logf("%d files, %d bytes, %d findings", n, bytes, found)
+	t.Logf("%d files, %d bytes, %d findings", n, bytes, same(t, texts))
 	if n < 100 {
 		t.Errorf("only %d files", n)
 	}
@@ -135,14 +154,15 @@ func TestFindingsInCodeAreTheLibrarys(t *testing.T) {
 	if raced || testing.Short() {
 		t.Skip("one goroutine reads megabytes, in which the race detector finds nothing: compared without it, in the full run")
 	}
-	l, s := newLibrary(t), newOfLibrary(t)
-	found, total := 0, 0
+	var texts []fragment
+	total := 0
 	for _, dir := range []string{"crypto/tls", "crypto/x509", "encoding/pem", "net/url", "cmd/go/internal/auth"} {
-		_, bytes := files(t, filepath.Join(goroot(t), "src", dir), []string{".go", ".pem", ".txt", ".json"}, 2<<20, func(path, text string) {
-			found += same(t, path, "", text, l, s)
+		_, bytes := files(t, filepath.Join(goroot(t), "src", dir), []string{".go", ".pem", ".txt", ".json"}, 2<<20, func(_, text string) {
+			texts = append(texts, fragment{Text: strings.ToValidUTF8(text, "")})
 		})
 		total += bytes
 	}
+	found := same(t, texts)
 	t.Logf("%d bytes, %d findings", total, found)
 	if found < 10 {
 		t.Errorf("only %d findings: nothing was compared", found)
@@ -162,24 +182,25 @@ var places = map[string]string{
 var paths = []string{"", "main.tf", "deploy.yaml", "nuget.config", "index.php"}
 
 func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
-	l, s, r := newLibrary(t), newOfLibrary(t), seed.Rand(t)
-	found, each := 0, secretsOfEach
+	r, each := seed.Rand(t), secretsOfEach
+	var texts []fragment
 	if testing.Short() {
 		each = 1
 	}
 	for _, src := range sources(t) {
 		for range each {
 			x := secret(r, src.tree)
-			for place, format := range places {
+			for _, format := range places {
 				for _, path := range paths {
 					if path != "" && src.Path == "" {
 						continue
 					}
-					found += same(t, src.ID+" in "+place+" "+path, path, fmt.Sprintf(format, x), l, s)
+					texts = append(texts, fragment{path, fmt.Sprintf(format, x)})
 				}
 			}
 		}
 	}
+	found := same(t, texts)
 	t.Logf("%d findings", found)
 	if found < 250*each {
 		t.Errorf("only %d findings: nothing was compared", found)
@@ -189,10 +210,9 @@ func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
 // What is cut, doubled and joined at random lies at the borders of what the
 // expressions match, and their windows overlap.
 func TestFindingsOfTextsCutAtRandomAreTheLibrarys(t *testing.T) {
-	l, s, r := newLibrary(t), newOfLibrary(t), seed.Rand(t)
-	all := sources(t)
+	r, all := seed.Rand(t), sources(t)
+	var texts []fragment
 	glue := []string{"", "", " ", "\n", "\n\n", "\"", "'", ": ", " = ", "=", "-", ".", "_", ";", "\\n", "x", "9", "\u00e9", "\U0001f511", "\xff", "\x80\x80"}
-	found := 0
 	for range unraced.Fewer(1000) {
 		var b strings.Builder
 		for range 1 + r.IntN(6) {
@@ -208,8 +228,9 @@ func TestFindingsOfTextsCutAtRandomAreTheLibrarys(t *testing.T) {
 			}
 			b.WriteString(part + glue[r.IntN(len(glue))])
 		}
-		found += same(t, "cut at random", "", b.String(), l, s)
+		texts = append(texts, fragment{Text: strings.ToValidUTF8(b.String(), "?")})
 	}
+	found := same(t, texts)
 	t.Logf("%d findings", found)
 	if found < unraced.Fewer(300) {
 		t.Errorf("only %d findings: nothing was compared", found)

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"regexp"
@@ -10,12 +11,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/zricethezav/gitleaks/v8/config"
 )
 
-// document is the part of gitleaks' configuration format that its own rule set
-// uses. It is decoded here and not by the library, whose way through viper takes
-// ten times as long and compiles every expression.
+//go:generate sh -c "go run -C gitleaks . rules >gitleaks.toml"
+
+// gitleaksRules is the rule set of gitleaks.
+//
+//go:embed gitleaks.toml
+var gitleaksRules []byte
+
+// document is the part of gitleaks' configuration format that its own rule set uses.
 type document struct {
 	Rules     []ruleSource
 	Allowlist listSource
@@ -72,7 +77,7 @@ var loadRules = sync.OnceValues(readRules)
 // but paths, and adds the rules of this package.
 func readRules() (*ruleSet, error) {
 	var doc document
-	if err := toml.Unmarshal([]byte(config.DefaultConfig), &doc); err != nil {
+	if err := toml.Unmarshal(gitleaksRules, &doc); err != nil {
 		return nil, fmt.Errorf("the rule set of gitleaks cannot be read: %w", err)
 	}
 	set := &ruleSet{global: newAllowlist(doc.Allowlist), checks: checks()}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // A sample is a text by which gitleaks tests a rule of its own.
@@ -22,26 +23,27 @@ type sample struct {
 	positive         bool
 }
 
-const gitleaks = "github.com/zricethezav/gitleaks/v8"
+const gitleaksModule = "github.com/zricethezav/gitleaks/v8"
 
 // samples returns gitleaks' own samples. They stand in the program that writes its rules,
 // which is built here with two files in the place of its own: samples are printed rather
 // than checked, and their secrets come from a seed.
 func samples(t testing.TB) []sample {
 	t.Helper()
+	toolchain.Need(t, "gitleaks")
 	dir, program := t.TempDir(), filepath.Join(t.TempDir(), "samples.exe")
-	from := filepath.Join(command(t, "", nil, "go", "list", "-m", "-f", "{{.Dir}}", gitleaks), "cmd", "generate")
+	from := filepath.Join(command(t, "gitleaks", nil, "go", "list", "-m", "-f", "{{.Dir}}", gitleaksModule), "cmd", "generate")
 	_, _ = files(t, from, []string{".go"}, 1<<30, func(path, text string) {
 		if !strings.HasSuffix(path, "_test.go") {
-			write(t, filepath.Join(dir, strings.TrimPrefix(path, from)), strings.ReplaceAll(text, gitleaks+"/cmd/generate/", "samples/"))
+			write(t, filepath.Join(dir, strings.TrimPrefix(path, from)), strings.ReplaceAll(text, gitleaksModule+"/cmd/generate/", "samples/"))
 		}
 	})
-	for to, ours := range map[string]string{"config/utils/validate.go": "testdata/samples/validate.go", "secrets/regen.go": "testdata/samples/regen.go", "go.mod": "../../go.mod", "go.sum": "../../go.sum"} {
+	for to, ours := range map[string]string{"config/utils/validate.go": "testdata/samples/validate.go", "secrets/regen.go": "testdata/samples/regen.go", "go.mod": "gitleaks/go.mod", "go.sum": "gitleaks/go.sum"} {
 		text, err := read(filepath.FromSlash(ours))
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, filepath.FromSlash(to)), strings.Replace(text, "module github.com/wasmgate/wasmgate", "module samples", 1))
+		write(t, filepath.Join(dir, filepath.FromSlash(to)), strings.Replace(text, "module github.com/wasmgate/wasmgate/internal/secrets/gitleaks", "module samples", 1))
 	}
 	command(t, dir, nil, "go", "build", "-o", program, "samples/config")
 	seed := seed.Of(t)

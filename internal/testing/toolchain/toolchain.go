@@ -25,7 +25,9 @@ var trials = map[string]string{
 	"zig":    `echo 'pub fn main() void {}' >a.zig && zig build-exe -target wasm32-wasi a.zig`,
 	"node":   `node -e 'if (parseInt(process.versions.node) < 20) throw "node is older than 20"'`,
 	"setsid": `setsid true`,
-	"sh":     `true`,
+	// The library of gitleaks, which only tests use: a module of its own that is fetched first.
+	"gitleaks": `go build -C "$ROOT/internal/secrets/gitleaks" -o /dev/null .`,
+	"sh":       `true`,
 	"chromium": `chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD" --dump-dom 'data:text/html,<p>works' >page
 		grep -q works page`,
 	"dbus-send":        `command -v dbus-send`, // a use of it needs a bus
