@@ -5,6 +5,7 @@ package compiled
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,6 +33,39 @@ func Link(t testing.TB, state string) {
 	if err := errors.Join(os.MkdirAll(state, 0o700), os.Symlink(Folder(t), filepath.Join(state, "wasm"))); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Copy fills a folder of the test's own, which it makes, with the machine code that is there.
+func Copy(t testing.TB, to string) {
+	t.Helper()
+	from := Folder(t)
+	entries, err := os.ReadDir(from)
+	if err == nil {
+		err = os.MkdirAll(to, 0o700)
+	}
+	for _, e := range entries {
+		if err == nil && e.Type().IsRegular() {
+			err = link(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// link makes a hard link or, on another file system, a copy.
+func link(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	b, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) { // evicted meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o600)
 }
 
 // folder makes the folder in the user's cache or, where nothing can be written there, beside
