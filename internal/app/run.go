@@ -211,10 +211,12 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 
 // newServer returns what serves MCP over HTTP, to requests that end with life.
 func (a *App) newServer(life context.Context) *http.Server {
-	return &http.Server{
+	s := &http.Server{
 		Handler: a.handler(), ConnContext: a.connContext, ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
+	new(web.Conns[gate.SessionKey]).Bound(s)
+	return s
 }
 
 // drain lets calls under way end and their answers be written, for as long as

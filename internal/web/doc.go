@@ -4,7 +4,7 @@
 //
 //	listen.go   an address, or a socket, which closed_linux.go closes to others from its first moment
 //	tls.go      TLS and its files; over.go ends connections whose client certificate is not trusted any more
-//	serve.go    an HTTP server on a listener, until its context ends
+//	serve.go    an HTTP server on a listener, until its context ends; conns.go bounds its connections
 //	page.go     the headers of pages
 //	peer_*.go   whose process is at the other end of a socket; port_*.go who has a port that is taken
 package web

@@ -83,7 +83,7 @@ var rules = map[string]rule{
 	"bridge/internal/host/shares":        {bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host":               {imports: []string{"bridge/internal/host/dispatch", "bridge/internal/host/transport"}, bans: append([]string{"os", "net", "net/http"}, sdk...)},
 	"bridge/internal/host/transport": {
-		imports: []string{"gate", "bridge/internal/host/dispatch", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/mcp", "internal/fair", "internal/loopback"},
+		imports: []string{"gate", "bridge/internal/host/dispatch", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/mcp", "internal/fair", "internal/loopback", "internal/web"},
 		bans:    sdk,
 	},
 	"bridge/internal/host/dispatch": {

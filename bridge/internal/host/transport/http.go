@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/web"
 )
 
 // ServeHTTP is the MCP endpoint. It refuses requests whose Host or Origin is
@@ -50,6 +51,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p = s.Client
 		p.Who = who
 	}
+	call := gate.Call{Who: who, Session: p.Key()}
+	web.Own(r.Context(), call.Caller())
 	p.Traceparent = r.Header.Get(mcp.HeaderTrace)
 	f.serve(w, r, p)
 }
