@@ -42,6 +42,7 @@ const (
 // clients of a principal.
 type audience struct {
 	session      gate.SessionKey // without ID if pooled
+	caller       gate.SessionKey // whose share it is in
 	who          *gate.Principal // of the first call
 	pooled       bool            // has one call at a time, and any client of the principal
 	stays        bool            // for a call that takes any process of its session
@@ -75,7 +76,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	// A call that nobody waits for outlives the session, whose own connections end with it;
 	// but processes only with the last call.
 	client := c.Reach()
-	want := &audience{session: c.Audience(), who: c.Who, pooled: client.Rounds || client.Detached, capabilities: mcp.PeerCapabilities(client.Capabilities), base: e, owner: s}
+	want := &audience{session: c.Audience(), caller: c.Caller(), who: c.Who, pooled: client.Rounds || client.Detached, capabilities: mcp.PeerCapabilities(client.Capabilities), base: e, owner: s}
 	// A job or task works with what its session has left in its process. Not so a call that
 	// can become a task yet (2026-07-28): its client is asked by its answer, as by no other's.
 	want.stays = e.cfg.Command != "" && client.Detached && !client.MayBeTask && want.session.ID != ""
@@ -92,7 +93,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	i := s.find(want)
 	if i < 0 && !s.closed && e.cfg.Pool != nil && e.cfg.Command != "" {
 		s.mu.Unlock()
-		full := !e.cfg.Pool.room(s)
+		full := !e.cfg.Pool.room(s, want.caller)
 		s.mu.Lock()
 		if i = s.find(want); full && i < 0 {
 			return nil, e.tooMany()
@@ -108,8 +109,14 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		s.spare = want
 		s.all = append(s.all, want)
 	default:
-		if len(s.all) >= e.mostAudiences() && !s.evict() {
+		var t tally
+		t.add(s)
+		goes, ok := t.room(e.mostAudiences(), want.caller)
+		if !ok {
 			return nil, e.tooMany()
+		}
+		if goes != nil {
+			s.drop(goes)
 		}
 		want.endpoint = e.ownFor(want)
 		s.all = append(s.all, want)
@@ -141,29 +148,6 @@ func (a *audience) suits(want *audience) bool {
 		(want.stays || a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
 }
 
-// evict closes the connection that was not used for the longest time, and is not used
-// now. One with subscriptions makes room only when it was not used for long, and there is
-// no other: a client over HTTP may have gone without a word. A process with the state of a
-// client is left alone for some minutes after a call. The caller holds mu.
-func (s *audiences) evict() bool {
-	oldest := s.oldest()
-	if oldest == nil {
-		return false
-	}
-	s.drop(oldest)
-	return true
-}
-
-// counted implements [processes].
-func (s *audiences) counted() (n int, first *unused, closed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a := s.oldest(); a != nil {
-		first = &unused{a.used, func() { s.dropUnused(a) }}
-	}
-	return len(s.all), first, s.closed
-}
-
 // dropUnused is drop of a connection that may have been taken meanwhile.
 func (s *audiences) dropUnused(a *audience) {
 	s.mu.Lock()
@@ -173,7 +157,10 @@ func (s *audiences) dropUnused(a *audience) {
 	}
 }
 
-// oldest returns the connection that can make room first, or nil. The caller holds mu.
+// oldest returns the connection that can make room first, or nil: one that was not used for the
+// longest time, and is not used now. One with subscriptions makes room only when it was not used
+// for long, and there is no other: a client over HTTP may have gone without a word. A process with
+// the state of a client is left alone for some minutes after a call. The caller holds mu.
 func (s *audiences) oldest() *audience {
 	var oldest, subscribed *audience
 	for _, a := range s.all {

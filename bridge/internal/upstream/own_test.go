@@ -391,21 +391,21 @@ func TestToolsThatComeLater(t *testing.T) {
 	lists(1)
 }
 
-// TestProcessesAreBounded: a process that its client used a moment ago makes no room; the
-// refusal names the key.
+// TestProcessesAreBounded: a process that its only client used a moment ago makes no room. As
+// many clients as the bound get a process beyond it; the refusal of the next one names the key.
 func TestProcessesAreBounded(t *testing.T) {
 	unraced.Long(t)
 	cfg := rig.Child("remembers")
 	cfg.Processes = 2
 	g, _ := rig.NewGate(t, rig.Ready(t, cfg))
 	c := caller{t, g}
-	for _, session := range []string{"a", "b"} {
+	for _, session := range []string{"a", "b", "c", "d"} {
 		if _, _, err := c.call(session); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := c.call("c"); rig.Kind(err) != string(fault.Busy) || !strings.Contains(err.Error(), "limits.processes") {
-		t.Errorf("a third client: %v", err)
+	if _, _, err := c.call("e"); rig.Kind(err) != string(fault.Busy) || !strings.Contains(err.Error(), "limits.processes") {
+		t.Errorf("a fifth client: %v", err)
 	}
 	if calls, _, err := c.call("a"); err != nil || calls != "2" {
 		t.Errorf("the first one: %s, %v", calls, err)
