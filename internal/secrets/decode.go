@@ -15,6 +15,7 @@ const (
 	minHex     = 32
 	minLine    = 60 // of encoded text that goes on in the next line
 	minText    = 8  // bytes of decoded text that are worth a look
+	minPairs   = 12 // bytes that are written one by one
 )
 
 // decoded appends a match for each encoded segment in which there is a secret: the
@@ -62,7 +63,50 @@ func segments(text string, f func(start, end int, text []byte), buffer *[]byte) 
 			f(start, end, *buffer)
 		}
 	}
+	for i := 0; i+2 < len(text); i++ {
+		if isWord(text[i+2]) || !isPair(text, i) || i > 0 && isHex(text[i-1]) {
+			continue
+		}
+		start, end := i, i
+		if i >= 2 && text[i-2] == '0' && text[i-1]|0x20 == 'x' {
+			start = i - 2
+		}
+		if *buffer, end = pairs((*buffer)[:0], text, start); len(*buffer) >= minPairs {
+			f(start, end, *buffer)
+		}
+		i = max(i, end-1)
+	}
 }
+
+// pairs appends the text of bytes that are written one by one, such as 67:68:70 or 0x67, 0x68, as
+// far as it is text, and returns where they end.
+func pairs(to []byte, text string, at int) (out []byte, end int) {
+	p := plain{to: to}
+	for end = at; len(p.to) < maxEncoded; {
+		if strings.HasPrefix(text[at:], "0x") || strings.HasPrefix(text[at:], "0X") {
+			at += 2
+		}
+		if !isPair(text, at) || at+2 < len(text) && isHex(text[at+2]) || !p.add(digit[text[at]]<<4|digit[text[at+1]]) {
+			break
+		}
+		at += 2
+		end = at
+		for at < len(text) && at < end+3 && strings.IndexByte(" :,-\n\r\t", text[at]) >= 0 {
+			at++
+		}
+		if at == end {
+			break
+		}
+	}
+	return p.to, end
+}
+
+// isPair reports whether two digits of hex are at text[i:], isHex whether a character is one.
+func isPair(text string, i int) bool {
+	return i+1 < len(text) && digit[text[i]]|digit[text[i+1]] <= 0xf
+}
+
+func isHex(c byte) bool { return digit[c] <= 0xf }
 
 var (
 	inPercent = bytesOf("%._~+=-")
@@ -194,15 +238,47 @@ func values(alphabets ...string) (v [256]byte) {
 	return v
 }
 
-// plain gathers bytes as long as they are text.
+// plain gathers bytes as long as they are text: UTF-8, or ASCII in UTF-16.
 type plain struct {
 	to   []byte
-	rest int // bytes that are left of a character outside ASCII
+	rest int  // bytes that are left of a character outside ASCII
+	n    int  // bytes so far
+	mark byte // of the order of bytes, its first half
+	wide int  // 1 if every odd byte is zero, 2 if every even byte is
+}
+
+// addWide is add of a byte of UTF-16, or of its mark.
+func (p *plain) addWide(c byte) bool {
+	switch {
+	case p.n == 1 && c == 0:
+		p.wide = 1
+	case p.n == 1:
+		p.mark = c
+	case p.n == 2 && p.wide == 0:
+		switch {
+		case p.mark == 0xfe && c == 0xff:
+			p.wide = 1
+		case p.mark == 0xff && c == 0xfe, p.mark == 0 && c == 0:
+			p.wide = 2
+		default:
+			return false
+		}
+	case p.n%2 == p.wide%2:
+		return c == 0
+	case c >= 0x7f || c < ' ' && c != '\n' && c != '\r' && c != '\t':
+		return false
+	default:
+		p.to = append(p.to, c)
+	}
+	return true
 }
 
 // add appends a byte, or reports that text does not go on like this.
 func (p *plain) add(c byte) bool {
+	p.n++
 	switch {
+	case p.wide > 0 || p.mark > 0 || p.n <= 2 && (c == 0 || c >= 0xfe):
+		return p.addWide(c)
 	case p.rest > 0:
 		if utf8.RuneStart(c) {
 			return false

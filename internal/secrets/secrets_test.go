@@ -209,23 +209,35 @@ func TestEncodedSecrets(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{Decode: true}), seed.Rand(t)
 	plain := `{"user": "someone", "token": "` + pat(r) + `", "note": "é?>~ and a few words more"}`
 	std := base64.StdEncoding.EncodeToString([]byte(plain))
-	var percent strings.Builder
-	for _, c := range []byte(plain) {
-		fmt.Fprintf(&percent, "%%%02x", c)
+	ascii := strings.ReplaceAll(plain, "é", "e")
+	spaced := func(text, format string) string {
+		var b strings.Builder
+		for _, c := range []byte(text) {
+			fmt.Fprintf(&b, format, c)
+		}
+		return b.String()
 	}
 	for name, encoded := range map[string]string{
-		"base64":                    std,
-		"base64 for URLs":           base64.URLEncoding.EncodeToString([]byte(plain)),
-		"base64 without padding":    base64.RawStdEncoding.EncodeToString([]byte(plain)),
-		"base64 in lines":           std[:60] + "\n" + std[60:120] + "\r\n" + std[120:],
-		"base64 with bytes behind":  std[:len(std)-len(std)%4-4] + "gICA",
-		"hex":                       hex.EncodeToString([]byte(plain)),
-		"hex in capitals":           strings.ToUpper(hex.EncodeToString([]byte(plain))),
-		"percent signs":             percent.String(),
-		"percent signs as needed":   url.QueryEscape(plain),
-		"base64 in base64":          base64.StdEncoding.EncodeToString([]byte("data:" + std)),
-		"hex in percent signs":      "%7B" + hex.EncodeToString([]byte(plain)) + "%7D",
-		"base64 with percent signs": url.QueryEscape(std),
+		"base64":                      std,
+		"base64 for URLs":             base64.URLEncoding.EncodeToString([]byte(plain)),
+		"base64 without padding":      base64.RawStdEncoding.EncodeToString([]byte(plain)),
+		"base64 in lines":             std[:60] + "\n" + std[60:120] + "\r\n" + std[120:],
+		"base64 with bytes behind":    std[:len(std)-len(std)%4-4] + "gICA",
+		"hex":                         hex.EncodeToString([]byte(plain)),
+		"hex in capitals":             strings.ToUpper(hex.EncodeToString([]byte(plain))),
+		"bytes in hex":                strings.TrimSuffix(spaced(plain, "%02x:"), ":"),
+		"bytes in hex, with spaces":   strings.TrimSuffix(spaced(plain, "%02X "), " "),
+		"bytes in hex, with dashes":   strings.TrimSuffix(spaced(plain, "%02X-"), "-"),
+		"an array of bytes":           strings.TrimSuffix(spaced(plain, "0x%02x, "), ", "),
+		"UTF-16 in base64":            base64.StdEncoding.EncodeToString([]byte(spaced(ascii, "%c\x00"))),
+		"UTF-16 with its mark":        base64.StdEncoding.EncodeToString([]byte("\xff\xfe" + spaced(ascii, "%c\x00"))),
+		"UTF-16, the high byte first": base64.StdEncoding.EncodeToString([]byte("\xfe\xff" + spaced(ascii, "\x00%c"))),
+		"UTF-16 in hex":               hex.EncodeToString([]byte(spaced(ascii, "\x00%c"))),
+		"percent signs":               spaced(plain, "%%%02x"),
+		"percent signs as needed":     url.QueryEscape(plain),
+		"base64 in base64":            base64.StdEncoding.EncodeToString([]byte("data:" + std)),
+		"hex in percent signs":        "%7B" + hex.EncodeToString([]byte(plain)) + "%7D",
+		"base64 with percent signs":   url.QueryEscape(std),
 	} {
 		text := "before (" + encoded + ") after"
 		clean, found := s.Redact(text)
