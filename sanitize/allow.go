@@ -73,7 +73,7 @@ var grammars = map[string]*grammar{
 	"numbering":      {words: "`1`, `a`, `A`, `i`, `I`", values: whole(`[1aAiI]`)},
 	"font-size":      {words: "2 to 7, `+1` to `+4`", values: whole(`[2-7]|\+[1-4]`)},
 	"checkbox":       {words: "`checkbox`", values: whole(`checkbox`)},
-	"colour":         {words: "names that can be read on white and on black: " + listed(readable), values: whole(strings.ReplaceAll(readable, " ", "|"))},
+	"colour":         {words: "a colour that can be read on white and on black: " + listed(readable) + ", and such in hex", values: whole(colours)},
 	"relation":       {words: "kinds of links that load nothing", values: whole(`(?:` + strings.Join(quietRels, "|") + `|\s)*`)},
 	"quiet":          {words: "kinds of links that load nothing", values: whole(`(?:` + strings.Join(quietRels, "|") + `|\s)*`)},
 	"window":         {words: "`_blank`, `_self`", values: whole(`_blank|_self|blank`)},
@@ -99,9 +99,15 @@ var grammars = map[string]*grammar{
 // and to black is at least 2.
 const readable = "red green blue gray grey purple teal olive brown crimson fuchsia magenta"
 
+// inHex are colours whose green, and red, make them neither too dark nor too light.
+const inHex = `#(?:[0-9a-f][5-8][0-9a-f]|[9a-f][0-4][0-9a-f]|[0-9][9a][0-9a-f])|` +
+	`#(?:[0-9a-f]{2}[5-8][0-9a-f]{3}|[9a-f][0-9a-f][0-4][0-9a-f]{3}|[0-9][0-9a-f][9a][0-9a-f]{3})`
+
+var colours = strings.ReplaceAll(readable, " ", "|") + "|" + inHex
+
 // properties are those of CSS that a style may declare, with the grammar of their values.
 var properties = []struct{ name, values string }{
-	{"color", strings.ReplaceAll(readable, " ", "|")},
+	{"color", colours},
 	{"font-style", "normal|italic|oblique"},
 	{"font-weight", "normal|bold|bolder|lighter|[1-9]00"},
 	{"height", size}, {"max-height", size}, {"max-width", size},

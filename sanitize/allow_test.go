@@ -2,8 +2,10 @@ package sanitize
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,7 +46,14 @@ func allowlist() string {
 	}
 	fmt.Fprintf(&b, "\n| property of CSS | values |\n| --- | --- |\n")
 	for _, p := range properties {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", p.name, "`"+strings.ReplaceAll(p.values, "|", "`, `")+"`")
+		words := "`" + strings.ReplaceAll(p.values, "|", "`, `") + "`"
+		switch p.values {
+		case size:
+			words = "`auto`, 1px to 999px, 1% to 100%, 1 to 99 `em` or `rem`"
+		case colours:
+			words = "colour"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", p.name, words)
 	}
 	return b.String()
 }
@@ -73,13 +82,54 @@ func TestAllowlistInDocs(t *testing.T) {
 	}
 }
 
+// A colour in hex stays only if its letters are seen on white and on black pages.
+func TestColoursInHex(t *testing.T) {
+	allowed := whole(inHex)
+	linear := func(digits string) float64 {
+		n, err := strconv.ParseUint(digits, 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := float64(n) / 255; c > 0.04045 {
+			return math.Pow((c+0.055)/1.055, 2.4)
+		} else {
+			return c / 12.92
+		}
+	}
+	kept := 0
+	for n := range 1 << 24 {
+		if n%97 != 0 { // a part of them is enough
+			continue
+		}
+		long := fmt.Sprintf("%06x", n)
+		l := 0.2126*linear(long[:2]) + 0.7152*linear(long[2:4]) + 0.0722*linear(long[4:])
+		readable := 1.05/(l+0.05) >= 1.9 && (l+0.05)/0.05 >= 1.9
+		if allowed.MatchString("#" + long) {
+			if kept++; !readable {
+				t.Fatalf("#%s stays", long)
+			}
+		}
+		if short := "#" + long[:1] + long[2:3] + long[4:5]; long[0] == long[1] && long[2] == long[3] && long[4] == long[5] && allowed.MatchString(short) && !readable {
+			t.Fatalf("%s stays", short)
+		}
+	}
+	if kept < 1<<24/97/3 {
+		t.Errorf("%d colours stay", kept)
+	}
+	for _, ordinary := range []string{"#ff0000", "#f00", "#888", "#0366d6", "#d73a49", "#2ea44f"} {
+		if !allowed.MatchString(ordinary) {
+			t.Errorf("%s does not stay", ordinary)
+		}
+	}
+}
+
 // What stays under text, the policy of html returns with the same name, attributes and
 // values, and what loses its form there it does not: both are made of one list.
 func TestTextKeepsWhatThePolicyReturns(t *testing.T) {
 	r := seed.Rand(t)
 	text := &Sanitizer{profile: Text}
 	html := policy(Links{})
-	values := []string{"x", "center", "red", "5", "12px", "100%", "0", "9999", "ltr", "-1", "a b", "_blank", "author", "a-b", "https://plain.example/a", "https://evil.example/?d=1", "javascript:x", "a/b.png", "display:none", "color: red", "1a", "text-align:center;", "checkbox", "hidden"}
+	values := []string{"x", "center", "red", "5", "12px", "100%", "0", "9999", "ltr", "-1", "a b", "_blank", "author", "a-b", "https://plain.example/a", "https://evil.example/?d=1", "javascript:x", "a/b.png", "display:none", "color: red", "1a", "text-align:center;", "checkbox", "hidden", "#d73a49", "#fff", "color: #0366d6", "color:#111"}
 	var tags, attributes []string
 	for name := range elements.of {
 		if !ofPage[name] && name != "input" && name != "s" { // bluemonday has rules of its own for these, and s is a token, too

@@ -249,7 +249,7 @@ func TestNothingCoversOrClobbersThePage(t *testing.T) {
 	for _, text := range []string{
 		`<p align="center"><img src="logo.png" alt="A logo" width="400"></p>`, `<h1 id="user-content-a">A</h1>`, `<a name="install"></a>`, `<table><tr><th align=left colspan=2>x</th></tr></table>`, `<input type="checkbox" disabled checked>`,
 		`<details open><summary>More</summary>x</details>`, `<kbd>Ctrl</kbd>+<kbd>C</kbd>, H<sub>2</sub>O, x<sup>2</sup>`, `<picture><source media="(prefers-color-scheme: dark)" srcset="dark.png 1x, dark2.png 2x"><img src="a.png"></picture>`,
-		`<font color="red">x</font>`, `<a href="https://plain.example/a" target="_blank" rel="noopener noreferrer">x</a>`, `<div class="note warning" lang="en" dir="ltr">x</div>`, `<ol start="3"><li value=4>x</ol>`, `<br/><hr />`,
+		`<font color="red">x</font>`, `<font color="#d73a49">x</font>`, `<span style="color:#0366d6">x</span>`, `<a href="https://plain.example/a" target="_blank" rel="noopener noreferrer">x</a>`, `<div class="note warning" lang="en" dir="ltr">x</div>`, `<ol start="3"><li value=4>x</ol>`, `<br/><hr />`,
 		`<item key="1" name="a"><link rel="self" href="https://plain.example/feed?x"/></item>`, `useState<Form | null>(null), Vec<Object>, Array<A extends B>, <T extends Foo>`, `<span style="color: red">x</span>`,
 	} {
 		if clean, found := s.Sanitize(text); clean != text {
