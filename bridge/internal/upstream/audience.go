@@ -110,13 +110,13 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		s.all = append(s.all, want)
 	default:
 		var t tally
-		t.add(s)
+		s.tally(&t)
 		goes, ok := t.room(e.mostAudiences(), want.caller)
 		if !ok {
 			return nil, e.tooMany()
 		}
 		if goes != nil {
-			s.drop(goes)
+			s.drop(goes.(*audience))
 		}
 		want.endpoint = e.ownFor(want)
 		s.all = append(s.all, want)
@@ -147,6 +147,27 @@ func (a *audience) suits(want *audience) bool {
 	return a.session == want.session && a.pooled == want.pooled && (!a.pooled || a.calls == 0) &&
 		(want.stays || a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
 }
+
+// count implements [processes].
+func (s *audiences) count(t *tally) (closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tally(t)
+	return s.closed
+}
+
+// tally counts the connections. The caller holds mu.
+func (s *audiences) tally(t *tally) {
+	if a := s.oldest(); a != nil {
+		t.oldest.older(a, a.used)
+	}
+	for _, a := range s.all {
+		t.add(a, a.caller, a.calls > 0, a.used)
+	}
+}
+
+// endUnused implements [process].
+func (a *audience) endUnused() { a.owner.dropUnused(a) }
 
 // dropUnused is drop of a connection that may have been taken meanwhile.
 func (s *audiences) dropUnused(a *audience) {

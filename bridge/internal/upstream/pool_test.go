@@ -26,15 +26,15 @@ func TestShareOfProcesses(t *testing.T) {
 			for n := 0; n < 1 || greedy && n < 40; n++ {
 				a := &audience{caller: key(caller), owner: s, endpoint: base, made: 1, calls: rand.IntN(2), used: time.Now()}
 				var all tally
-				all.add(s)
-				goes, ok := all.room(most, a.caller)
+				s.tally(&all)
+				p, ok := all.room(most, a.caller)
 				if n == 0 && !ok {
 					newcomers++
 				}
 				if !ok {
 					break
 				}
-				if goes != nil {
+				if goes, _ := p.(*audience); goes != nil {
 					if goes.calls > 0 || all.by[goes.caller] < 2 {
 						t.Fatalf("a process with %d calls, one of %d of its caller, makes room", goes.calls, all.by[goes.caller])
 					}
