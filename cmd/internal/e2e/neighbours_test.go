@@ -102,9 +102,20 @@ func BenchmarkNeighbours(b *testing.B) {
 				b.ReportMetric(ms(all[len(all)/2]), name+"-p50-ms")
 				b.ReportMetric(ms(all[len(all)*99/100]), name+"-p99-ms")
 			}
+			b.ReportMetric(float64(busy[len(busy)/2])/float64(quiet[len(quiet)/2]), "busy/quiet-p50")
+			b.ReportMetric(loadAverage(), "load")
 			b.ReportMetric(memoryPeak(b, gw.pid()), "peak-MB")
 		})
 	}
+}
+
+// loadAverage returns that of the last minute, without which times say little; 0 if the system does
+// not tell.
+func loadAverage() float64 {
+	b, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(b), " ")
+	load, _ := strconv.ParseFloat(first, 64)
+	return load
 }
 
 // memoryPeak returns the most memory that a process has had, in MB; 0 if the system does not tell.
