@@ -39,7 +39,7 @@ var providers = []struct{ id, of, regex string }{
 	{"mongodb-atlas-token", "MongoDB Atlas", `\bmdb_sa_sk_[A-Za-z0-9_-]{36,48}`},
 	{"neon-token", "Neon", `\bnapi_[a-z0-9]{48,72}\b`},
 	{"netlify-token", "Netlify", `\bnf[a-z]_[A-Za-z0-9]{36,44}\b`},
-	{"newrelic-token", "New Relic", `\b(?:NRAK-[A-Z0-9]{27}|NRII-[A-Za-z0-9_-]{32}|NRJS-[0-9a-f]{19}|NRRA-[0-9a-f]{42})\b`},
+	{"newrelic-token", "New Relic", `\b(?:NRAK-[A-Z0-9]{27}\b|NRII-[A-Za-z0-9_-]{32}|NRJS-[0-9a-f]{19}\b|NRRA-[0-9a-f]{42}\b)`},
 	{"notion-token", "Notion", `\bsecret_[A-Za-z0-9]{43}\b`},
 	{"nvidia-token", "NVIDIA", `\bnvapi-[A-Za-z0-9_-]{50,80}`},
 	{"openai-token", "OpenAI, or a provider with keys of that form", `\bsk-(?:(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{40,200}|[A-Za-z0-9]{32,64}\b)`},

@@ -530,6 +530,7 @@ func TestChildEndsWithTheGateway(t *testing.T) {
 		c := exec.CommandContext(t.Context(), self)
 		c.Args, c.Dir = []string{childName, fmt.Sprint(16 << 30), "60"}, dir
 		c.Stderr = os.Stderr
+		prepare(c)
 		in, err := c.StdinPipe()
 		check(t, err)
 		check(t, c.Start())

@@ -31,8 +31,10 @@ func (limits) confine(*os.Process) (release func(), err error) { return func() {
 
 // restrict applies the limits of a child to this process.
 func (l limits) restrict() error {
-	if err := unix.Setpriority(unix.PRIO_PGRP, 0, 10); err != nil {
-		return fmt.Errorf("priority: %w", err)
+	if unix.Setpriority(unix.PRIO_PGRP, 0, 10) != nil { // the gateway's own is lower: only going lower is left
+		if err := unix.Setpriority(unix.PRIO_PGRP, 0, 19); err != nil {
+			return fmt.Errorf("priority: %w", err)
+		}
 	}
 	if err := limitMemory(l.memory); err != nil {
 		return fmt.Errorf("memory: %w", err)
