@@ -169,6 +169,25 @@ func (f *features) owner(uri string) *gate.Tool {
 			return &its
 		}
 	}
+	if t := f.made(uri); t != nil {
+		return t
+	}
+	for _, other := range listing.Spellings(uri) {
+		t := f.byURI[other]
+		if t == nil {
+			t = f.made(other)
+		}
+		if t != nil { // policies and the server see the spelling that the server listed
+			its := *t
+			its.URI = other
+			return &its
+		}
+	}
+	return nil
+}
+
+// made returns the template that could have made a URI; nil if none could.
+func (f *features) made(uri string) *gate.Tool {
 	if listing.CheckURI(uri) != nil {
 		return nil
 	}

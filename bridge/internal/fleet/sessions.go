@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -65,9 +66,11 @@ func (f *Fleet) SetLevel(ctx context.Context, k gate.SessionKey, level string) e
 // Unsubscribe ends the subscription to a resource that a call of the given ID has made.
 func (f *Fleet) Unsubscribe(ctx context.Context, call, uri string) error {
 	uri = plainURI(uri)
-	for _, m := range f.snapshot() {
-		if m.endpoint != nil && m.endpoint.Unsubscribe(ctx, call, uri) {
-			return nil
+	for _, one := range append([]string{uri}, listing.Spellings(uri)...) {
+		for _, m := range f.snapshot() {
+			if m.endpoint != nil && m.endpoint.Unsubscribe(ctx, call, one) {
+				return nil
+			}
 		}
 	}
 	return fmt.Errorf("no subscription of call %s: %w", call, errNotSubscribed)

@@ -31,7 +31,7 @@ type Features struct {
 // Add makes features of the definitions that a server listed. One that cannot be
 // made safe is quarantined alone.
 func (s *Features) Add(f gate.Feature, defs []gate.Doc) {
-	taken, seen := map[string]bool{}, map[string]bool{} // taken by prompts whose names need no change
+	taken, seen := map[string]bool{}, map[string]string{} // taken by prompts whose names need no change; digests by name
 	for _, def := range defs {
 		if local := localOf(f, def); legal.MatchString(local) {
 			taken[local] = true
@@ -39,11 +39,14 @@ func (s *Features) Add(f gate.Feature, defs []gate.Doc) {
 	}
 	for _, def := range defs {
 		local := localOf(f, def)
-		err := errors.New("listed twice")
-		if !seen[local] {
+		err := errors.New("listed twice, with different definitions")
+		switch earlier, again := seen[local]; {
+		case again && earlier == def.Digest():
+			continue
+		case !again:
+			seen[local] = def.Digest()
 			err = s.addOne(f, def, taken)
 		}
-		seen[local] = true
 		if err == nil {
 			s.declare(f, def)
 		} else {
@@ -65,6 +68,9 @@ func (s *Features) addOne(f gate.Feature, def gate.Doc, taken map[string]bool) (
 			err = fmt.Errorf("its definition cannot be read: %v", v)
 		}
 	}()
+	if err := checkSize(def); err != nil {
+		return err
+	}
 	switch f {
 	case gate.FeaturePrompt:
 		return s.addPrompt(def, taken)

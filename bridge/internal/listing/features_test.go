@@ -15,9 +15,11 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
 
@@ -155,7 +157,7 @@ func TestServersSeeTheirOwnNames(t *testing.T) {
 // said.
 func TestFeatureConflicts(t *testing.T) {
 	one := newLister(map[string]string{
-		"prompts/list":             `{"prompts":[{"name":"greet"},{"name":"my greet"},{"name":"my_greet"},{"name":"my greet"}]}`,
+		"prompts/list":             `{"prompts":[{"name":"greet"},{"name":"my greet"},{"name":"my_greet"},{"name":"my greet"}]}`, // what is listed again as it was is one
 		"resources/list":           `{"resources":[{"uri":"doc://a"},{"uri":"doc://a"},{"uri":"doc://\u200bb"},{"uri":"relative"}]}`,
 		"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"doc://{x}"},{"uriTemplate":"doc://{x*}"},{"uriTemplate":"doc://literal"}]}`,
 	})
@@ -173,7 +175,7 @@ func TestFeatureConflicts(t *testing.T) {
 			got = append(got, one.Name.Server+" "+one.Offered)
 		}
 	}
-	want := []string{"one one__greet", "one one__my_greet", "two greet", "one doc://a", "two wasmgate://two/ZG9jOi8vYQ", "two doc://c", "one doc://{x}", "one doc://literal", "two wasmgate://two/template/doc://{x}", "two doc://long-{x}"}
+	want := []string{"one one__greet", "one one__my_greet", "two greet", "one doc://a", "two wasmgate://two/ZG9jOi8vYQ", "two doc://c", "one doc://{x}", "one doc://{x*}", "one doc://literal", "two wasmgate://two/template/doc://{x}", "two doc://long-{x}"}
 	renamed := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, "one one__my_greet_") })
 	if renamed < 0 {
 		t.Errorf("%q has no second name for what is my_greet to clients", got)
@@ -204,8 +206,7 @@ func TestFeatureConflicts(t *testing.T) {
 		}
 	}
 	wantSaid := map[string]int{
-		"one prompt my greet": 1, "one resource doc://a": 1, `one resource "doc://\u200bb"`: 1, "one resource relative": 1,
-		"one template doc://{x*}": 1,
+		`one resource "doc://\u200bb"`: 1, "one resource relative": 1,
 		"two template {+all}://x": 1,
 	}
 	if diff := cmp.Diff(wantSaid, said); diff != "" {
@@ -216,14 +217,18 @@ func TestFeatureConflicts(t *testing.T) {
 // TestTemplates: which URIs a template stands for.
 func TestTemplates(t *testing.T) {
 	tests := map[string]struct{ yes, no []string }{
-		"doc://a/{x}/end":   {[]string{"doc://a/b/end", "doc://a/%C3%A9/end"}, []string{"doc://a//end", "doc://a/b/c/end", "doc://a/b/end2", "doc://b/b/end", "doc://a/../end", "doc://a/%2e%2E/end", "doc://a/%252e%252e/end", "doc://a/.%2e/end", "doc://a/%62/end", "doc://a/%2562/end", "doc://a/b%2Dc/end"}},
-		"doc://a/{+x}":      {[]string{"doc://a/b", "doc://a/b/c?d#e"}, []string{"doc://a/", "doc://b", "doc://a/b/../c", `doc://a/b\..\c`, "doc://a/b%5c..%5cc", "doc://a/b/%63", "doc://a/%7E"}},
-		"doc://a{?q,r}":     {[]string{"doc://a", "doc://a?q=1", "doc://a?q=1&r=2"}, []string{"doc://a/b", "doc://a#f"}},
-		"doc://a{/x,y}":     {[]string{"doc://a", "doc://a/b", "doc://a/b/c"}, []string{"doc://a/b/c/d", "doc://a?b"}},
-		"doc://a{#f}":       {[]string{"doc://a", "doc://a#b"}, []string{"doc://ab"}},
-		"doc://a{.x}":       {[]string{"doc://a.txt"}, []string{"doc://a/txt"}},
-		"doc://a{;x}?z{&y}": {[]string{"doc://a;x=1?z&y=2", "doc://a?z"}, []string{"doc://a;x=1"}},
-		"doc://a/{x,y}":     {[]string{"doc://a/1,2"}, []string{"doc://a/1/2"}},
+		"doc://a/{x}/end":     {[]string{"doc://a/b/end", "doc://a/%C3%A9/end"}, []string{"doc://a//end", "doc://a/b/c/end", "doc://a/b/end2", "doc://b/b/end", "doc://a/../end", "doc://a/%2e%2E/end", "doc://a/%252e%252e/end", "doc://a/.%2e/end", "doc://a/%62/end", "doc://a/%2562/end", "doc://a/b%2Dc/end"}},
+		"doc://a/{+x}":        {[]string{"doc://a/b", "doc://a/b/c?d#e"}, []string{"doc://a/", "doc://b", "doc://a/b/../c", `doc://a/b\..\c`, "doc://a/b%5c..%5cc", "doc://a/b/%63", "doc://a/%7E"}},
+		"doc://a{?q,r}":       {[]string{"doc://a", "doc://a?q=1", "doc://a?q=1&r=2"}, []string{"doc://a/b", "doc://a#f"}},
+		"doc://a{/x,y}":       {[]string{"doc://a", "doc://a/b", "doc://a/b/c"}, []string{"doc://a/b/c/d", "doc://a?b"}},
+		"doc://a{#f}":         {[]string{"doc://a", "doc://a#b"}, []string{"doc://ab"}},
+		"doc://a{.x}":         {[]string{"doc://a.txt"}, []string{"doc://a/txt"}},
+		"doc://a{;x}?z{&y}":   {[]string{"doc://a;x=1?z&y=2", "doc://a?z"}, []string{"doc://a;x=1"}},
+		"doc://a/{x,y}":       {[]string{"doc://a/1,2"}, []string{"doc://a/1/2"}},
+		"doc://a/{x*}":        {[]string{"doc://a/b", "doc://a/b/c"}, []string{"doc://a/", "doc://a/b/../c", "doc://b/c"}},
+		"doc://café/{x}":      {[]string{"doc://café/b", "doc://caf%C3%A9/b", "doc://caf%c3%a9/b", "doc://café/ü", "doc://caf%C3%A9/%C3%BC"}, []string{"doc://cafe/b", "doc://caf%25C3%25A9/b", "doc://caf%C3/b", "doc://café/%62", "doc://caf%C3%A9/../b"}},
+		"doc://caf%C3%A9/{x}": {[]string{"doc://café/b", "doc://caf%c3%a9/b"}, []string{"doc://cafe/b"}},
+		"doc://a b/{x}":       {[]string{"doc://a b/c", "doc://a%20b/c"}, []string{"doc://a/b/c"}},
 	}
 	for text, tt := range tests {
 		s := newLister(map[string]string{"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":` + fmt.Sprintf("%q", text) + `}]}`})
@@ -353,5 +358,36 @@ func TestMalformedFeatures(t *testing.T) {
 	}
 	if n := s.Count("prompts/get") + s.Count("resources/read") + s.Count("completion/complete"); n != 0 {
 		t.Errorf("%d requests came through", n)
+	}
+}
+
+// TestSpellings: a resource is known by its URI with letters as they are and as escapes, and
+// policies and the server see the spelling that was listed.
+func TestSpellings(t *testing.T) {
+	rng := seed.Rand(t)
+	letters := []rune("aé日𝒳 ñ/-")
+	for range 200 {
+		listed := []rune("note://x/é")
+		for range rng.IntN(8) {
+			listed = append(listed, letters[rng.IntN(len(letters))])
+		}
+		uri := string(listed)
+		escaped := listing.Spellings(uri)[0]
+		s := newLister(map[string]string{
+			"resources/list":           `{"resources":[{"name":"n","uri":` + fmt.Sprintf("%q", uri) + `}]}`,
+			"resources/templates/list": `{"resourceTemplates":[{"name":"n","uriTemplate":` + fmt.Sprintf("%q", uri+"/t/{v}") + `}]}`,
+		})
+		f := fleetOf(t, s.Config("s"))
+		for asked, want := range map[string]string{uri: uri, escaped: uri, uri + "/t/1": uri + "/t/1", escaped + "/t/1": uri + "/t/1"} {
+			found, err := f.Lookup(t.Context(), gate.ReadResource, asked)
+			if err != nil {
+				t.Errorf("%q of a server that lists %q: %v", asked, uri, err)
+				continue
+			}
+			c := gate.Call{Action: gate.ReadResource, Name: asked}
+			if got := c.URI(found); got != want {
+				t.Errorf("%q reaches the server as %q, want %q", asked, got, want)
+			}
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 )
@@ -18,8 +19,8 @@ const (
 	maxVariables = 64
 )
 
-// Template is a URI template (RFC 6570, levels 1 to 3), read backwards: it says
-// whether a URI could have been made by it.
+// Template is a URI template (RFC 6570, levels 1 to 3, and {name*} at the end for a path), read
+// backwards: it says whether a URI could have been made by it.
 type Template struct {
 	Prefix    string // the literal that it begins with
 	Variables []string
@@ -41,13 +42,16 @@ func NewTemplate(text string) (*Template, error) {
 	t := &Template{Prefix: prefix}
 	pattern, last := `\A`, 0
 	for _, at := range expression.FindAllStringSubmatchIndex(text, -1) {
-		names := strings.Split(text[at[4]:at[5]], ",")
+		names, operator := strings.Split(text[at[4]:at[5]], ","), text[at[2]:at[3]]
+		if path, exploded := strings.CutSuffix(names[0], "*"); exploded && operator == "" && len(names) == 1 && at[1] == len(text) {
+			names, operator = []string{path}, "+" // as FastMCP means it
+		}
 		for _, name := range names {
 			if !variable.MatchString(name) {
 				return nil, fmt.Errorf("the expression %.100q is none of RFC 6570, levels 1 to 3", text[at[0]:at[1]])
 			}
 		}
-		pattern += regexp.QuoteMeta(text[last:at[0]]) + expanded(text[at[2]:at[3]], names)
+		pattern += regexp.QuoteMeta(text[last:at[0]]) + expanded(operator, names)
 		t.Variables = append(t.Variables, names...)
 		last = at[1]
 	}
@@ -95,6 +99,35 @@ func expanded(operator string, names []string) string {
 func (t *Template) Matches(uri string) bool {
 	return strings.HasPrefix(uri, t.Prefix) && t.match.MatchString(uri) && !climbs(uri) && !needless.MatchString(uri)
 }
+
+// Spellings returns the other ways in which a URI may be written: with letters beyond ASCII, and
+// spaces, as they are or as escapes (RFC 6570, section 3.1; RFC 3987, section 3.1). Clients
+// write one, and servers list the other.
+func Spellings(uri string) (others []string) {
+	plain := escapedLetters.ReplaceAllStringFunc(uri, func(escapes string) string {
+		if letters, err := url.PathUnescape(escapes); err == nil && utf8.ValidString(letters) {
+			return letters
+		}
+		return escapes
+	})
+	var escaped strings.Builder
+	for _, b := range []byte(plain) {
+		if b > ' ' && b < utf8.RuneSelf {
+			escaped.WriteByte(b)
+		} else {
+			fmt.Fprintf(&escaped, "%%%02X", b)
+		}
+	}
+	for _, one := range []string{plain, escaped.String()} {
+		if one != uri && !slices.Contains(others, one) {
+			others = append(others, one)
+		}
+	}
+	return others
+}
+
+// escapedLetters matches escapes of letters beyond ASCII, and of spaces.
+var escapedLetters = regexp.MustCompile(`(?:%[89A-Fa-f][0-9A-Fa-f])+|%20`)
 
 // needless matches an escape of an unreserved character (RFC 3986, section 2.3),
 // also on top of other escapes.

@@ -114,14 +114,18 @@ func NewTools(server string, o Options, raw []gate.Doc) *Tools {
 			taken[local] = true
 		}
 	}
-	seen, until := map[string]bool{}, time.Now().Add(scanTime)
+	seen, until := map[string]string{}, time.Now().Add(scanTime) // digests by name
 	for _, def := range raw {
 		local := def.Get("name").Text()
-		err := checkLocal(local)
-		if err == nil && seen[local] {
-			err = fmt.Errorf("listed twice")
+		err := cmp.Or(checkSize(def), checkLocal(local))
+		switch earlier, again := seen[local]; {
+		case again && earlier == def.Digest():
+			continue // servers without pages list the first one again
+		case again && err == nil:
+			err = fmt.Errorf("listed twice, with different definitions")
+		case !again:
+			seen[local] = def.Digest()
 		}
-		seen[local] = true
 		var t *gate.Tool
 		if err == nil {
 			t, err = newTool(gate.ToolName{Server: server, Tool: mangled(local, def.Digest(), taken)}, def, o)
@@ -159,6 +163,17 @@ var (
 
 // brailleBlank is a symbol to Unicode, and looks like a space.
 const brailleBlank = '\u2800'
+
+// maxDefinition bounds one definition, in bytes: it goes into the context of models.
+const maxDefinition = 1 << 20
+
+// checkSize refuses definitions that no model could read.
+func checkSize(def gate.Doc) error {
+	if n := len(def.Raw()); n > maxDefinition {
+		return fmt.Errorf("its definition has %s; at most %s are offered", mcp.Bytes(int64(n)), mcp.Bytes(maxDefinition))
+	}
+	return nil
+}
 
 // checkLocal refuses names that cannot be shown for what they are.
 func checkLocal(name string) error {

@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 		"two that are long":                 {rig.Options(), []string{long, long + "x"}, []string{"s__" + long[:54] + "_" + rig.Digest(rig.Tool(long)), "s__" + long[:54] + "_" + rig.Digest(rig.Tool(long+"x"))}, nil},
 		"bare":                              {bare, []string{"a", "a.b"}, []string{"a", "a_b"}, nil},
 		"bare, in another server's clothes": {bare, []string{"files__read"}, []string{"s__files__read"}, nil},
-		"listed twice":                      {rig.Options(), []string{"a", "a"}, []string{"s__a"}, []string{"a"}},
+		"listed twice":                      {rig.Options(), []string{"a", "a"}, []string{"s__a"}, nil},
 		"no name":                           {rig.Options(), []string{"", "a"}, []string{"s__a"}, []string{""}},
 		"too long for MCP":                  {rig.Options(), []string{strings.Repeat("x", 129)}, nil, []string{strings.Repeat("x", 129)}},
 		"a zero width space":                {rig.Options(), []string{"a\u200b"}, nil, []string{`"a\u200b"`}},

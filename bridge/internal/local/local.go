@@ -104,6 +104,9 @@ func (l *Server) Set(tools ...Tool) error {
 			problems = append(problems, fmt.Errorf("server %s: tool %s: %s", l.server, n.Tool, n.Text))
 		}
 	}
+	if len(problems) == 0 && len(made.All) < len(tools) {
+		problems = append(problems, fmt.Errorf("server %s: two tools have one name", l.server))
+	}
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}

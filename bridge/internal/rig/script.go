@@ -140,7 +140,8 @@ type Script struct {
 	Seen  []string // methods, and requestId of cancellations
 	conns []mcp.Connection
 	Dials int
-	fail  error // of the next dials
+	fail  error               // of the next dials
+	pages map[string][]string // see [Script.Pages]
 }
 
 const (
@@ -196,9 +197,22 @@ func (s *Script) Answer(method, result string) {
 	s.answers[method] = result
 }
 
+// Pages has the requests of a method answered one after the other; the last answer stays.
+func (s *Script) Pages(method string, results ...string) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.pages = map[string][]string{method: results}
+}
+
 func (s *Script) answerTo(method string) (string, bool) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
+	if pages := s.pages[method]; len(pages) > 0 {
+		if len(pages) > 1 {
+			s.pages[method] = pages[1:]
+		}
+		return pages[0], true
+	}
 	result, ok := s.answers[method]
 	return result, ok
 }

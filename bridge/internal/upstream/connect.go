@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // connect makes a connection: transport, handshake, first listing. ctx, which is the
@@ -162,13 +163,16 @@ func (e *Endpoint) list(ctx context.Context, l *link.Link) (*listing.Tools, erro
 	if err == nil {
 		hints[gate.FeatureTool] = kept
 	}
-	if rpc, ok := errors.AsType[*wire.RPCError](err); ok && rpc.Code == mcp.CodeMethodNotFound && raw == nil {
-		raw, err = nil, nil // a server without tools
+	if rpc, ok := errors.AsType[*wire.RPCError](err); ok && rpc.Code == mcp.CodeMethodNotFound {
+		err = nil // a server without tools
 	}
 	if err != nil {
 		return nil, err
 	}
 	tools := e.toolsOf(l, raw)
+	if kept.Cut != "" {
+		tools.Notes = append(tools.Notes, status.Note{Text: "tools/list: " + kept.Cut})
+	}
 	if tools.Features, err = e.listFeatures(ctx, l, hints); err != nil {
 		return nil, err
 	}

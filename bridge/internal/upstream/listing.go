@@ -68,6 +68,9 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link.Link, hints map[gat
 		if err != nil {
 			return nil, err
 		}
+		if kept.Cut != "" {
+			s.Notes = append(s.Notes, status.Note{Text: one.method + ": " + kept.Cut})
+		}
 		hints[one.feature] = kept
 		s.Add(one.feature, defs)
 	}

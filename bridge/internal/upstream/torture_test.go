@@ -161,7 +161,7 @@ func TestTortureOfListings(t *testing.T) {
 	}{
 		"10,000 tools":              {"", 10_000},
 		"10,001 tools":              {"more than 10000 tools", 0},
-		"a cursor that goes round":  {"a cursor comes twice", 4}, // two of them from what went before,
+		"a cursor that goes round":  {"", 3},
 		"a cursor without end":      {"more than 1000 pages", 2},
 		"a cursor that is a number": {"", 2},
 		"no array of tools":         {"no array of tools", 2},

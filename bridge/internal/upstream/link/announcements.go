@@ -74,6 +74,13 @@ const (
 type Hint struct {
 	given bool // by every page
 	ttl   time.Duration
+	Cut   string // why the listing has not all pages; "" if it has
+}
+
+// cut is the Hint of a listing without its last pages.
+func (h Hint) cut(why string) Hint {
+	h.Cut = why + "; the pages before it are used"
+	return h
 }
 
 // with is the Hint of a listing with one more page.
@@ -86,7 +93,7 @@ func (h Hint) with(page gate.Doc, first bool) Hint {
 	if !first {
 		ttl = min(ttl, h.ttl)
 	}
-	return Hint{true, ttl}
+	return Hint{given: true, ttl: ttl}
 }
 
 // freshness is for how long what the server has listed can be kept.

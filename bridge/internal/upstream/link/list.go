@@ -23,15 +23,19 @@ const (
 var ErrNoList = errors.New("the listing has no array")
 
 // List reads a whole listing, page by page, and for how long it can be kept. member is
-// where its results have it.
+// where its results have it. If a page after the first fails, or comes twice, the pages before
+// it are the listing, and kept says why.
 func (l *Link) List(ctx context.Context, method, member string) (raw []gate.Doc, kept Hint, err error) {
 	size := 0
 	params := []byte("{}")
 	seen := make(map[string]bool)
 	for n := range maxPages {
 		page, err := l.ask(ctx, method, params)
+		if rpc, ok := errors.AsType[*wire.RPCError](err); ok && n > 0 {
+			return raw, kept.cut(fmt.Sprintf("page %d failed: %.200q", n+1, rpc.Message)), nil
+		}
 		if err != nil {
-			return raw, Hint{}, err
+			return nil, Hint{}, err
 		}
 		kept = kept.with(page, n == 0)
 		if size += len(page.Raw()); size > maxListing {
@@ -50,7 +54,7 @@ func (l *Link) List(ctx context.Context, method, member string) (raw []gate.Doc,
 			return raw, kept, nil
 		}
 		if seen[cursor.Text()] {
-			return nil, Hint{}, &mcp.ProtocolError{Err: errors.New("the listing goes round in circles: a cursor comes twice")}
+			return raw, kept.cut("the listing goes in circles: a cursor comes twice"), nil
 		}
 		seen[cursor.Text()] = true
 		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
