@@ -124,8 +124,10 @@ func checkOutput(t *Tool, res Result) error {
 	return t.Output.Validate(content)
 }
 
-// Retryable reports whether the same call can succeed later, when nothing but time has
-// passed. It does not say that the call was not carried out.
+// Retryable reports whether it is safe to make the same call again, and the call can succeed
+// then although nothing but time has passed. A call that may have been carried out is safe if
+// its tool says so: an error of a connection that broke, or of a server that was late, has a
+// method Repeatable that knows.
 func Retryable(err error) bool {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		if r.Invoked {
@@ -142,8 +144,14 @@ func Retryable(err error) bool {
 	case "refused_limit": // of anything else than the gate it is the size of what the call returns
 		_, ours := errors.AsType[*Refusal](err)
 		return ours
-	case "spawn_failed", "transport", "not_connected", codes.Timeout, "trap_deadline", "refused_busy", "refused_record":
+	case "spawn_failed", "not_connected", "refused_busy", "refused_record":
 		return true
+	case "transport", codes.Timeout:
+		knows, ok := errors.AsType[interface {
+			error
+			Repeatable() bool
+		}](err)
+		return ok && knows.Repeatable()
 	default:
 		return false
 	}

@@ -69,10 +69,10 @@ const (
 //
 //	gate                                               error               again
 //	spawn_failed                                       connection_failed   yes
-//	transport                                          transport_error     yes
+//	transport                                          transport_error     if it is safe
 //	not_connected                                      not_connected       yes
-//	timeout, trap_deadline                             timeout             yes
-//	cancelled                                          timeout             no
+//	timeout                                            timeout             if it is safe
+//	trap_deadline, cancelled                           timeout             no
 //	protocol, refused_validate_output                  protocol_error      no
 //	tool_error, trap_{fuel,memory,guest,denied}        server_error        no
 //	refused_{authorize,approve,pin,sanitize}           server_error        no
@@ -159,8 +159,8 @@ type bare Outcome
 func (b bare) Error() string { return string(b) }
 func (b bare) Code() string  { return string(b) }
 
-// Retryable reports whether the same call can succeed later. It does not say that
-// the server has done nothing yet: of a tool that is not idempotent, ask first.
+// Retryable reports whether it is safe to make the same call again, and the call can succeed
+// then: see [gate.Retryable].
 func (e *Error) Retryable() bool {
 	return e.again || e.err == nil && e.Outcome != "" && gate.Retryable(e.Unwrap())
 }

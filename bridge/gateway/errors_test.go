@@ -32,10 +32,10 @@ func TestErrorCodes(t *testing.T) {
 		code  gateway.ErrorCode
 		again bool
 	}{
-		"spawn_failed": {gateway.ConnectionFailed, retry}, "transport": {gateway.TransportError, retry},
-		"not_connected": {gateway.NotConnected, retry}, "timeout": {gateway.TimedOut, retry}, "cancelled": {gateway.TimedOut, once},
+		"spawn_failed": {gateway.ConnectionFailed, retry}, "transport": {gateway.TransportError, once},
+		"not_connected": {gateway.NotConnected, retry}, "timeout": {gateway.TimedOut, once}, "cancelled": {gateway.TimedOut, once},
 		"protocol": {gateway.ProtocolError, once}, "tool_error": {gateway.ServerError, once},
-		"trap_fuel": {gateway.ServerError, once}, "trap_memory": {gateway.ServerError, once}, "trap_deadline": {gateway.TimedOut, retry},
+		"trap_fuel": {gateway.ServerError, once}, "trap_memory": {gateway.ServerError, once}, "trap_deadline": {gateway.TimedOut, once},
 		"trap_guest": {gateway.ServerError, once}, "trap_denied": {gateway.ServerError, once},
 		"refused_parse": {gateway.InvalidParameters, once}, "refused_lookup": {gateway.ToolNotFound, once},
 		"refused_authorize": {gateway.ServerError, once}, "refused_validate_input": {gateway.InvalidParameters, once},
@@ -98,18 +98,21 @@ func TestErrorsOfCalls(t *testing.T) {
 		err  error
 		want string
 	}{
-		"an unknown tool":        {call(gate.CallTool), &gate.Refusal{Step: step.Lookup, Reason: "no such tool"}, "tool_not_found false false"},
-		"a hidden prompt":        {call(gate.GetPrompt), hidden, "prompt_not_found false false"},
-		"an unknown resource":    {call(gate.ReadResource), &gate.Refusal{Step: step.Lookup}, "resource_not_found false false"},
-		"over a rate":            {call(gate.CallTool), &gate.Refusal{Step: step.Limit, RetryAfter: time.Second}, "server_error true false"},
-		"waits for a person":     {call(gate.CallTool), &gate.Refusal{Step: step.Approve, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
-		"a server that is gone":  {call(gate.CallTool), &gateway.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
-		"a gateway that ends":    {call(gate.CallTool), gateway.ErrDraining, "session_error true true"},
-		"a session that is gone": {gate.Call{}, fmt.Errorf("reset: %w", session.ErrUnknown), "session_error true true"},
-		"a caller that has left": {call(gate.CallTool), fmt.Errorf("x: %w", context.Canceled), "timeout false false"},
-		"a wrong module":         {gate.Call{}, &gateway.ModuleError{Module: "m", Err: coded("trap_guest")}, "config_error false false"},
-		"a configuration":        {gate.Call{}, errors.New("gateway: without an audit log"), "config_error false false"},
-		"a server to connect":    {gate.Call{}, &gateway.Fault{Kind: "spawn_failed", Server: "s", Err: errors.New("x")}, "connection_failed true false"},
+		"an unknown tool":               {call(gate.CallTool), &gate.Refusal{Step: step.Lookup, Reason: "no such tool"}, "tool_not_found false false"},
+		"a hidden prompt":               {call(gate.GetPrompt), hidden, "prompt_not_found false false"},
+		"an unknown resource":           {call(gate.ReadResource), &gate.Refusal{Step: step.Lookup}, "resource_not_found false false"},
+		"over a rate":                   {call(gate.CallTool), &gate.Refusal{Step: step.Limit, RetryAfter: time.Second}, "server_error true false"},
+		"waits for a person":            {call(gate.CallTool), &gate.Refusal{Step: step.Approve, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
+		"a server that is gone":         {call(gate.CallTool), &gateway.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
+		"a connection, before the call": {call(gate.CallTool), &gateway.Fault{Kind: "transport", Server: "s", Err: errors.New("x")}, "transport_error true false"},
+		"a connection, in the call":     {call(gate.CallTool), &gateway.Fault{Kind: "transport", Server: "s", Err: errors.New("x"), MayHaveRun: true}, "transport_error false false"},
+		"a server that is late":         {call(gate.CallTool), &gateway.Fault{Kind: "timeout", Server: "s", Err: errors.New("x"), MayHaveRun: true}, "timeout false false"},
+		"a gateway that ends":           {call(gate.CallTool), gateway.ErrDraining, "session_error true true"},
+		"a session that is gone":        {gate.Call{}, fmt.Errorf("reset: %w", session.ErrUnknown), "session_error true true"},
+		"a caller that has left":        {call(gate.CallTool), fmt.Errorf("x: %w", context.Canceled), "timeout false false"},
+		"a wrong module":                {gate.Call{}, &gateway.ModuleError{Module: "m", Err: coded("trap_guest")}, "config_error false false"},
+		"a configuration":               {gate.Call{}, errors.New("gateway: without an audit log"), "config_error false false"},
+		"a server to connect":           {gate.Call{}, &gateway.Fault{Kind: "spawn_failed", Server: "s", Err: errors.New("x")}, "connection_failed true false"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -202,7 +202,8 @@ func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, 
 	case rounds.OfClient(err):
 		return gate.Result{}, err
 	case err != nil:
-		return gate.Result{}, fault.Wrap(ctx, fault.New(fault.KindOf(err, fault.Transport), e.cfg.Server, "call", err))
+		_, unseen := errors.AsType[*wire.Unseen](err)
+		return gate.Result{}, fault.Called(fault.Wrap(ctx, fault.New(fault.KindOf(err, fault.Transport), e.cfg.Server, "call", err)), unseen || repeatable(t))
 	}
 	return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the result is no object"))
 }

@@ -158,12 +158,19 @@ func (e *Endpoint) repeats(err error, t *gate.Tool) bool {
 		defer e.mu.Unlock()
 		return e.cfg.Retries > 0 && f.Kind == fault.NotConnected && e.mayConnect()
 	}
-	return e.cfg.Retry == RetryIdempotent && idempotent(t) && fault.KindOf(err, fault.Transport) == fault.Transport
+	return e.cfg.Retry == RetryIdempotent && t.Feature == gate.FeatureTool && repeatable(t) && fault.KindOf(err, fault.Transport) == fault.Transport
 }
 
-// idempotent reports whether the server declares that calling the tool twice is as
-// calling it once (MCP 2025-11-25, server/tools, ToolAnnotations).
-func idempotent(t *gate.Tool) bool {
-	hints := t.Definition.Get("annotations")
-	return t.Feature == gate.FeatureTool && (hints.Get("idempotentHint").True() || hints.Get("readOnlyHint").True())
+// repeatable reports whether calling twice is as calling once: what is read is, and a tool if the
+// server declares it (MCP 2025-11-25, server/tools, ToolAnnotations).
+func repeatable(t *gate.Tool) bool {
+	switch t.Feature {
+	case gate.FeatureTool:
+		hints := t.Definition.Get("annotations")
+		return hints.Get("idempotentHint").True() || hints.Get("readOnlyHint").True()
+	case gate.FeatureMethod:
+		return false
+	default:
+		return true
+	}
 }

@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,55 @@ func TestExpiredSession(t *testing.T) {
 	}
 	if code, again, _ := repeats(t, e); code != "ok" || again != 0 {
 		t.Errorf("the next one: %s after %d repeats", code, again)
+	}
+}
+
+// TestLostSessions: a server that has forgotten its sessions says so in many ways. No call fails
+// for that, and nothing is carried out twice; nor is a call whose tool uses the same words.
+func TestLostSessions(t *testing.T) {
+	texts := []string{"Session not found", "Bad Request: No valid session ID provided", "unknown session", "the session has expired", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Invalid session"}}`}
+	for _, status := range []int{400, 401, 404, 410, 500, 503} {
+		for i, text := range texts {
+			t.Run(fmt.Sprint(status, " ", i), func(t *testing.T) {
+				var calls atomic.Int32
+				var live atomic.Pointer[string]
+				var made, bad atomic.Int32
+				s := rig.JSONServer(rig.Nothing)
+				e, _ := rig.Dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					given := r.Header.Get("Mcp-Session-Id")
+					body, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					called := bytes.Contains(body, []byte(`"tools/call"`))
+					switch {
+					case r.Method == http.MethodPost && given == "":
+						id := fmt.Sprint("session-", made.Add(1))
+						live.Store(&id)
+						s.ServeHTTP(&named{ResponseWriter: w, session: id}, r)
+					case given != *live.Load():
+						http.Error(w, text, status)
+					case called && bad.Add(-1) >= 0: // the tool itself fails with the same words
+						calls.Add(1)
+						http.Error(w, text, http.StatusInternalServerError)
+					default:
+						if called {
+							calls.Add(1)
+						}
+						s.ServeHTTP(w, r)
+					}
+				}))
+				for n := range int32(3) {
+					gone := "none"
+					live.Store(&gone)
+					if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil || calls.Load() != n+1 {
+						t.Fatalf("call %d: %v; %d carried out", n, err, calls.Load())
+					}
+				}
+				bad.Store(1)
+				if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err == nil || calls.Load() != 4 {
+					t.Errorf("a tool that fails with such words: %v; %d carried out", err, calls.Load())
+				}
+			})
+		}
 	}
 }
 

@@ -46,10 +46,29 @@ type Fault struct {
 	Server string
 	Doing  string // what was being done, such as "connect"
 	Err    error  // cause; words of the server in it are quoted
+	// MayHaveRun says that the server may have carried out the call, which does not say that it
+	// can be repeated.
+	MayHaveRun bool
 }
 
 // New returns what went wrong with a server.
-func New(kind Kind, server, doing string, err error) *Fault { return &Fault{kind, server, doing, err} }
+func New(kind Kind, server, doing string, err error) *Fault {
+	return &Fault{Kind: kind, Server: server, Doing: doing, Err: err}
+}
+
+// Called returns err, or the fault in it, after a call of a tool that can be repeated or not.
+func Called(err error, repeatable bool) error {
+	f, ok := errors.AsType[*Fault](err)
+	if !ok || repeatable || f.Kind != Transport && f.Kind != TimedOut {
+		return err
+	}
+	called := *f
+	called.MayHaveRun = true
+	return &called
+}
+
+// Repeatable reports whether it is safe to call again.
+func (f *Fault) Repeatable() bool { return !f.MayHaveRun }
 
 func (f *Fault) Error() string {
 	return fmt.Sprintf("server %s: %s: %s: %v", f.Server, f.Doing, f.Kind, f.Err)
@@ -62,6 +81,13 @@ func (f *Fault) Code() string { return string(f.Kind) }
 
 // Public returns what a client may read: our words, none of the server's.
 func (f *Fault) Public() string {
+	if f.MayHaveRun {
+		return f.public() + "; it may have carried out the call, so find out before you call again"
+	}
+	return f.public()
+}
+
+func (f *Fault) public() string {
 	switch f.Kind {
 	case SpawnFailed:
 		return "the server cannot be started"
@@ -74,6 +100,9 @@ func (f *Fault) Public() string {
 		}
 		return "the server is not connected"
 	case TimedOut:
+		if late, ok := errors.AsType[*pace.LateError](f.Err); ok {
+			return fmt.Sprintf("the server did not answer within %s (servers.%s.timeout)", late.Timeout, f.Server)
+		}
 		return "the server did not answer in time"
 	case Protocol:
 		return "the server's answer is not valid"
@@ -154,7 +183,7 @@ func From(server, doing string, err error) *Fault {
 	if errors.As(err, &f) {
 		return f
 	}
-	return &Fault{Transport, server, doing, err}
+	return New(Transport, server, doing, err)
 }
 
 // KindOf tells a server that broke the protocol from one at which something

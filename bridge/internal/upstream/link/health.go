@@ -16,25 +16,30 @@ const (
 	maxSilent = 2
 )
 
-// Pings asks a server that has said nothing for so long, and is asked nothing, whether
-// it still lives (MCP 2025-11-25, basic/utilities/ping), and ends the connection to one
-// that does not answer. One that works on a call is not asked: it may have but one
-// thread.
+// Pings asks a server that has said nothing for so long whether it still lives (MCP 2025-11-25,
+// basic/utilities/ping), and ends the connection to one that does not answer. While it works on
+// a call that counts only if it has answered during an earlier one: others have one thread.
 func (l sessions) Pings(ctx context.Context, silent time.Duration) {
 	tick := time.NewTicker(silent)
 	defer tick.Stop()
 	heard := l.Peer.Heard.Load()
+	answered, earlier := false, false // it has answered during a call, and during one that is over
 	for {
 		select {
 		case <-tick.C:
 		case <-l.ended:
 			return
 		}
-		before := heard
-		if heard = l.Peer.Heard.Load(); heard != before || l.Peer.Busy() {
+		before, works := heard, l.Peer.Busy()
+		earlier = earlier || answered && !works
+		if heard = l.Peer.Heard.Load(); heard != before {
 			continue
 		}
-		if err := l.answersPing(ctx); err != nil {
+		switch err := l.answersPing(ctx); {
+		case err == nil:
+			answered = answered || works && l.Peer.Busy()
+		case works && !earlier: // it is asked again with the next tick
+		default:
 			l.Peer.Fail(err)
 			return
 		}

@@ -54,8 +54,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A server that says something, or works on a call, is not asked whether it lives; nor one
-// in this process, unless it is configured.
+// A server that says something is not asked whether it lives, one that works on a call may leave
+// that unanswered, and one in this process is not asked unless it is configured.
 func TestHealthOfTheBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := rig.NewScript(map[string]string{"ping": "-", "tools/call": "-"})
@@ -69,8 +69,8 @@ func TestHealthOfTheBusy(t *testing.T) {
 		done := make(chan error)
 		go func() { _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); done <- err }()
 		time.Sleep(59 * time.Minute)
-		if n := s.Count("ping"); n != 0 {
-			t.Errorf("%d pings", n)
+		if s.Count("dial") != 1 {
+			t.Error("given up while it worked")
 		}
 		e.Close()
 		<-done
@@ -100,6 +100,32 @@ func TestSilentServerIsNamed(t *testing.T) {
 		time.Sleep(55 * time.Second)
 		if got := e.Status(); got.Fault != fault.TimedOut || !strings.Contains(got.Error, "2 pings in a row") {
 			t.Errorf("status %+v", got)
+		}
+		e.Close()
+	})
+}
+
+// A server that has answered pings during a call is given up if it answers none during a later
+// one.
+func TestHealthOfLaterCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := rig.NewScript(map[string]string{"tools/call": "-"})
+		s.Answer("ping", "{}")
+		cfg := s.Config("s")
+		cfg.Health, cfg.CallTimeout = 30*time.Second, 5*time.Minute
+		e := rig.Ready(t, cfg)
+		call := func() (string, time.Duration) {
+			began := time.Now()
+			_, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
+			return rig.Kind(err), time.Since(began)
+		}
+		if kind, took := call(); kind != string(fault.TimedOut) || took != 5*time.Minute {
+			t.Errorf("the first call: %s after %s", kind, took)
+		}
+		time.Sleep(2 * time.Minute) // a ping that is answered while nothing is under way
+		s.Answer("ping", "-")
+		if kind, took := call(); kind != string(fault.TimedOut) && kind != string(fault.Transport) || took > 90*time.Second {
+			t.Errorf("the second call: %s after %s", kind, took)
 		}
 		e.Close()
 	})

@@ -73,7 +73,17 @@ func (d *Deadline) End() {
 // made of it.
 func (d *Deadline) Of(err error) error {
 	if err != nil && context.Cause(d.Context) == ErrLate {
-		return fmt.Errorf("no answer within %s: %w", d.Timeout, context.DeadlineExceeded)
+		return &LateError{d.Timeout}
 	}
 	return err
 }
+
+// A LateError says that a server did not answer within a timeout.
+type LateError struct{ Timeout time.Duration }
+
+func (e *LateError) Error() string {
+	return fmt.Sprintf("no answer within %s: %v", e.Timeout, context.DeadlineExceeded)
+}
+
+// Unwrap returns [context.DeadlineExceeded].
+func (e *LateError) Unwrap() error { return context.DeadlineExceeded }

@@ -255,13 +255,13 @@ func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) er
 	case success && kind == "text/event-stream":
 		return c.answers(ctx, resp.Body, id, cancel)
 	case id != "" && kind == "application/json":
-		return c.single(resp, id)
+		return c.single(ctx, resp, id)
 	case success && kind == "":
 		return &mcp.ProtocolError{Err: fmt.Errorf("no answer to the request: %w", statusOf(resp))}
 	case success:
 		return &mcp.ProtocolError{Err: fmt.Errorf("the answer has Content-Type %q; MCP wants application/json or text/event-stream: %w", resp.Header.Get("Content-Type"), statusOf(resp))}
 	default:
-		return c.refused(resp.StatusCode, startOf(resp), gate.Doc{})
+		return c.refused(ctx, resp.StatusCode, startOf(resp), gate.Doc{})
 	}
 }
 
@@ -317,11 +317,12 @@ const codeNoSession = -32001
 
 // refused is the error of a message that the server has answered with a status that is no
 // success. It ends the connection if the server says that it does not know the session: then
-// it has not looked at the message.
-func (c *HTTPConn) refused(status int, body string, answer gate.Doc) error {
+// it has not looked at the message. Mere words can be those of a tool that was carried out, so
+// that the server is asked.
+func (c *HTTPConn) refused(ctx context.Context, status int, body string, answer gate.Doc) error {
 	err := &StatusError{status, body}
-	code := string(answer.At("/error/code").Raw())
-	if c.sessionID() == "" || status != http.StatusNotFound && code != strconv.Itoa(codeNoSession) && !noSession.MatchString(body) {
+	says := status == http.StatusNotFound || string(answer.At("/error/code").Raw()) == strconv.Itoa(codeNoSession)
+	if c.sessionID() == "" || !says && (!noSession.MatchString(body) || c.known(ctx)) {
 		return err
 	}
 	ended := &SessionEnded{err}
@@ -329,10 +330,20 @@ func (c *HTTPConn) refused(status int, body string, answer gate.Doc) error {
 	return &Unseen{ended}
 }
 
+// known reports whether the server still knows the session, or cannot be asked.
+func (c *HTTPConn) known(ctx context.Context) bool {
+	resp, err := c.do(ctx, http.MethodPost, []byte(`{"jsonrpc":"2.0","id":"session","method":"ping"}`), nil)
+	if err != nil {
+		return true
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode != http.StatusNotFound && (resp.StatusCode/100 == 2 || !noSession.MatchString(startOf(resp)))
+}
+
 // single delivers the answer to request id that is one message. Servers send
 // JSON-RPC errors with any status: an answer to the request is one, but for the error that
 // the session is unknown.
-func (c *HTTPConn) single(resp *http.Response, id string) error {
+func (c *HTTPConn) single(ctx context.Context, resp *http.Response, id string) error {
 	b, err := readBody(resp, c.max+1)
 	if err != nil {
 		return err
@@ -347,7 +358,7 @@ func (c *HTTPConn) single(resp *http.Response, id string) error {
 	}
 	unknown := err == nil && string(doc.At("/error/code").Raw()) == strconv.Itoa(codeNoSession) && c.sessionID() != ""
 	if resp.StatusCode != http.StatusOK && (err != nil || unknown) {
-		return c.refused(resp.StatusCode, string(b[:min(len(b), maxStatusBody)]), doc)
+		return c.refused(ctx, resp.StatusCode, string(b[:min(len(b), maxStatusBody)]), doc)
 	}
 	if err != nil {
 		return err
@@ -561,7 +572,7 @@ func (c *HTTPConn) hear(resp *http.Response, at *place, before bool) (heard, off
 		_, _ = c.events(resp.Body, "", at, nil) // a broken stream is opened again
 		return true, true
 	case resp.StatusCode == http.StatusNotFound && before:
-		_ = c.refused(resp.StatusCode, startOf(resp), gate.Doc{}) // receive says so
+		_ = c.refused(c.ctx, resp.StatusCode, startOf(resp), gate.Doc{}) // receive says so
 		return false, false
 	default:
 		return false, resp.StatusCode >= 500
