@@ -80,6 +80,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 		}
 		if e.Enter() {
 			defer e.Leave()
+			e.Started(ctx) // what is called was listed in an earlier run; the call's own time begins then
 			if err := e.Offers(tool); err != nil {
 				return gate.Result{}, err
 			}

@@ -63,17 +63,9 @@ func (e *Endpoint) Methods() []*gate.Tool { return e.methods }
 // Invoke implements [gate.Upstream]: one request, sent again if the server cannot have seen
 // it, or may see it twice (see [Config.Retry] and [Config.Retries]).
 func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	c, t, ok := p.Open()
+	c, _, ok := p.Open()
 	if !ok {
 		return gate.Result{}, ErrNoPermit
-	}
-	if e.Started(ctx) { // what is called was listed in an earlier run; the call's own time begins now
-		if err := ctx.Err(); err != nil {
-			return gate.Result{}, fault.Wrap(ctx, fault.New(fault.NotConnected, e.cfg.Server, "start", err))
-		}
-		if err := e.Offers(t); err != nil {
-			return gate.Result{}, err
-		}
 	}
 	if e.ownership.owns(c) {
 		return e.invokeOwn(ctx, p, c)

@@ -95,18 +95,16 @@ func (e *Endpoint) Unlisted(waits bool) (over <-chan struct{}, since time.Time) 
 	return e.attempt.done, e.attempt.awaited
 }
 
-// Started waits, within ctx, for the first attempt to connect if it is under way, and reports
-// whether it was.
-func (e *Endpoint) Started(ctx context.Context) bool {
+// Started waits, within ctx, for the first attempt to connect if it is under way.
+func (e *Endpoint) Started(ctx context.Context) {
 	e.mu.RLock()
 	starts, a := e.starts(), e.attempt
 	e.mu.RUnlock()
 	if !starts {
-		return false
+		return
 	}
 	select {
 	case <-a.done:
 	case <-ctx.Done():
 	}
-	return true
 }
