@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -354,5 +356,62 @@ func TestOriginAndHost(t *testing.T) {
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
 		t.Errorf("two Origins: %d", w.Code)
+	}
+}
+
+// TestCORS: pages of the origins that are configured may read answers, and no other page; none
+// may with cookies.
+func TestCORS(t *testing.T) {
+	const named = "https://app.example.com"
+	h, err := host.New(host.Config{
+		Config: dispatch.Config{Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil }, Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }},
+		Terms:  host.Terms{Origins: []string{named}},
+		Access: transport.Access{Principal: func(r *http.Request) (*gate.Principal, error) {
+			if r.Header.Get("Authorization") == "" {
+				return nil, errors.New("no token")
+			}
+			return gate.Local(), nil
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, origin string, header ...string) *http.Response {
+		r := httptest.NewRequest(method, "/mcp", strings.NewReader(rig.Hello))
+		r.Host = "localhost"
+		r.Header.Set("Origin", origin)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Result()
+	}
+	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization, content-type,mcp-session-id, Mcp-Param-City, cookie, x-other"}
+	post := []string{"Authorization", "Bearer t", "Content-Type", "application/json", "Accept", "application/json, text/event-stream"}
+
+	asked := ask("OPTIONS", named, preflight...)
+	if asked.StatusCode != http.StatusNoContent || asked.Header.Get("Access-Control-Allow-Origin") != named || !strings.Contains(asked.Header.Get("Access-Control-Allow-Methods"), "DELETE") {
+		t.Errorf("the question of a page: %d %v", asked.StatusCode, asked.Header)
+	}
+	if got := asked.Header.Get("Access-Control-Allow-Headers"); got != "authorization, content-type, mcp-session-id, mcp-param-city" {
+		t.Errorf("headers %q", got)
+	}
+	for name, resp := range map[string]*http.Response{"an answer": ask("POST", named, post...), "a refusal": ask("POST", named)} {
+		if resp.Header.Get("Access-Control-Allow-Origin") != named || !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") || resp.Header.Get("Vary") != "Origin" {
+			t.Errorf("%s: %d %v", name, resp.StatusCode, resp.Header)
+		}
+	}
+	for _, origin := range []string{"http://localhost:3000", "https://evil.example", "null", named + ":8443", named + ".evil.example"} {
+		for _, resp := range []*http.Response{ask("OPTIONS", origin, preflight...), ask("POST", origin, post...)} {
+			if resp.Header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s may read answers: %v", origin, resp.Header)
+			}
+		}
+	}
+	for _, resp := range []*http.Response{asked, ask("POST", named, post...)} {
+		if resp.Header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Error("cookies are allowed")
+		}
 	}
 }

@@ -48,7 +48,17 @@ func (d *Dispatcher) judge(ctx context.Context, p sessions.Client, msg gate.Doc)
 	if action, acts := message.ActionOf(name); acts {
 		d.Malformed(ctx, p, action, used, err)
 	}
-	return message.Refuse(http.StatusBadRequest, id.Raw(), mcp.CodeInvalidParams, "invalid parameters: "+err.Error())
+	return message.Refuse(statusOf(p, id.Raw()), id.Raw(), mcp.CodeInvalidParams, "invalid parameters: "+err.Error())
+}
+
+// statusOf returns the HTTP status of an error in the words of JSON-RPC. In a session the error
+// that answers a request is an answer like others: clients of the official SDKs and bridges
+// between transports drop the body of an answer with another status.
+func statusOf(p sessions.Client, id []byte) int {
+	if p.Stateless || len(id) == 0 {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }
 
 // serves reports whether there is an answer to the requests of a method, or use for its
@@ -93,5 +103,8 @@ func (d *Dispatcher) Unreadable(ctx context.Context, p sessions.Client, body []b
 	} else if d.method(ctx, method) != nil {
 		d.Malformed(ctx, p, actions.OfMethod(method), method, why)
 	}
-	return message.Refuse(http.StatusBadRequest, id, code, "message refused: "+why.Error())
+	if method == "" {
+		return message.Refuse(http.StatusBadRequest, id, code, "message refused: "+why.Error())
+	}
+	return message.Refuse(statusOf(p, id), id, code, "message refused: "+why.Error())
 }

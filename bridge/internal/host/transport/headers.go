@@ -56,17 +56,20 @@ func unknownRevision(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// codeTransport is that of errors of HTTP itself, as the official SDKs have it.
+const codeTransport = -32000
+
 // unacceptable refuses a message of another type than JSON, and one whose client does not
 // take both kinds of answers.
 func unacceptable(w http.ResponseWriter, r *http.Request) bool {
 	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 		if base, _, err := mime.ParseMediaType(kind); err != nil || base != "application/json" {
-			http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
+			message.Refuse(http.StatusUnsupportedMediaType, nil, codeTransport, "Content-Type must be 'application/json'").Write(w)
 			return true
 		}
 	}
 	if takes := accepts(r.Header); !takes.json || !takes.stream {
-		http.Error(w, "Accept must contain both 'application/json' and 'text/event-stream'", http.StatusBadRequest)
+		message.Refuse(http.StatusNotAcceptable, nil, codeTransport, "Accept must contain both 'application/json' and 'text/event-stream'").Write(w)
 		return true
 	}
 	return false

@@ -26,6 +26,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
+	if f.share(w, r) {
+		return
+	}
 	who, err := f.caller(r)
 	if err != nil {
 		refuseCaller(w, r, err)
@@ -67,7 +70,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, p sessions.Client)
 		w.Header().Set("Allow", "POST")
 		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
 	case r.Method == http.MethodGet && !accepts(r.Header).stream:
-		http.Error(w, "Accept must contain 'text/event-stream' for GET requests", http.StatusBadRequest)
+		message.Refuse(http.StatusNotAcceptable, nil, codeTransport, "Accept must contain 'text/event-stream' for GET requests").Write(w)
 	case r.Method != http.MethodGet && r.Method != http.MethodDelete:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
