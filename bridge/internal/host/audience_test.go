@@ -28,6 +28,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/fair"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
@@ -395,11 +396,12 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	waiting := make(chan struct{}, upstream.MaxAudiences)
-	for i := range upstream.MaxAudiences {
+	const most = upstream.MaxAudiences + fair.Extras // for callers that have none
+	waiting := make(chan struct{}, most)
+	for i := range most {
 		wg.Go(func() { _ = call(ctx, fmt.Sprint("busy ", i), patient(waiting), "ask") })
 	}
-	for range upstream.MaxAudiences {
+	for range most {
 		<-waiting
 	}
 	err := call(t.Context(), "one more", answering("accept"), "log")
