@@ -12,8 +12,8 @@ import (
 )
 
 // Lookup implements [gate.Upstream]. A name that is not known may be that of a server which was
-// never listed, so that it waits as a listing does. Of a server that has announced changes it
-// waits for the listing.
+// never listed, so that it waits: for the server that it names, or else as a listing does. Of a
+// server that has announced changes it waits for the listing.
 func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
 	if action != gate.CallTool {
 		return f.lookupFeature(ctx, action, name)
@@ -21,7 +21,7 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 	c := f.catalog.Load()
 	t, ok := c.byName[name]
 	if !ok {
-		f.settle(ctx)
+		f.await(ctx, name)
 		t, ok = f.catalog.Load().byName[name]
 	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && f.relisted(ctx, e) {
 		t, ok = f.catalog.Load().byName[name]
@@ -30,6 +30,22 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 		return nil, f.unknown(action, name)
 	}
 	return t, nil
+}
+
+// await waits for what an unknown name may be of: the server that it names, while that starts for
+// the first time, or else any that was never listed.
+func (f *Fleet) await(ctx context.Context, name string) {
+	if ctx.Value(settledKey{}) != nil {
+		return
+	}
+	n, err := gate.ParseToolName(name)
+	if e, remote := f.catalog.Load().server[n.Server].(*upstream.Endpoint); err == nil && remote {
+		ctx, cancel := context.WithTimeout(ctx, longWait)
+		defer cancel()
+		e.Started(ctx)
+		return
+	}
+	f.settle(ctx)
 }
 
 // unknown is the error of a name that is not known, perhaps because its server has never been

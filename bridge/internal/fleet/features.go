@@ -232,7 +232,7 @@ func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name stri
 	if actions.IsMethod(action) {
 		// as the configuration says
 	} else if t == nil {
-		f.settle(ctx)
+		f.await(ctx, name)
 		t = f.catalog.Load().more.lookup(action, name)
 	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && f.relisted(ctx, e) {
 		t = f.catalog.Load().more.lookup(action, name)
