@@ -36,6 +36,7 @@ var rules = map[string]rule{
 	"internal/provenance":                {imports: []string{"internal/doc", "internal/address", "internal/pointer"}, bans: leaf},
 	"internal/forms":                     {imports: []string{"internal/actions", "internal/doc", "internal/forms/internal/words"}, bans: []string{"context", "os", "net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/forms/internal/words":      {bans: leaf},
+	"internal/apps":                      {imports: []string{"internal/doc"}, bans: []string{"context", "os", "net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/groups":                    {bans: leaf},
 	"internal/meta":                      {bans: leaf},
 	"internal/relayed":                   {bans: leaf},
@@ -87,11 +88,11 @@ var rules = map[string]rule{
 		bans:    sdk,
 	},
 	"bridge/internal/host/dispatch": {
-		imports: []string{"gate", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/host/parking", "bridge/internal/host/questions", "bridge/internal/host/sealed", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/jobs", "internal/actions", "internal/doc", "internal/drain", "internal/meta", "internal/product", "internal/step"},
+		imports: []string{"internal/lookalike", "internal/apps", "gate", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/host/parking", "bridge/internal/host/questions", "bridge/internal/host/sealed", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/jobs", "internal/actions", "internal/doc", "internal/drain", "internal/meta", "internal/product", "internal/step"},
 		bans:    append([]string{"net"}, sdk...),
 	},
 	"bridge/internal/host/sessions": {
-		imports: []string{"gate", "bridge/internal/host/message", "bridge/internal/host/respond", "bridge/internal/host/shares", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/doc"},
+		imports: []string{"internal/apps", "gate", "bridge/internal/host/message", "bridge/internal/host/respond", "bridge/internal/host/shares", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/doc"},
 		bans:    append([]string{"os", "net"}, sdk...),
 	},
 	"bridge/internal/host/message": {
@@ -99,7 +100,7 @@ var rules = map[string]rule{
 		bans:    append([]string{"os", "net"}, sdk...),
 	},
 	"bridge/internal/fleet": {
-		imports: []string{"internal/builtin", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
+		imports: []string{"internal/apps", "internal/builtin", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
 	},
 	"bridge/internal/host/respond": {
@@ -149,9 +150,9 @@ var rules = map[string]rule{
 		bans: append([]string{"os", "crypto/tls", "github.com/..."}, sdk...),
 	},
 	"bridge/internal/local":   {imports: []string{"internal/builtin", "internal/find", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream", "bridge/internal/upstream/fault"}, bans: append([]string{"net", "net/http"}, sdk...)},
-	"bridge/internal/listing": {imports: []string{"internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
+	"bridge/internal/listing": {imports: []string{"internal/apps", "internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/upstream": {
-		imports: []string{"internal/fair", "internal/listings", "internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
+		imports: []string{"internal/apps", "internal/fair", "internal/listings", "internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
 	},
 	"bridge/internal/upstream/link": {
 		imports: []string{"internal/tracing", "internal/status", "internal/product", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/upstream/fault", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wire"},
@@ -237,7 +238,7 @@ var rules = map[string]rule{
 	"cmd/internal/arch":             {},
 	"cmd/internal/arch/measure":     {imports: []string{"cmd/internal/arch"}},
 	"cmd/internal/arch/passed":      {imports: []string{"bridge/configured", "bridge/gateway", "cmd/internal/arch"}},
-	"internal/config":               {imports: []string{"internal/clients", "internal/actions", "internal/files", "gate", "internal/config/variables", "internal/lookalike", "internal/match", "internal/pointer", "internal/loopback", "internal/spelling"}},
+	"internal/config":               {imports: []string{"internal/apps", "internal/clients", "internal/actions", "internal/files", "gate", "internal/config/variables", "internal/lookalike", "internal/match", "internal/pointer", "internal/loopback", "internal/spelling"}},
 	"internal/config/variables":     {bans: leaf},
 	"cmd/internal/granted":          {imports: []string{"internal/dial", "internal/kv", "internal/sandbox"}, bans: []string{"net", "net/http", "database/sql"}},
 	"cmd/internal/trial":            {imports: []string{"internal/step", "internal/doc", "cmd/internal/canned", "cmd/internal/granted", "gate", "internal/config", "internal/dial", "internal/schema", "internal/spelling", "internal/sandbox"}, bans: []string{"net", "net/http", "database/sql"}},
