@@ -118,6 +118,9 @@ type Call struct {
 	// Client is who waits for the answer, and can be reached while the call runs; nil is
 	// [Nobody].
 	Client Client
+	// Renders says that the client shows pages of apps (MCP Apps), and OwnName that the call
+	// named its tool as the tool's server does, which only a page does.
+	Renders, OwnName bool
 	// ClientName and ClientVersion are what the client says of itself. They are
 	// shown, and nothing is decided by them.
 	ClientName, ClientVersion string

@@ -26,6 +26,9 @@ const metaPrefix = "io.github.wasmgate/"
 // too, and would blame the tool.
 func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) {
 	w.next(step.Sanitize)
+	if p.tool.Page != nil && p.call.Renders && p.call.Action == ReadResource {
+		return w.page(ctx, p, res.Doc)
+	}
 	s := w.scrub(p.tool, p.duty.profile)
 	s.text.Kind = w.kind(p.call, p.tool)
 	if w.MaxResult > 0 {

@@ -94,7 +94,11 @@ func (p *Parts) known(q Query) provenance.Provenance {
 			approved = append(approved, d.Value)
 		}
 	}
-	return provenance.For(q.Session.Values, q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
+	values := q.Session.Values
+	if q.FromApp() { // the page chose them, whatever the person or the model has said
+		values = provenance.Provenance{}.Lost()
+	}
+	return provenance.For(values, q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
 }
 
 // own are the identities of who makes the call.

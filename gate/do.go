@@ -56,6 +56,9 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if err := w.open(ctx, q); err != nil {
+		return Result{}, err
+	}
 
 	var r ruling
 	for turn := range maxDecisions {
@@ -109,8 +112,10 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 // in the state that its session has now.
 func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b searched, err error) {
 	w.next(step.Authorize)
-	if err := w.readPrompt(ctx, c); err != nil {
-		return q, b, err
+	if !c.fromApp(t) { // a page's words are not its user's
+		if err := w.readPrompt(ctx, c); err != nil {
+			return q, b, err
+		}
 	}
 	if err := w.coerce(ctx, c, t); err != nil {
 		return q, b, err
@@ -151,7 +156,7 @@ func (w *way) answer(ctx context.Context, p *permitted, res Result) (_ Result, e
 		return Result{}, err
 	}
 	if p.relay == nil { // the labels of the other call stay, and what it returned is known
-		if w.Returned != nil {
+		if w.Returned != nil && p.tool.Page == nil {
 			w.Returned.Learn(p.call.Session, p.tool.Name.Server, res.Doc)
 		}
 		res.Labels = nil

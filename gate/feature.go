@@ -12,6 +12,8 @@ const (
 	FeaturePrompt   Feature = "prompt"
 	FeatureResource Feature = "resource"
 	FeatureTemplate Feature = "template" // of the URIs of resources
+	// FeaturePage lists the resources that are pages of apps. They are no others.
+	FeaturePage Feature = "page"
 	// FeatureAgent is a tool that an agent has itself: nobody lists or calls it here, and its
 	// calls are decided on as [actions.AgentCall]. The server in its name is the agent.
 	FeatureAgent Feature = "agent"

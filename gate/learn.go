@@ -47,7 +47,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 		labels, vouched = labels.Join(Labels{provenance.Untrusted}), false
 	}
 	l := Lesson{Labels: labels}
-	if w.TrackValues {
+	if w.TrackValues && p.tool.Page == nil { // no model reads a page
 		l.From, l.Tool, l.Said, l.Structure = result, p.tool, said, w.Structure
 		l.Source = source(vouched, p.session.Tainted(), w.known(Query{Call: p.call, Tool: p.tool, Session: p.session}), p.tool, p.call.Args)
 		l.Made = len(said.Makes) > 0 && !result.Get("isError").True() // what could not be made may be somebody's
@@ -92,7 +92,7 @@ func (p *Parts) said(t *Tool) ToolLabels {
 // vouch has the session trust what a call uses that was admitted before anything
 // untrusted was read: nobody outside had a part in choosing it.
 func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
-	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay { // what the other call uses is vouched for there
+	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay || q.FromApp() { // what the other call uses is vouched for there
 		return nil
 	}
 	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: provenance.FromTrusted, Used: true})

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
@@ -17,13 +18,22 @@ func (g *Gate) Tools(ctx context.Context, who *Principal) ([]*Tool, error) {
 // use, or might with the right arguments. Those whose definitions are not approved
 // are none.
 func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) ([]*Tool, error) {
-	return g.list(ctx, who, func(p *Parts) []*Tool { return p.Upstream.Features(ctx, f) })
+	return g.list(ctx, who, func(p *Parts) []*Tool { return withoutAppTools(p.Upstream.Features(ctx, f)) })
 }
 
 // Visible returns those of the gate's tools, or of what else its upstream has, that
 // Features would return of them. It waits for no server.
 func (g *Gate) Visible(ctx context.Context, who *Principal, all []*Tool) ([]*Tool, error) {
-	return g.list(ctx, who, func(*Parts) []*Tool { return all })
+	return g.list(ctx, who, func(*Parts) []*Tool { return withoutAppTools(all) })
+}
+
+// withoutAppTools leaves out what no model may see.
+func withoutAppTools(all []*Tool) []*Tool {
+	appOnly := func(t *Tool) bool { return t.AppOnly }
+	if !slices.ContainsFunc(all, appOnly) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), appOnly)
 }
 
 func (g *Gate) list(ctx context.Context, who *Principal, from func(*Parts) []*Tool) (tools []*Tool, err error) {

@@ -95,13 +95,16 @@ func unknown(a Action) string {
 // pinned refuses the call of a tool whose definition is not approved. Who could
 // not call it either way is not told that it exists.
 func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
-	if w.Pins == nil && t.Quarantine == "" && !t.AppOnly {
+	if t.AppOnly && !c.Renders {
+		return w.noApp(ctx, c)
+	}
+	if t.Page != nil && !c.Renders { // it is text, sanitized as that of any resource
+		return nil
+	}
+	if w.Pins == nil && t.Quarantine == "" && t.Page == nil {
 		return nil
 	}
 	w.next(step.Pin)
-	if t.AppOnly {
-		w.next(step.App)
-	}
 	err := w.check(t)
 	if err == nil {
 		return nil

@@ -1,6 +1,6 @@
 package gate
 
-// Pins knows which definitions of tools, prompts and templates are approved. It is called concurrently,
+// Pins knows which definitions of tools, prompts, templates and pages are approved. It is called concurrently,
 // on the way of each call and for each tool of a listing, and must answer at once.
 type Pins interface {
 	// Check returns nil if the definition of t, which its Digest tells, may be
@@ -31,18 +31,18 @@ func (e *Unpinned) Unwrap() error { return e.Err }
 // check returns why a tool may be neither offered nor called, or nil.
 func (p *Parts) check(t *Tool) error {
 	switch {
-	case t.AppOnly:
-		return &Unpinned{Reason: "the tool is only for the app of " + t.Name.Server + ", and no app of it is open here"}
 	case t.Quarantine != "":
 		return &Unpinned{Reason: t.Quarantine}
-	case p.Pins == nil, !t.Feature.pinned():
+	case t.Page != nil && p.Pins == nil && !t.Page.Usable:
+		return &Unpinned{Reason: "no page of " + t.Name.Server + " can be approved, because nothing is pinned here"}
+	case p.Pins == nil, !t.Feature.pinned() && t.Page == nil:
 		return nil
 	}
 	return p.Pins.Check(t)
 }
 
 // pinned reports whether definitions of the feature are held against the pins. Resources
-// come and go with what they are of, and methods have no definition.
+// come and go with what they are of, unless they are pages, and methods have no definition.
 func (f Feature) pinned() bool {
 	return f == FeatureTool || f == FeaturePrompt || f == FeatureTemplate
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 )
 
 // A ToolName names a tool among all servers: the server, and the tool's name
@@ -109,6 +110,27 @@ type Tool struct {
 	// of it; "" if it is. It is safe to show to a client.
 	Quarantine string
 	// AppOnly says that the server has the tool only for its own app, whose page calls it. It
-	// is neither offered nor callable while no app of the server is open.
+	// is offered by [Gate.AppTools] alone, and callable while an app of the server is open.
 	AppOnly bool
+	// App says what else the server's app has to do with the tool; nil is nothing.
+	App *App
+	// Page is the page of an app that a resource is; nil for other resources.
+	Page *Page
+}
+
+// An App is what the app of a server has to do with one of its tools (MCP Apps).
+type App struct {
+	Page  *Tool // that shows results of the tool, a resource with a Page; nil if there is none
+	Calls bool  // the app may call the tool
+}
+
+// A Page is the page of an app, as its server answered when it was listed. Clients that show
+// pages get it byte for byte, so that it is held against the pins. All others get sanitized text.
+type Page struct {
+	Content  Doc // as in the result of resources/read, without the URI
+	Settings Doc // what a host gets to know of the page, in _meta.ui
+	// Usable says that the configuration lets the page be shown although nothing is pinned.
+	Usable bool
+
+	searched atomic.Pointer[search] // what was found by the secrets that were looked for last
 }
