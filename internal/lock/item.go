@@ -56,6 +56,9 @@ type Item struct {
 	Module string
 	// Own things are part of the gateway, and as good as approved.
 	Own bool
+	// Asks says that a person has to approve the thing: that it was there when its server was
+	// first seen is not enough.
+	Asks bool
 }
 
 func (i Item) key(server string) Key { return Key{server, i.Kind, i.Name} }

@@ -208,10 +208,12 @@ func (p *Pins) Pinned(t *gate.Tool) bool {
 // keys are those of a tool, or of the prompt or template in its place, and of its module.
 func keys(t *gate.Tool) (tool, module Key) {
 	kind := Tool
-	switch t.Feature {
-	case gate.FeaturePrompt:
+	switch {
+	case t.Page != nil:
+		kind = Page
+	case t.Feature == gate.FeaturePrompt:
 		kind = Prompt
-	case gate.FeatureTemplate:
+	case t.Feature == gate.FeatureTemplate:
 		kind = Template
 	}
 	return Key{t.Name.Server, kind, t.Local}, Key{t.Name.Server, Module, t.Module}
@@ -249,6 +251,9 @@ func (v *view) check(k Key, digest string, module Key, moduleDigest string) erro
 // unpinned refuses something of a kind, because something that it needs is in a state.
 func unpinned(of Kind, k Key, state State, cause error) error {
 	how, _ := k.Kind.of()
+	if of == Page {
+		of = "app"
+	}
 	reason := "the " + string(of) + "'s " + how.subject + " is new, and nobody has approved it yet"
 	if state == StateChanged {
 		reason = "the " + string(of) + "'s " + how.subject + " has changed since it was approved"
@@ -285,7 +290,7 @@ func (v *view) state(s *server, k Key, digest string) State {
 	}
 	first, ok := s.trusted[k]
 	switch {
-	case s.strict || !ok:
+	case s.strict || !ok || s.items[k].Asks:
 		return StateNew
 	case first.Digest == digest:
 		return StateTrusted
@@ -356,7 +361,7 @@ func (p *Pins) trust(s, before *server, l Listing, ruled bool, now time.Time) (f
 		s.began, s.until = now, now.Add(windowAfter)
 	}
 	if !isNew && !more {
-		return nil
+		return p.trustPages(s, l, now)
 	}
 	for key := range s.trusted {
 		if _, ok := had[key]; !ok {
@@ -364,6 +369,30 @@ func (p *Pins) trust(s, before *server, l Listing, ruled bool, now time.Time) (f
 		}
 	}
 	slices.SortFunc(first, Key.compare)
+	return first
+}
+
+// trustPages trusts the first pages of a server that was seen before they could be shown: when
+// the configuration has turned apps on since. It returns their keys.
+func (p *Pins) trustPages(s *server, l Listing, now time.Time) (first []Key) {
+	for key := range s.trusted {
+		if key.Kind == Page {
+			return nil
+		}
+	}
+	var pages []Item
+	for _, i := range l.Items {
+		if i.Kind == Page && !i.Asks {
+			pages, first = append(pages, i), append(first, i.key(l.Server))
+		}
+	}
+	if pages == nil {
+		return nil
+	}
+	if s.trusted, _, s.fault = p.store.trust(l.Server, pages, true, now); s.fault != nil {
+		p.o.Log.Error("server quarantined", "server", l.Server, "error", s.fault)
+		return nil
+	}
 	return first
 }
 

@@ -92,7 +92,7 @@ func (s store) insert(r *record, items []Item, now time.Time) error {
 	known, before := r.keys(), len(r.Seen)
 	for _, i := range items {
 		p := i.pin(r.Server)
-		if _, ok := known[p.Key]; ok || i.Own {
+		if _, ok := known[p.Key]; ok || i.Own || i.Asks {
 			continue
 		}
 		if err := s.keep(i.Doc); err != nil {
