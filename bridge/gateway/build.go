@@ -118,6 +118,8 @@ func (g *Gateway) newHost() error {
 			Do:           g.do,
 			Tools:        g.gate.Tools,
 			Features:     g.gate.Features,
+			AppTools:     g.gate.AppTools,
+			OpenApps:     g.openApps,
 			Shown:        g.shown,
 			Offering:     g.fleet.Offering,
 			Fresh:        g.fleet.Fresh,

@@ -40,6 +40,12 @@ func (g operator) Features(ctx context.Context, who *gate.Principal, f gate.Feat
 	return g.gate.Features(ctx, who, f)
 }
 
+// openApps names the servers with an app that is open in a session.
+func (g *Gateway) openApps(ctx context.Context, k gate.SessionKey) ([]string, error) {
+	s, err := g.sessions.View(ctx, g.session(k))
+	return s.OpenApps(), err
+}
+
 // known is as Features of the gate, and waits for no server.
 func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
 	return g.gate.Visible(ctx, who, g.fleet.KnownFeatures(f))

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/jobs"
@@ -38,6 +39,10 @@ type (
 
 	// ToolOptions say how the tools of a server are offered.
 	ToolOptions = listing.Options
+	// AppOptions say how the pages of a server's apps are offered, and AppSources what they
+	// may use.
+	AppOptions = listing.Apps
+	AppSources = apps.Allow
 	// Groups say what is in the groups of an operator.
 	Groups = listing.Groups
 

@@ -94,6 +94,9 @@ func (o observer) Observe(d Declaration) {
 	for _, t := range d.Templates {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Template, Name: t.Get("uriTemplate").Text(), Doc: t, Own: d.Config == nil})
 	}
+	for _, p := range d.Pages {
+		l.Items = append(l.Items, lock.Item{Kind: lock.Page, Name: p.Get("uri").Text(), Doc: p, Asks: !d.Config.Tools.Apps.On})
+	}
 	if guest, ok := o.guests.get(d.Server); ok && guest.Named {
 		for i := range l.Items {
 			l.Items[i].Own = true

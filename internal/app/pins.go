@@ -169,6 +169,9 @@ func quarantineNote(server string, some []lock.Entry, fault error) string {
 
 // whyNot says why a tool is not offered to a principal.
 func (a *App) whyNot(t *gate.Tool, who *gate.Principal) string {
+	if t.AppOnly {
+		return "only for the app of " + t.Name.Server + ": offered to clients that show it"
+	}
 	if pins, err := a.gateway.Operator().Pins(); err == nil && t.Feature != gate.FeatureResource { // which come and go with what they are of
 		if err := pins.Check(t); err != nil {
 			return "quarantined: " + err.Error()

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/agents"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
@@ -125,7 +126,7 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 	e := gateway.EndpointConfig{
 		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Retries: s.Retries, RetryWait: s.RetryWait, Health: s.Health, Methods: s.Methods,
-		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s)},
+		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s), Apps: appsOf(s)},
 	}
 	for _, t := range s.Timeouts {
 		e.CallTimeouts = append(e.CallTimeouts, gateway.ToolTimeout(t))
@@ -151,6 +152,34 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 		}
 	}
 	return e
+}
+
+// appsOf says how the pages of a server are offered.
+func appsOf(s config.Server) gateway.AppOptions {
+	if s.Apps == nil {
+		return gateway.AppOptions{}
+	}
+	return gateway.AppOptions{
+		Off: s.Apps.Mode == "off", On: s.Apps.Mode != "off",
+		Allow: gateway.AppSources{
+			Connect: sources(s.Apps.Connect), Resources: sources(s.Apps.Resources), Frames: sources(s.Apps.Frames), Base: sources(s.Apps.Base),
+			Permissions: s.Apps.Permissions,
+		},
+	}
+}
+
+// sources returns those of a configuration in one spelling; nil of nil.
+func sources(list []string) (all []string) {
+	for _, s := range list {
+		one, err := apps.ParseSource(s)
+		if err == nil { // else the configuration was refused
+			all = append(all, one)
+		}
+	}
+	if list != nil && all == nil {
+		return []string{}
+	}
+	return all
 }
 
 // inputRules says how arguments of a server's tools are held against their schemas.

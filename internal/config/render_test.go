@@ -38,6 +38,7 @@ func TestRenderLosesNothing(t *testing.T) {
 	child.Groups, child.Methods, child.Lists = []string{"office", "b"}, []string{"acme/x"}, "trusted"
 	child.Input, child.Inputs = "warn", []config.ToolMode{{Pattern: "b*", Mode: "enforce"}, {Pattern: "a", Mode: "coerce"}}
 	child.Schema, child.Repair, child.Output, child.Sanitize, child.Replay = "normalized", "off", "warn", "code", "live"
+	child.Apps = &config.Apps{Mode: "on"}
 	child.Replays = []config.ToolMode{{Pattern: "write_*", Mode: "must_stub"}}
 	module.ID, module.Module = "module", config.Module{
 		Path: filepath.Join(dir, "a.wasm"), SHA256: strings.Repeat("a", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), Bundle: "/b"},
@@ -48,6 +49,7 @@ func TestRenderLosesNothing(t *testing.T) {
 		Ref: "oci://example.com/a@sha256:" + strings.Repeat("b", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), SignedAs: "example.com/b"},
 	}
 	remote.ID, remote.URL, remote.Private, remote.Transport, remote.Enabled, remote.Prefix = "remote", "https://example.com/?a=b", true, "sse", false, false
+	remote.Apps = &config.Apps{Connect: []string{"https://a.example.com", "https://*.b.example.com"}, Resources: []string{"https://c.example.com"}, Frames: []string{"https://d.example.com"}, Base: []string{"http://localhost:1"}, Permissions: []string{"camera"}}
 	remote.Headers, remote.Health = map[string]config.Secret{"X-A": ": "}, time.Minute
 	remote.Auth = &config.ServerAuth{Mode: "oauth", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Scopes: []string{"read", "a:b"}, Shared: true, Discovery: "Bearer x"}
 	keyed := usual

@@ -60,9 +60,33 @@ type Server struct {
 	Sanitize   string     `key:"sanitize profile"`                  // of its results; empty: see [Sanitize]
 	Replay     string     `key:"replay must_stub|live|pure"`        // empty: must_stub
 	Replays    []ToolMode `key:"replays local must_stub|live|pure"` // that go before Replay, likewise
+	Apps       *Apps      `key:"apps apps"`                         // nil: once a person has approved a page
 	Methods    []string   `key:"methods methods"`                   // of its own that it may be asked, beside those of MCP
 	Groups     []string   `key:"groups group"`                      // that all it has is in
 	Fault      string     // why it cannot be started as written; empty if it can
+}
+
+// Apps say whether the pages of a server's apps are shown, and what they may use. With any of
+// the lists they are; a nil list leaves what was approved.
+type Apps struct {
+	Mode        string   // on or off; empty with lists
+	Connect     []string `key:"connect source"`
+	Resources   []string `key:"resources source"`
+	Frames      []string `key:"frames source"`
+	Base        []string `key:"base source"`
+	Permissions []string `key:"permissions camera|microphone|geolocation|clipboardWrite"`
+}
+
+// apps reads on, off, or what pages may use.
+func (d *decoder) apps(to **Apps) reader {
+	return func(n *node, path string) {
+		*to = new(Apps)
+		if n.kind == table {
+			d.object(*to, n, path)
+			return
+		}
+		d.one(&(*to).Mode, "on", "off")(n, path)
+	}
 }
 
 // OwnByDefault reports whether each client has a process of its own because the configuration says

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/apps"
 )
 
 // A key of the file is declared once, at the field that holds its value:
@@ -71,14 +73,18 @@ var checks = map[string]check{
 	"pointer":      checkPointer,
 	"prefix":       checkPrefix,
 	"public":       checkPublicURL,
-	"regexp":       compiles,
-	"repository":   matches(repositoryPattern, "registry/repository, such as ghcr.io/someone/tool"),
-	"role":         matches(rolePattern, "a role: letters, digits and . _ -"),
-	"scope":        matches(scopePattern, "a scope: one word"),
-	"secretname":   checkSecretName,
-	"tool":         checkTools,
-	"url":          checkURL,
-	"web":          checkOrigin,
+	"source": func(s string) error {
+		_, err := apps.ParseSource(s)
+		return err
+	},
+	"regexp":     compiles,
+	"repository": matches(repositoryPattern, "registry/repository, such as ghcr.io/someone/tool"),
+	"role":       matches(rolePattern, "a role: letters, digits and . _ -"),
+	"scope":      matches(scopePattern, "a scope: one word"),
+	"secretname": checkSecretName,
+	"tool":       checkTools,
+	"url":        checkURL,
+	"web":        checkOrigin,
 }
 
 // special returns one of the readers that are of few keys, or nil.
@@ -110,6 +116,8 @@ func (d *decoder) special(word string, to any) reader {
 		return d.methods(to.(*[]string))
 	case "command":
 		return d.command(to.(*string))
+	case "apps":
+		return d.apps(to.(**Apps))
 	case "login":
 		return d.serverAuth(to.(**ServerAuth))
 	case "existing":
@@ -412,6 +420,12 @@ func (l lines) value(k key) {
 		l.line(k.name, "["+strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ", "), "[]")+"]")
 	case map[string]Secret:
 		l.block(k.name, v)
+	case *Apps:
+		if v.Mode != "" {
+			l.text(k.name, v.Mode, "")
+		} else {
+			l.under(k.name, func(l lines) { l.values(*v) })
+		}
 	default:
 		l.under(k.name, func(l lines) { l.tables(k.field) })
 	}

@@ -190,6 +190,7 @@ func unknownOf(used gate.Feature) map[string]string {
 		"input.provenance":       "provenance not recorded",
 		"input.carried":          "provenance not recorded",
 		"input.values":           "provenance not recorded",
+		"input.app":              "apps not recorded",
 		"input.principal.auth":   "authentication not recorded",
 		"input.principal.claims": "claims not recorded",
 	}

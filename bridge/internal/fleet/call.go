@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 )
 
 // Lookup implements [gate.Upstream]. A name that is not known may be that of a server which was
@@ -81,9 +82,12 @@ func (f *Fleet) relisted(ctx context.Context, e *upstream.Endpoint) bool {
 
 // Invoke implements [gate.Upstream].
 func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	_, tool, ok := p.Open()
+	c, tool, ok := p.Open()
 	if !ok {
 		return gate.Result{}, upstream.ErrNoPermit
+	}
+	if tool.Page != nil && c.Action == gate.ReadResource { // what is approved is what is shown
+		return gate.Result{Doc: apps.Answer(tool.Page.Content, c.Name)}, nil
 	}
 	for range maxReplaced {
 		up, ok := f.catalog.Load().server[tool.Name.Server]
@@ -104,7 +108,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 			if err != nil {
 				return res, err
 			}
-			res.Doc, err = f.catalog.Load().more.translated(tool.Name.Server, res.Doc)
+			res.Doc, err = f.catalog.Load().more.translated(tool.Name.Server, res.Doc, c.Renders)
 			return res, err
 		}
 	}

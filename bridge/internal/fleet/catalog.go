@@ -54,10 +54,11 @@ func (c *catalog) since(old *catalog) Lists {
 		}
 		return c.more.prompts.tools
 	}
+	pages := !slices.EqualFunc(c.more.pages, old.more.pages, listedAlike)
 	return Lists{
-		Tools:     !slices.EqualFunc(c.tools, old.tools, listedAlike),
+		Tools:     pages || !slices.EqualFunc(c.tools, old.tools, listedAlike),
 		Prompts:   !slices.EqualFunc(prompts(c), prompts(old), listedAlike),
-		Resources: !slices.EqualFunc(c.more.resources, old.more.resources, listedAlike) || !slices.EqualFunc(c.more.listed, old.more.listed, listedAlike),
+		Resources: pages || !slices.EqualFunc(c.more.resources, old.more.resources, listedAlike) || !slices.EqualFunc(c.more.listed, old.more.listed, listedAlike),
 	}
 }
 
@@ -88,7 +89,8 @@ func newCatalog(members []member, cfg *Config, said *mentions) *catalog {
 		c.add(one.member, listing.Grouped(one.tool, cfg.Groups))
 	}
 	c.knowHeld()
-	c.more = newFeatures(members, cfg.Groups, c.notes)
+	c.more = newFeatures(members, cfg.Groups, cfg.Pins, c.notes)
+	c.more.apps = c.more.apps || slices.ContainsFunc(c.tools, func(t *gate.Tool) bool { return t.App != nil })
 	return c
 }
 

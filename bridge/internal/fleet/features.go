@@ -19,11 +19,13 @@ type features struct {
 	prompts   *catalog
 	resources []*gate.Tool
 	byURI     map[string]*gate.Tool
+	pages     []*gate.Tool    // of apps, as far as they are approved
 	templates []ownedTemplate // in order of configuration
 	listed    []*gate.Tool    // templates
 	methods   []*gate.Tool
 	byMethod  map[string]*gate.Tool // by method, and by server__method
 
+	paged     map[string]map[string]string // by server: URIs of pages to those under which they are offered
 	opaque    map[string]map[string]string // by server: URIs to those under which they are offered
 	yielded   map[string][]ownedTemplate   // by server: templates that are offered by opaque ones
 	conflicts []status.Conflict            // about URIs
@@ -33,6 +35,7 @@ type features struct {
 	completes  bool
 	logs       bool
 	updates    bool
+	apps       bool
 }
 
 type ownedTemplate struct {
@@ -44,9 +47,10 @@ type ownedTemplate struct {
 // those of tools. Of two servers with one URI, or one template, the earlier in the
 // configuration has it, and the status of the other says so: its own is offered by an
 // opaque one.
-func newFeatures(members []member, groups listing.Groups, notes map[string][]status.Note) *features {
+func newFeatures(members []member, groups listing.Groups, pins Pins, notes map[string][]status.Note) *features {
 	f := &features{
 		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool), opaque: make(map[string]map[string]string),
+		paged:      make(map[string]map[string]string),
 		yielded:    make(map[string][]ownedTemplate),
 		completing: make(map[*gate.Tool]*gate.Tool), offers: make(map[gate.Feature]bool), byMethod: make(map[string]*gate.Tool),
 	}
@@ -61,6 +65,7 @@ func newFeatures(members []member, groups listing.Groups, notes map[string][]sta
 			f.offers[one] = f.offers[one] || has
 		}
 		f.completes, f.logs, f.updates = f.completes || s.Completes, f.logs || s.Logs, f.updates || s.Updates
+		f.apps = f.apps || s.Apps || len(s.Pages) > 0
 		for _, t := range s.Prompts {
 			if other, why := names.like(t); other != nil {
 				f.prompts.hold(m, t, other, why)
@@ -81,11 +86,35 @@ func newFeatures(members []member, groups listing.Groups, notes map[string][]sta
 			}
 		}
 	}
+	for _, m := range members {
+		if s := m.features(); s != nil {
+			f.addPages(s.Pages, groups, pins)
+		}
+	}
 	f.prompts.knowHeld()
 	for _, t := range f.prompts.tools {
 		f.knowCompletion(t, t.Input.(listing.PromptSchema).Declared)
 	}
 	return f
+}
+
+// addPages adds the pages of a server. Each is known by the URI that says its server, and by
+// its own if no other resource has that.
+func (f *features) addPages(pages []*gate.Tool, groups listing.Groups, pins Pins) {
+	for _, t := range pages {
+		t = listing.Grouped(t, groups)
+		if pins == nil || pins.Check(t) == nil {
+			f.pages = append(f.pages, t)
+		}
+		f.byURI[t.Offered] = t
+		if f.byURI[t.Local] == nil {
+			f.byURI[t.Local] = t
+		}
+		if f.paged[t.Name.Server] == nil {
+			f.paged[t.Name.Server] = make(map[string]string)
+		}
+		f.paged[t.Name.Server][t.Local] = t.Offered
+	}
 }
 
 func (f *features) addResource(t *gate.Tool) {
@@ -216,6 +245,8 @@ func (f *features) list(one gate.Feature) []*gate.Tool {
 		return f.prompts.tools
 	case gate.FeatureResource:
 		return f.resources
+	case gate.FeaturePage:
+		return f.pages
 	case gate.FeatureTemplate:
 		return f.listed
 	case gate.FeatureMethod:
@@ -252,8 +283,8 @@ func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
 	}
 	more := f.catalog.Load().more
 	return mcp.Offering{
-		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource], Completions: more.completes,
-		Logging: more.logs, Updates: more.updates,
+		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource] || len(more.pages) > 0, Completions: more.completes,
+		Logging: more.logs, Updates: more.updates, Apps: more.apps,
 	}
 }
 

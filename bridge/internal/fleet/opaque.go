@@ -79,9 +79,13 @@ func (f *features) opaquely(t *gate.Tool) *gate.Tool {
 	return &its
 }
 
-// known returns the URI under which clients know what a server speaks of by its own.
-func (f *features) known(server, own string) string {
+// known returns the URI under which clients know what a server speaks of by its own. Those
+// that show pages know these by other ones.
+func (f *features) known(server, own string, renders bool) string {
 	if uri, ok := f.opaque[server][own]; ok {
+		return uri
+	}
+	if uri, ok := f.paged[server][own]; ok && renders {
 		return uri
 	}
 	yielded := f.yielded[server]
@@ -96,8 +100,8 @@ func (f *features) known(server, own string) string {
 
 // translated returns what a server says to clients with the URIs of resources as they know
 // them. The structured content of tools is theirs alone.
-func (f *features) translated(server string, said gate.Doc) (gate.Doc, error) {
-	if len(f.opaque[server]) == 0 && len(f.yielded[server]) == 0 {
+func (f *features) translated(server string, said gate.Doc, renders bool) (gate.Doc, error) {
+	if len(f.opaque[server]) == 0 && len(f.yielded[server]) == 0 && (!renders || len(f.paged[server]) == 0) {
 		return said, nil
 	}
 	return doc.MapStrings(said, func(at doc.Leaf, s string) string {
@@ -107,6 +111,6 @@ func (f *features) translated(server string, said gate.Doc) (gate.Doc, error) {
 		if p := at.Pointer(); !strings.HasSuffix(p, "/uri") || strings.HasPrefix(p, "/structuredContent/") {
 			return s
 		}
-		return f.known(server, s)
+		return f.known(server, s, renders)
 	})
 }

@@ -37,7 +37,7 @@ func (f *Fleet) OnNotice(notify func(mcp.Notice)) { f.onNotice.Store(&notify) }
 func (f *Fleet) notify(n mcp.Notice) {
 	if tell := f.onNotice.Load(); tell != nil {
 		if n.Method == mcp.MethodUpdated {
-			params, err := f.catalog.Load().more.translated(n.Server, n.Params)
+			params, err := f.catalog.Load().more.translated(n.Server, n.Params, true)
 			if err != nil {
 				return // of a URI that a client has subscribed to
 			}

@@ -1,32 +1,155 @@
 package listing
 
 import (
+	"fmt"
+
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/apps"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
-// appOnly reports whether a tool is only for the app of its server, and not for models (MCP
-// Apps, "visibility"). A visibility of another form than a list does not name models.
-func appOnly(def gate.Doc) bool {
-	visibility := def.Get("_meta").Get("ui").Get("visibility")
-	if visibility.IsZero() || visibility.Kind() == doc.Null {
-		return false
-	}
-	for v := range visibility.Elements() {
-		if v.Text() == "model" {
-			return false
-		}
-	}
-	return true
+// Apps say how the pages of a server are offered.
+type Apps struct {
+	Off bool // not at all
+	On  bool // also if no person has approved one
+	// Allow narrows what they may use.
+	Allow apps.Allow
 }
 
-// withoutApp returns a definition without what it says of an app: no page of an app has been
-// approved that it could name, and none may be another server's.
+// maxPages bounds the pages of one server, and maxPageBytes them together.
+const (
+	maxPages     = 64
+	maxPageBytes = 32 << 20
+)
+
+// A PageRef is a page that a server has, as its lists name it.
+type PageRef struct {
+	URI    string
+	Listed gate.Doc // in resources/list; absent if it is not there
+}
+
+// withoutApp returns a definition without what it says of an app. Clients that show pages get
+// it for approved pages only, by [gate.Tool.App].
 func withoutApp(def gate.Doc) gate.Doc {
 	meta := def.Get("_meta")
-	if meta.Get("ui").IsZero() && meta.Get("ui/resourceUri").IsZero() {
+	if meta.Get("ui").IsZero() && meta.Get(apps.LegacyURI).IsZero() {
 		return def
 	}
-	return def.With("_meta", mcp.Without(meta, "ui", "ui/resourceUri").Raw())
+	return def.With("_meta", mcp.Without(meta, "ui", apps.LegacyURI).Raw())
+}
+
+// Pages returns the pages that a server's lists name: by its tools, and among its resources.
+func (s *Tools) Pages(o Apps) (refs []PageRef) {
+	if o.Off {
+		return nil
+	}
+	listed := make(map[string]gate.Doc)
+	known := make(map[string]bool)
+	add := func(uri string) {
+		if !known[uri] && CheckURI(uri) == nil {
+			known[uri] = true
+			refs = append(refs, PageRef{URI: uri})
+		}
+	}
+	for _, def := range s.Features.Declared[gate.FeatureResource] {
+		uri := def.Get("uri").Text()
+		listed[uri] = def
+		if apps.IsURI(uri) && apps.IsPage(def.Get("mimeType").Text()) {
+			add(uri)
+		}
+	}
+	for _, def := range s.Declared {
+		if uri := apps.UseOf(def).Page; uri != "" {
+			add(uri)
+		}
+	}
+	if len(refs) > maxPages {
+		s.noteApp(refs[maxPages].URI, fmt.Sprintf("left out: the server has more than %d pages", maxPages))
+		refs = refs[:maxPages]
+	}
+	for i := range refs {
+		refs[i].Listed = listed[refs[i].URI]
+	}
+	return refs
+}
+
+func (s *Tools) noteApp(uri, text string) {
+	s.Features.Notes = append(s.Features.Notes, status.Note{Feature: gate.FeatureResource, Tool: mcp.QuoteName(uri), Text: text})
+}
+
+// AddPages takes the pages of a server out of its other resources, and has its tools know
+// theirs. read returns the result of resources/read. A page that cannot be read or shown is
+// left out alone: the tools that have it answer in text.
+func (s *Tools) AddPages(o Apps, refs []PageRef, read func(uri string) (gate.Doc, error)) {
+	pages, size := make(map[string]*gate.Tool), 0
+	for _, ref := range refs {
+		t, pinned, err := s.newPage(o, ref, read)
+		if err == nil {
+			if size += len(pinned.Raw()); size > maxPageBytes {
+				err = fmt.Errorf("the pages of the server have more than %d MiB together", maxPageBytes>>20)
+			}
+		}
+		if err != nil {
+			s.noteApp(ref.URI, fmt.Sprintf("no page of an app: %v", err))
+			continue
+		}
+		pages[ref.URI] = t
+		s.Features.Pages = append(s.Features.Pages, t)
+		s.Features.declare(gate.FeaturePage, pinned)
+	}
+	var others []*gate.Tool
+	for _, t := range s.Features.Resources {
+		if pages[t.Local] == nil {
+			others = append(others, t)
+		}
+	}
+	s.Features.Resources = others
+	s.LinkPages()
+}
+
+// LinkPages has the tools of a server know its pages.
+func (s *Tools) LinkPages() {
+	if len(s.Features.Pages) == 0 {
+		return
+	}
+	pages := make(map[string]*gate.Tool)
+	for _, t := range s.Features.Pages {
+		pages[t.Local] = t
+	}
+	for i, t := range s.All {
+		use := apps.UseOf(s.Declared[i])
+		t.App = &gate.App{Page: pages[use.Page], Calls: use.App}
+	}
+}
+
+// newPage reads a page, and returns it with what is pinned of it.
+func (s *Tools) newPage(o Apps, ref PageRef, read func(uri string) (gate.Doc, error)) (*gate.Tool, gate.Doc, error) {
+	answer, err := read(ref.URI)
+	if err != nil {
+		return nil, gate.Doc{}, err
+	}
+	page, err := apps.ReadPage(ref.URI, ref.Listed, answer, o.Allow)
+	if err != nil {
+		return nil, gate.Doc{}, err
+	}
+	def := ref.Listed
+	if def.IsZero() {
+		def = gate.MustDoc(`{}`).With("uri", mcp.MustJSON(ref.URI))
+	}
+	f := s.Features
+	t, err := f.newResource(gate.FeatureResource, def)
+	if err != nil {
+		return nil, gate.Doc{}, err
+	}
+	for _, left := range page.Left {
+		s.noteApp(ref.URI, "app/csp: left out: "+left)
+	}
+	t.Offered, t.Digest, t.MIME = apps.OfferedURI(f.Server, ref.URI), page.Pinned.Digest(), apps.MIME
+	t.Page = &gate.Page{Content: page.Content, Settings: page.Settings, Usable: o.On}
+	t.Definition = t.Definition.With("uri", mcp.MustJSON(t.Offered)).With("mimeType", mcp.MustJSON(apps.MIME))
+	if meta := page.Content.Get("_meta"); !meta.IsZero() {
+		t.Definition = t.Definition.With("_meta", meta.Raw())
+	}
+	return t, page.Pinned, nil
 }

@@ -22,8 +22,10 @@ type Features struct {
 	Completes bool
 	Logs      bool // can be told what to log
 	Updates   bool // tells of resources that change
+	Apps      bool // knows of apps
 
 	Prompts, Resources, Templates []*gate.Tool
+	Pages                         []*gate.Tool                // of apps; they are none of Resources
 	Declared                      map[gate.Feature][]gate.Doc // the definitions of those, as the server wrote them
 	Notes                         []status.Note
 }
@@ -98,7 +100,7 @@ func (s *Features) same(old *Features) bool {
 	if s == nil || old == nil {
 		return s == old
 	}
-	return sameTools(s.Prompts, old.Prompts) && sameTools(s.Resources, old.Resources) && sameTools(s.Templates, old.Templates) && slices.Equal(s.Notes, old.Notes)
+	return sameTools(s.Prompts, old.Prompts) && sameTools(s.Resources, old.Resources) && sameTools(s.Templates, old.Templates) && sameTools(s.Pages, old.Pages) && slices.Equal(s.Notes, old.Notes)
 }
 
 // newFeature returns what stands for a definition on the way through the gate.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/provenance"
@@ -45,6 +46,8 @@ type Options struct {
 	Vetted bool
 	// OnMachine says that the server is a child of the gateway's: see [gate.Tool.OnMachine].
 	OnMachine bool
+	// Apps say how pages of the server's apps are offered.
+	Apps Apps
 	// Login says that requests carry a login: see [gate.Tool.Login].
 	Login bool
 }
@@ -237,7 +240,11 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
 		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Login: o.Login, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(provenance.Untrusted), Groups: o.Groups.of(name),
 	}
-	t.Offered, t.AppOnly = offeredName(name, t.Digest, o.Bare), appOnly(def)
+	use := apps.UseOf(def)
+	t.Offered, t.AppOnly = offeredName(name, t.Digest, o.Bare), !use.Model
+	if use.Page != "" && !o.Apps.Off { // which is not read yet
+		t.App = &gate.App{Calls: use.App}
+	}
 
 	input, repaired := schema.Repair(def.Get("inputSchema"))
 	if repaired != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
@@ -90,7 +91,7 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise fault.Kind) 
 	if e.cfg.URL != "" && l.OverHTTP() == nil && protocol != mcp.Stateless {
 		protocol = mcp.Revision // nobody speaks another over the older HTTP+SSE
 	}
-	err := l.Agree(ctx, protocol, e.cfg.ConnectTimeout, e.ownership.capabilities())
+	err := l.Agree(ctx, protocol, e.cfg.ConnectTimeout, e.declares(e.ownership.capabilities()))
 	var tools *listing.Tools
 	if err == nil {
 		doing, otherwise = "list tools", fault.Transport
@@ -105,10 +106,20 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise fault.Kind) 
 	return l, tools, nil
 }
 
+// declares returns capabilities of clients with those of the gateway itself: every server
+// hears that apps are known, so that it lists the same to all (MCP Apps, "Server Behavior").
+func (e *Endpoint) declares(capabilities gate.Doc) gate.Doc {
+	if e.cfg.Tools.Apps.Off {
+		return capabilities
+	}
+	return capabilities.With("extensions", apps.Declared.Raw())
+}
+
 // start begins to receive.
 func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link.Link {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := link.New(c, holder{e})
+	l.Declares = e.declares(gate.Doc{})
 	e.wg.Go(func() {
 		defer stop()
 		err := l.Run(life)
@@ -176,6 +187,7 @@ func (e *Endpoint) list(ctx context.Context, l *link.Link) (*listing.Tools, erro
 	if tools.Features, err = e.listFeatures(ctx, l, hints); err != nil {
 		return nil, err
 	}
+	e.readPages(ctx, l, tools)
 	l.Dialect.Keeps(began, hints)
 	return tools, nil
 }

@@ -19,6 +19,7 @@ type Declaration struct {
 	Tools        []gate.Doc
 	Prompts      []gate.Doc
 	Templates    []gate.Doc // of resources
+	Pages        []gate.Doc // of apps, as they are pinned
 	// Own says, for each of Tools, whether it is part of the program, and Modules what it
 	// runs in; Modules is nil for servers that are not local.
 	Own     []bool
@@ -26,4 +27,11 @@ type Declaration struct {
 	// Announced is when the server said that its tools have changed; zero if it has
 	// just been connected.
 	Announced time.Time
+}
+
+// adds adds what is declared besides tools; more is nil if that is nothing.
+func (d *Declaration) adds(more *listing.Features) {
+	if more != nil {
+		d.Prompts, d.Templates, d.Pages = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate], more.Declared[gate.FeaturePage]
+	}
 }

@@ -77,6 +77,20 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link.Link, hints map[gat
 	return s, nil
 }
 
+// pagesTime bounds how long the pages of a server are read: its tools answer without them.
+const pagesTime = 10 * time.Second
+
+// readPages reads the pages that the server's lists name.
+func (e *Endpoint) readPages(ctx context.Context, l *link.Link, tools *listing.Tools) {
+	refs := tools.Pages(e.cfg.Tools.Apps)
+	if len(refs) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, pagesTime)
+	defer cancel()
+	tools.AddPages(e.cfg.Tools.Apps, refs, func(uri string) (gate.Doc, error) { return l.Read(ctx, uri) })
+}
+
 // toolsOf makes tools of the definitions that a server listed.
 func (e *Endpoint) toolsOf(l *link.Link, raw []gate.Doc) *listing.Tools {
 	usable, notes := l.Dialect.Usable(raw)
@@ -130,6 +144,7 @@ func (e *Endpoint) joined(l *link.Link, tools *listing.Tools) *listing.Tools {
 	}
 	all := e.toolsOf(l, slices.Concat(tools.Listed, late))
 	all.Features = tools.Features
+	all.LinkPages()
 	return all
 }
 
@@ -155,9 +170,7 @@ func (e *Endpoint) declaration(l *link.Link, tools *listing.Tools, announced tim
 // declarationOf is the declaration of what is listed, without what only a connection says.
 func (e *Endpoint) declarationOf(tools *listing.Tools) Declaration {
 	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: tools.Declared, Own: make([]bool, len(tools.Declared))}
-	if more := tools.Features; more != nil {
-		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
-	}
+	d.adds(tools.Features)
 	return d
 }
 
@@ -168,9 +181,7 @@ func (e *Endpoint) Declared() Declaration {
 	defer e.mu.Unlock()
 	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: e.tools.Listed}
 	d.Own = make([]bool, len(d.Tools))
-	if more := e.tools.Features; more != nil {
-		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
-	}
+	d.adds(e.tools.Features)
 	switch {
 	case e.link != nil:
 		d.Instructions, d.TLSKey = e.link.Instructions, e.link.TLSKey

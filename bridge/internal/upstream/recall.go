@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/listings"
 )
@@ -74,6 +75,7 @@ func (e *Endpoint) features(capabilities gate.Doc) *listing.Features {
 		Server: e.cfg.Server, Options: e.cfg.Tools,
 		Offers:    map[gate.Feature]bool{gate.FeaturePrompt: has("prompts"), gate.FeatureResource: has("resources"), gate.FeatureTemplate: has("resources")},
 		Completes: has("completions"), Logs: has("logging"), Updates: subscribes(capabilities),
+		Apps: !e.cfg.Tools.Apps.Off && capabilities.Get("extensions").Get(apps.Extension).Kind() == doc.Object,
 	}
 }
 

@@ -107,6 +107,12 @@ var (
 	toolCalls = formed("", []gate.Action{gate.CallTool, actions.AgentCall}, ofTool, arguments,
 		has("provenance", mapOf(texts), "by JSON Pointers, where each value of the arguments was met; empty unless a rule looks at it", func(q *query) *ast.Term { met, _ := q.sources(); return met }),
 		has("carried", mapOf(mapOf(texts)), "by JSON Pointers, the addresses in each text of the arguments, and where they were met; empty unless a rule looks at it", func(q *query) *ast.Term { _, carried := q.sources(); return carried }),
+		mayHave("app", appMembers.shape(), "of a call of a client that shows apps (MCP Apps): what the gateway knows of them", func(q *query) *ast.Term {
+			if !q.Call.Renders {
+				return nil
+			}
+			return appMembers.term(q)
+		}),
 		mayHave("values", mapOf(valueMembers.shape()), "by JSON Pointers, more of each value of the arguments", values))
 	promptGets    = formOf(gate.GetPrompt, ofPrompt, arguments)
 	completions   = formOf(gate.Complete, when(ofPrompt, gate.FeaturePrompt), when(has("resource", resources, ofResource.About, func(q *query) *ast.Term { return resourceMembers.term(resource{q.Tool, nil}) }), gate.FeatureTemplate), arguments)

@@ -33,6 +33,14 @@ var sessionMembers = members[*query]{
 	has("labels", texts, "what the session has read, such as `untrusted`", func(q *query) *ast.Term { return Texts(q.Session.Labels) }),
 }
 
+// appMembers describe how a call has to do with the app of a server. A client does not say
+// which of its calls come from a page.
+var appMembers = members[*query]{
+	has("only", truth, "whether the tool is only for its server's app", func(q *query) *ast.Term { return ast.BooleanTerm(q.Tool.AppOnly) }),
+	has("own_name", truth, "whether the call names the tool as its server does, which only a page does", func(q *query) *ast.Term { return ast.BooleanTerm(q.Call.OwnName) }),
+	has("open", texts, "the servers with an app that is open in the session", func(q *query) *ast.Term { return Texts(q.Session.OpenApps()) }),
+}
+
 // labelMembers describe a tool for which the labels file has an entry.
 var labelMembers = members[gate.ToolLabels]{
 	has("result", text, "`trusted`, `untrusted` or `echo`", func(l gate.ToolLabels) *ast.Term {

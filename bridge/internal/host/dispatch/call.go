@@ -19,6 +19,9 @@ func (d *Dispatcher) callTool(ctx context.Context, p sessions.Client, params gat
 	if c.Args.IsZero() { // equal, also for what is bound to the call
 		c.Args = noArguments
 	}
+	if err := d.inFull(ctx, p, &c); err != nil {
+		return gate.Doc{}, err
+	}
 	client, asks := p.Reached(ctx), d.terms.Load().Asks
 	client.Can.Hears = p.Channel != nil
 	client.Can.ByAnswer = asks && p.Stateless && elicit.Forms(c.Meta.Get(mcp.MetaCapabilities))

@@ -22,6 +22,11 @@ type Config struct {
 	// any server offers, a fleet's. Without both, clients are offered tools alone.
 	Features func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
 	Offering func(context.Context) mcp.Offering
+	// AppTools lists the tools that servers have only for their apps, a gate's, and OpenApps
+	// names the servers with an app that is open in a session. Without both, clients are
+	// offered no pages.
+	AppTools func(context.Context, *gate.Principal) ([]*gate.Tool, error)
+	OpenApps func(context.Context, gate.SessionKey) ([]string, error)
 	// Shown has a session learn what it is shown of a listing, a gate's. Nil teaches nothing.
 	Shown func(ctx context.Context, c gate.Call, tools []*gate.Tool) error
 	// Fresh says for how long clients may keep a listing, a fleet's. Nil lets them keep none.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 )
 
 // Respond answers a request of any revision. The error is an [*mcp.Error], or the end of
@@ -21,6 +23,7 @@ func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.M
 	if p.Stateless = message.SaysStateless(m.Params); p.Stateless {
 		client := m.Params.Get("_meta").Get(mcp.MetaClient)
 		p.Name, p.Version, p.Capabilities = client.Get("name").Text(), client.Get("version").Text(), gate.Doc{}
+		p.Renders = apps.Renders(m.Params.Get("_meta").Get(mcp.MetaCapabilities))
 		d.begun(p)
 	}
 	switch m.Method {
@@ -74,7 +77,9 @@ func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Do
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: `duplicate "initialize" received`}
 	}
 	d.begun(p)
-	out := appendCapabilities([]byte(`{"capabilities":{`), d.offering(ctx, offeringTime))
+	offered := d.offering(ctx, offeringTime)
+	out := appendExtensions([]byte(`{"capabilities":{`), false, p.Renders && offered.Apps)
+	out = appendCapabilities(out, offered)
 	if d.OffersTasks() {
 		out = append(out, `,"tasks":`+taskCapability...)
 	}
@@ -88,10 +93,9 @@ func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Do
 func (d *Dispatcher) discover(ctx context.Context, p sessions.Client) gate.Doc {
 	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), d.info()...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
 	out = append(append(out, mcp.MustJSON(message.Revisions)...), `,"capabilities":{`...)
-	if d.OffersTasks() {
-		out = append(out, `"extensions":{"`+mcp.ExtensionTasks+`":{}},`...)
-	}
-	out = appendCapabilities(out, d.offering(ctx, offeringTime))
+	offered := d.offering(ctx, offeringTime)
+	out = appendExtensions(out, d.OffersTasks(), p.Renders && offered.Apps)
+	out = appendCapabilities(out, offered)
 	return gate.MustDoc(string(append(d.appendInstructions(append(out, '}'), d.instructionsFor(ctx, p)), '}')))
 }
 
@@ -114,6 +118,21 @@ func appendCapabilities(b []byte, o mcp.Offering) []byte {
 		b = append(b, `"resources":{"listChanged":true},`...)
 	}
 	return append(b, `"tools":{"listChanged":true}`...)
+}
+
+// appendExtensions writes the extensions that a client is offered, before other capabilities.
+func appendExtensions(b []byte, tasks, shows bool) []byte {
+	var all []string
+	if tasks {
+		all = append(all, `"`+mcp.ExtensionTasks+`":{}`)
+	}
+	if shows {
+		all = append(all, `"`+apps.Extension+`":{}`)
+	}
+	if all == nil {
+		return b
+	}
+	return append(b, `"extensions":{`+strings.Join(all, ",")+`},`...)
 }
 
 func (d *Dispatcher) appendInstructions(b []byte, text string) []byte {

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -23,6 +24,12 @@ func (d *Dispatcher) use(ctx context.Context, p sessions.Client, action gate.Act
 	case action == gate.Complete:
 		c.Args = mcp.Without(params, "ref", "_meta")
 	}
+	asked := c.Name
+	if action == gate.ReadResource {
+		if err := d.inFull(ctx, p, &c); err != nil {
+			return gate.Doc{}, err
+		}
+	}
 	res, err := d.carry(ctx, p, &c, params)
 	if err != nil && (action == gate.GetPrompt || action == gate.ReadResource) {
 		res, err = d.connect(ctx, p, &c, params, err)
@@ -37,6 +44,9 @@ func (d *Dispatcher) use(ctx context.Context, p sessions.Client, action gate.Act
 		return gate.Doc{}, message.ServerError(res.Doc)
 	}
 	doc := res.Doc
+	if c.Name != asked { // a page reads its own resources under the names that it gave them
+		doc = apps.Answer(doc.At("/contents/0"), asked)
+	}
 	if p.Stateless && action == gate.ReadResource { // its principal's, and not for caches that others share
 		doc = doc.With("ttlMs", timeToLive(doc)).With("cacheScope", []byte(`"private"`))
 	}

@@ -18,8 +18,11 @@ import (
 // list answers tools/list and its like in one page: clients that do not page see
 // all.
 func (d *Dispatcher) list(ctx context.Context, p sessions.Client, method string) (gate.Doc, error) {
-	tools, err := d.listed(ctx, p, message.Listings[method].Feature)
-	tools = d.brief(tools)
+	f := message.Listings[method].Feature
+	tools, err := d.listed(ctx, p, f)
+	if err == nil {
+		tools, err = d.forApps(ctx, p, f, tools)
+	}
 	if err == nil && d.cfg.Shown != nil {
 		err = d.cfg.Shown(ctx, p.Call("", ""), tools)
 	}
@@ -36,7 +39,7 @@ func (d *Dispatcher) list(ctx context.Context, p sessions.Client, method string)
 	}
 	out = append(out, ']')
 	if p.Stateless { // a list is its principal's, and not for caches that others share
-		out = fmt.Appendf(out, `,"ttlMs":%d,"cacheScope":"private"`, d.fresh(message.Listings[method].Feature).Milliseconds())
+		out = fmt.Appendf(out, `,"ttlMs":%d,"cacheScope":"private"`, d.fresh(f).Milliseconds())
 	}
 	res, err := gate.ParseDoc(append(out, '}'))
 	if err != nil {
@@ -73,12 +76,12 @@ func within(groups gate.Groups, all []*gate.Tool) []*gate.Tool {
 }
 
 // brief returns those of the tools that a client finds the others by, if that is all it
-// is to be shown.
-func (d *Dispatcher) brief(tools []*gate.Tool) []*gate.Tool {
+// is to be shown, and those with a page: hosts show the pages of listed tools only.
+func (d *Dispatcher) brief(tools []*gate.Tool, pages pages) []*gate.Tool {
 	if d.cfg.Brief == nil || !d.cfg.Brief() {
 		return tools
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t *gate.Tool) bool { return t.Feature == gate.FeatureTool && !t.Relay })
+	return slices.DeleteFunc(slices.Clone(tools), func(t *gate.Tool) bool { return !t.Relay && pages.of(t) == nil })
 }
 
 // definition is how a tool is listed. Every tool can be called as a task, for it is

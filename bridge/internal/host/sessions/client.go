@@ -92,5 +92,6 @@ func (p Client) Answer(res gate.Result) gate.Doc {
 func (p Client) Call(action gate.Action, name string) gate.Call {
 	return gate.Call{
 		ID: gate.NewID(), Action: action, Name: name, Who: p.Who, Groups: p.Groups, Session: p.Key(), ClientName: p.Name, ClientVersion: p.Version, Trace: gate.Trace{Header: p.Traceparent},
+		Renders: p.Renders,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 )
 
 const (
@@ -39,6 +40,7 @@ type Client struct {
 	Traceparent   string      // of the HTTP request
 	Stateless     bool        // revision 2026-07-28
 	Capabilities  gate.Doc    // by which servers may ask it; absent if there are none
+	Renders       bool        // shows pages of apps
 	Session       *Session    // nil if it has none
 	Channel       Channel     // of the request; nil of what is no request
 	// Listener hears what servers say outside of calls; nil unless it asks about that,
@@ -311,7 +313,7 @@ var began = time.Now()
 func (s *Session) Declared(params gate.Doc) {
 	info := params.Get("clientInfo")
 	s.Client.Name, s.Client.Version = info.Get("name").Text(), info.Get("version").Text()
-	s.Client.Capabilities = Askable(params.Get("capabilities"))
+	s.Client.Capabilities, s.Client.Renders = Askable(params.Get("capabilities")), apps.Renders(params.Get("capabilities"))
 	s.Protocol = message.Negotiated(params.Get("protocolVersion").Text())
 }
 

@@ -21,6 +21,7 @@ type Link struct {
 
 	Instructions gate.Doc // of the handshake; absent if there are none
 	Capabilities gate.Doc // of the server, of the handshake
+	Declares     gate.Doc // capabilities of the gateway itself, for its own requests
 	Server       gate.Doc // what it calls itself; absent if it says nothing
 	Revision     string   // that is spoken
 	TLSKey       string   // "" if it is not asked for
@@ -108,7 +109,12 @@ func (l *Link) OverHTTP() *wire.HTTPConn {
 
 // ask sends a request of the gateway's own and waits for the answer, as [wire.Peer.Call] does.
 func (l *Link) ask(ctx context.Context, method string, params []byte) (gate.Doc, error) {
-	return l.send(ctx, outgoing{method: method, params: params})
+	return l.send(ctx, outgoing{method: method, params: params, capabilities: l.Declares})
+}
+
+// Read reads a resource for the gateway itself.
+func (l *Link) Read(ctx context.Context, uri string) (gate.Doc, error) {
+	return l.ask(ctx, string(gate.ReadResource), mcp.URIParams(uri))
 }
 
 // send sends a request in the words of the revision that the server speaks.

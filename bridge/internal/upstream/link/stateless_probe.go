@@ -14,7 +14,7 @@ import (
 // discovered returns the server's answer to [mcp.MethodDiscover], or why it is none that
 // says that it speaks [mcp.Stateless].
 func (l stateless) discovered(ctx context.Context) (gate.Doc, error) {
-	res, err := l.Peer.Exchange(ctx, l.worded(outgoing{method: mcp.MethodDiscover}))
+	res, err := l.Peer.Exchange(ctx, l.worded(outgoing{method: mcp.MethodDiscover, capabilities: l.Declares}))
 	if err != nil {
 		return gate.Doc{}, err
 	}

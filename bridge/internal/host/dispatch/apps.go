@@ -1,0 +1,221 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
+	"github.com/wasmgate/wasmgate/internal/lookalike"
+)
+
+// An aggregator is one server to its clients, so that the border between the apps of two
+// servers is here: a page has its server in its URI, and what it calls by a name of its own
+// server's leads there and nowhere else.
+
+// shows reports whether a client is offered pages.
+func (d *Dispatcher) shows(p sessions.Client) bool {
+	return p.Renders && d.cfg.AppTools != nil && d.cfg.OpenApps != nil && d.cfg.Features != nil
+}
+
+// pages are those that a client may read, by the URIs under which it knows them.
+type pages map[string]*gate.Tool
+
+func (d *Dispatcher) pages(ctx context.Context, p sessions.Client) (pages, error) {
+	list, err := d.listed(ctx, p, gate.FeaturePage)
+	all := make(pages, len(list))
+	for _, t := range list {
+		all[t.Offered] = t
+	}
+	return all, err
+}
+
+// of returns the page that shows what a tool returns; nil if the client may not read it.
+func (all pages) of(t *gate.Tool) *gate.Tool {
+	if t.App == nil || t.App.Page == nil {
+		return nil
+	}
+	return all[t.App.Page.Offered]
+}
+
+// servers are those with a page.
+func (all pages) servers() map[string]bool {
+	of := make(map[string]bool)
+	for _, t := range all {
+		of[t.Name.Server] = true
+	}
+	return of
+}
+
+// forApps returns a listing as its client sees it. A client that shows pages gets them, tools
+// with what they say of theirs, and tools that are only for apps; any other gets nothing that
+// is of a page.
+func (d *Dispatcher) forApps(ctx context.Context, p sessions.Client, f gate.Feature, all []*gate.Tool) ([]*gate.Tool, error) {
+	switch {
+	case f == gate.FeatureTool && !d.shows(p):
+		return d.brief(all, nil), nil
+	case f == gate.FeatureTool:
+		return d.appTools(ctx, p, all)
+	case !d.shows(p):
+		return slices.DeleteFunc(slices.Clone(all), func(t *gate.Tool) bool { return strings.HasPrefix(t.Local, apps.Scheme) }), nil
+	case f == gate.FeatureResource:
+		more, err := d.listed(ctx, p, gate.FeaturePage)
+		unread := func(t *gate.Tool) bool { return strings.HasPrefix(t.Local, apps.Scheme) && apps.IsPage(t.MIME) }
+		return slices.Concat(slices.DeleteFunc(slices.Clone(all), unread), more), err
+	}
+	return all, nil
+}
+
+// appTools returns tools for a client that shows pages.
+func (d *Dispatcher) appTools(ctx context.Context, p sessions.Client, all []*gate.Tool) ([]*gate.Tool, error) {
+	pages, err := d.pages(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	only, err := d.cfg.AppTools(ctx, p.Who)
+	if err != nil {
+		return nil, err
+	}
+	servers := pages.servers()
+	called := make(map[string]int) // how many tools of apps have an own name
+	taken := new(lookalike.Index)
+	for _, t := range all {
+		taken.Add(t.Offered)
+	}
+	forApp := func(t *gate.Tool) bool { return t.App != nil && t.App.Calls && servers[t.Name.Server] }
+	for _, t := range slices.Concat(all, only) {
+		if forApp(t) {
+			called[t.Local]++
+		}
+	}
+	var list, own []*gate.Tool
+	for _, t := range d.brief(all, pages) {
+		page := pages.of(t)
+		if page != nil {
+			list = append(list, withUI(t, t.Offered, map[string]any{"resourceUri": page.Offered, "visibility": visibility(t)}))
+		} else {
+			list = append(list, t)
+		}
+	}
+	for _, t := range slices.Concat(all, within(p.Groups, only)) {
+		if !forApp(t) {
+			continue
+		}
+		_, _, alike := taken.Confusable(t.Local)
+		if called[t.Local] == 1 && !alike && !strings.Contains(t.Local, "__") {
+			own = append(own, withUI(t, t.Local, map[string]any{"visibility": []string{"app"}}))
+		} else if t.AppOnly {
+			own = append(own, withUI(t, t.Offered, map[string]any{"visibility": []string{"app"}}))
+		}
+	}
+	return append(list, own...), nil
+}
+
+// visibility is that of a tool for models.
+func visibility(t *gate.Tool) []string {
+	if t.App.Calls {
+		return []string{"model", "app"}
+	}
+	return []string{"model"}
+}
+
+// withUI returns a tool as it is listed to a client that shows pages.
+func withUI(t *gate.Tool, name string, ui map[string]any) *gate.Tool {
+	meta := t.Definition.Get("_meta").With("ui", mcp.MustJSON(ui))
+	if uri, ok := ui["resourceUri"]; ok {
+		meta = meta.With(apps.LegacyURI, mcp.MustJSON(uri))
+	}
+	its := *t
+	its.Definition = t.Definition.With("name", mcp.MustJSON(name)).With("_meta", meta.Raw())
+	return &its
+}
+
+// inFull has a call of a client that shows pages name its tool or page in full. A page names
+// both as its own server does; then the session tells which server that is: one with an app
+// that is open, or else the only one that has the name.
+func (d *Dispatcher) inFull(ctx context.Context, p sessions.Client, c *gate.Call) error {
+	if !d.shows(p) || d.cfg.Lookup == nil || c.Refused != nil {
+		return nil
+	}
+	named, err := d.cfg.Lookup(ctx, c.Action, c.Name)
+	if err == nil && (named.Name.String() == c.Name || named.Page != nil && named.Offered == c.Name) {
+		return nil
+	}
+	if c.Action == gate.ReadResource && !apps.IsURI(c.Name) {
+		return nil
+	}
+	found, err := d.owning(ctx, p, c)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	open, err := d.cfg.OpenApps(ctx, c.Session)
+	if err != nil {
+		return err
+	}
+	opened := slices.DeleteFunc(slices.Clone(found), func(t *gate.Tool) bool { return !slices.Contains(open, t.Name.Server) })
+	if named != nil && named.Page == nil && !slices.ContainsFunc(found, func(t *gate.Tool) bool { return t.Name == named.Name }) {
+		if len(opened) == 0 { // what is listed by this name, which is no app's
+			return nil
+		}
+		return ambiguous(c, append(opened, named))
+	}
+	if len(opened) > 0 {
+		found = opened
+	}
+	if len(found) > 1 {
+		return ambiguous(c, found)
+	}
+	one := found[0]
+	c.OwnName = c.Action == gate.CallTool && !(named != nil && one.Name == named.Name && !one.AppOnly)
+	if c.Name = one.Name.String(); one.Page != nil {
+		c.Name = one.Offered
+	}
+	return nil
+}
+
+// owning returns what a page may mean by a name of its server's, that the client may use.
+func (d *Dispatcher) owning(ctx context.Context, p sessions.Client, c *gate.Call) (found []*gate.Tool, err error) {
+	pages, err := d.pages(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if c.Action == gate.ReadResource {
+		for _, t := range pages {
+			if t.Local == c.Name {
+				found = append(found, t)
+			}
+		}
+		slices.SortFunc(found, func(a, b *gate.Tool) int { return strings.Compare(a.Offered, b.Offered) })
+		return found, nil
+	}
+	all, err := d.listed(ctx, p, gate.FeatureTool)
+	if err != nil {
+		return nil, err
+	}
+	only, err := d.cfg.AppTools(ctx, p.Who)
+	servers := pages.servers()
+	for _, t := range slices.Concat(all, within(p.Groups, only)) {
+		if t.Local == c.Name && t.App != nil && t.App.Calls && servers[t.Name.Server] {
+			found = append(found, t)
+		}
+	}
+	return found, err
+}
+
+// ambiguous refuses a name that several servers have.
+func ambiguous(c *gate.Call, found []*gate.Tool) error {
+	var servers []string
+	for _, t := range found {
+		servers = append(servers, t.Name.Server)
+	}
+	slices.Sort(servers)
+	what := "app tool"
+	if c.Action == gate.ReadResource {
+		what = "page"
+	}
+	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("the %s %.200q is one of %s: open the app of one of them first, or name it in full", what, c.Name, strings.Join(servers, " and of "))}
+}
