@@ -106,7 +106,7 @@ type search struct {
 
 // secrets looks for secrets in the page, once for each s: a page may have megabytes.
 func (p *Page) secrets(s Secrets) []Finding {
-	if last := p.searched.Load(); last != nil && last.by == s {
+	if last, ok := p.searched.Load().(search); ok && last.by == s {
 		return last.found
 	}
 	member, html := "text", p.Content.Get("text").Text()
@@ -121,6 +121,6 @@ func (p *Page) secrets(s Secrets) []Finding {
 	for i := range found {
 		found[i].At = at
 	}
-	p.searched.Store(&search{s, found})
+	p.searched.Store(search{s, found})
 	return found
 }

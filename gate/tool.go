@@ -132,5 +132,5 @@ type Page struct {
 	// Usable says that the configuration lets the page be shown although nothing is pinned.
 	Usable bool
 
-	searched atomic.Pointer[search] // what was found by the secrets that were looked for last
+	searched atomic.Value // a search: what was found by the secrets that were looked for last
 }
