@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
@@ -133,14 +134,16 @@ type life struct {
 	failures int
 	since    time.Time
 	tools    *listing.Tools
-	shared   *listing.Tools    // those of tools that the connection itself lists; nil before the first
-	closed   chan struct{}     // closed with phase Closed
-	turn     chan struct{}     // closed when the phase changes, and made anew
-	pauses   pace.Backoff      // between attempts to connect that fail
-	again    *time.Timer       // the next one; nil before the first fault
-	next     time.Time         // when that begins
-	wasReady bool              // once
-	recalled *listings.Listing // what tools was made of; nil once the server itself has listed
+	shared   *listing.Tools // those of tools that the connection itself lists; nil before the first
+	closed   chan struct{}  // closed with phase Closed
+	// pagesBreak says that reading pages of apps broke a connection.
+	pagesBreak atomic.Bool
+	turn       chan struct{}     // closed when the phase changes, and made anew
+	pauses     pace.Backoff      // between attempts to connect that fail
+	again      *time.Timer       // the next one; nil before the first fault
+	next       time.Time         // when that begins
+	wasReady   bool              // once
+	recalled   *listings.Listing // what tools was made of; nil once the server itself has listed
 }
 
 // become changes the phase. The caller holds mu.

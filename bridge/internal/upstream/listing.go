@@ -77,18 +77,27 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link.Link, hints map[gat
 	return s, nil
 }
 
-// pagesTime bounds how long the pages of a server are read: its tools answer without them.
-const pagesTime = 10 * time.Second
-
-// readPages reads the pages that the server's lists name.
+// readPages reads the pages that the server's lists name, in half of the time that ctx has left at
+// most: its tools answer without them. A server whose pages broke a connection is asked for none again.
 func (e *Endpoint) readPages(ctx context.Context, l *link.Link, tools *listing.Tools) {
 	refs := tools.Pages(e.cfg.Tools.Apps)
 	if len(refs) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, pagesTime)
+	if e.pagesBreak.Load() {
+		tools.Notes = append(tools.Notes, status.Note{Text: "pages of apps are not read: reading them broke the connection"})
+		return
+	}
+	limit := time.Minute
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = time.Until(deadline) / 2
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tools.AddPages(e.cfg.Tools.Apps, refs, func(uri string) (gate.Doc, error) { return l.Read(ctx, uri) })
+	if l.Peer.Why() != nil {
+		e.pagesBreak.Store(true)
+	}
 }
 
 // toolsOf makes tools of the definitions that a server listed.
