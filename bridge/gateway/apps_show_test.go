@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -433,7 +432,7 @@ func TestCatalogWithApps(t *testing.T) {
 	}
 	host := newAppHost(t, g, rig.Newest, true)
 	host.read("ui://c1/shared/app.html")
-	res := host.ask("tools/call", fmt.Sprintf(`"name":"catalog__call","arguments":{"name":"c1__refresh","arguments":{}}`))
+	res := host.ask("tools/call", `"name":"catalog__call","arguments":{"name":"c1__refresh","arguments":{}}`)
 	if strings.Contains(res.String(), "refresh of") {
 		t.Error("the catalog calls what is only for apps")
 	}
