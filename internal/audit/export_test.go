@@ -1,6 +1,10 @@
 package audit
 
-import "time"
+import (
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/files"
+)
 
 // File is what a log needs of its file.
 type File = file
@@ -13,11 +17,13 @@ func OpenOn(path string, o Options, opener func(string) (File, error)) (*Log, er
 // OpenFile opens a file as [Open] does.
 func OpenFile(path string) (File, error) { return openFile(path) }
 
-// SetFree has a log believe that this part of its disk is free.
-func (l *Log) SetFree(part float64) {
+// SetRoom has a log believe that its disk has room for so many bytes beyond the reserve.
+func (l *Log) SetRoom(bytes uint64) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.w.free = func(string) (float64, error) { return part, nil }
+	d := files.Disk{Size: 1 << 40}
+	d.Free = d.Reserve() + bytes
+	l.w.disk = func(string) (files.Disk, error) { return d, nil }
 }
 
 // Tidy does what is due now.

@@ -32,8 +32,8 @@ type Options struct {
 	// Keep is how many renamed files are kept. Zero means 10, negative all.
 	Keep int
 	// Hold is how old the newest record of a file must be before the file is removed.
-	// Until then the log grows beyond Keep, up to HardMax, or until 5 % of the disk
-	// are free; then the oldest file goes all the same, which an opened line tells. Zero
+	// Until then the log grows beyond Keep, up to HardMax, or until 5 % of the disk, or
+	// 1 GiB if that is less, are free; then the oldest file goes all the same, which an opened line tells. Zero
 	// means 7 days; with a negative one Keep alone decides.
 	Hold time.Duration
 	// HardMax is how many bytes all files together may take while there are more than

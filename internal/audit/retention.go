@@ -11,9 +11,6 @@ import (
 
 const (
 	defaultHold = 7 * 24 * time.Hour
-	// diskReserve is the part of the disk that the log leaves free, unless no more
-	// than Keep files are there.
-	diskReserve = 0.05
 	// warnAt is the part of what the log may take from which an operator is told.
 	warnAt = 0.8
 	// lookAgain is how often a log that is full is looked at.
@@ -145,9 +142,9 @@ func (s *stock) fullest(more int64) (what string, part float64) {
 	}
 	what = fmt.Sprintf("audit.hard_max (%d KiB)", s.w.o.HardMax>>10)
 	part = float64(s.bytes+more) / float64(s.w.o.HardMax)
-	if free, err := s.w.free(filepath.Dir(s.w.path)); err == nil { // else the size alone bounds it
-		if taken := (1 - free) / (1 - diskReserve); taken > part {
-			what, part = "the disk but for a reserve of 5 %", taken
+	if disk, err := s.w.disk(filepath.Dir(s.w.path)); err == nil { // else the size alone bounds it
+		if taken := float64(s.bytes+more) / (float64(s.bytes) + float64(disk.Room())); taken > part {
+			what, part = fmt.Sprintf("the log and what is free on its disk but for %d MiB", disk.Reserve()>>20), taken
 		}
 	}
 	return what, part

@@ -25,7 +25,7 @@ func small(t *testing.T, change func(*audit.Options)) (*audit.Log, string) {
 		change(&o)
 	}
 	l := mustOpen(t, path, o)
-	l.SetFree(0.5)
+	l.SetRoom(1 << 30)
 	return l, path
 }
 
@@ -138,10 +138,10 @@ func TestAFullDiskTakesTheOldest(t *testing.T) {
 	l, path := small(t, nil)
 	write(t, l, "c", 20)
 	before, _ := sizes(t, path)
-	if l.SetFree(0.2); !strings.Contains(audit.Warning(l), "84 % of the disk") {
+	if l.SetRoom(2500); !strings.Contains(audit.Warning(l), "% of the log and what is free on its disk but for 1024 MiB with") {
 		t.Errorf("warned %q", audit.Warning(l))
 	}
-	l.SetFree(0.04)
+	l.SetRoom(0)
 	write(t, l, "d", 4)
 	after, _ := sizes(t, path)
 	if len(before) < 5 || len(after) != 3 {

@@ -40,8 +40,8 @@ type writer struct {
 	o    Options
 	path string
 	open func(path string) (file, error)
-	free func(dir string) (float64, error) // part of the disk
-	head []byte                            // what every line begins with
+	disk func(dir string) (files.Disk, error)
+	head []byte // what every line begins with
 
 	// mu is held while a line is written: the next line holds the hash of this
 	// one, so that writing is serial by nature.
@@ -84,7 +84,7 @@ type tip struct {
 
 func newWriter(path string, o Options, opener func(string) (file, error)) *writer {
 	head := line(`{"log":`).quoted(o.Node+"/"+o.Boot, maxText)
-	return &writer{o: o, path: path, open: opener, free: files.Free, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
+	return &writer{o: o, path: path, open: opener, disk: files.DiskOf, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
 }
 
 // A waiting line is written by whoever leads then.

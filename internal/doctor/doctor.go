@@ -46,9 +46,6 @@ type Check struct {
 const (
 	dialTime    = 3 * time.Second
 	connectTime = time.Minute
-	// reserve is the part of the disk that the log leaves free where it can; with less than
-	// nothing records soon cannot be written.
-	reserve, nothing = 0.05, 0.01
 	// slack is how far the clock may be behind what was written by it.
 	slack = time.Minute
 )
@@ -126,15 +123,15 @@ func there(file string) string {
 
 func disk(cfg *config.Config) Check {
 	const of = "disk"
-	free, err := files.Free(there(cfg.Audit.Path))
+	disk, err := files.DiskOf(there(cfg.Audit.Path))
 	if err != nil {
 		return Check{of, Warning, fmt.Sprintf("how full the disk of the audit log is cannot be told: %v", err), ""}
 	}
-	c := Check{of, OK, fmt.Sprintf("%.0f %% of the disk of the audit log are free", 100*free), ""}
-	if free < reserve {
+	c := Check{of, OK, fmt.Sprintf("%d MiB of the disk of the audit log are free", disk.Free>>20), ""}
+	if disk.Room() == 0 { // the log leaves the reserve free where it can
 		c.State, c.Do = Warning, "make room: old files of the log go before their time, and a full disk refuses every call"
 	}
-	if free < nothing {
+	if disk.Free < disk.Reserve()/5 { // records soon cannot be written
 		c.State = Fault
 	}
 	return c

@@ -4,11 +4,12 @@ package files
 
 import "golang.org/x/sys/unix"
 
-// Free returns which part of the disk that has dir is free for this user.
-func Free(dir string) (float64, error) {
+// DiskOf returns the disk that has dir.
+func DiskOf(dir string) (Disk, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, err
+		return Disk{}, err
 	}
-	return float64(s.Bavail) / max(1, float64(s.Blocks)), nil
+	block := uint64(s.Bsize)
+	return Disk{Free: block * uint64(s.Bavail), Size: block * uint64(s.Blocks)}, nil
 }

@@ -2,15 +2,12 @@ package files
 
 import "golang.org/x/sys/windows"
 
-// Free returns which part of the disk that has dir is free for this user.
-func Free(dir string) (float64, error) {
+// DiskOf returns the disk that has dir.
+func DiskOf(dir string) (d Disk, err error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
-		return 0, err
+		return Disk{}, err
 	}
-	var free, total uint64
-	if err := windows.GetDiskFreeSpaceEx(name, &free, &total, nil); err != nil {
-		return 0, err
-	}
-	return float64(free) / max(1, float64(total)), nil
+	err = windows.GetDiskFreeSpaceEx(name, &d.Free, &d.Size, nil)
+	return d, err
 }
