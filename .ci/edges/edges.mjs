@@ -58,12 +58,14 @@ async function direct(name, web) {
   }
 }
 
+// gateway begins each revision anew: the addresses of the servers change, and with them what is approved.
 async function gateway(web) {
+  const place = mkdtempSync(join(base, 'gateway-'));
   const listen = await new Promise((done) => { const s = createServer().listen(0, '127.0.0.1', () => { const { port } = s.address(); s.close(() => done(`127.0.0.1:${port}`)); }); });
-  const config = join(base, 'wasmgate.yaml');
+  const config = join(place, 'wasmgate.yaml');
   const server = (name) => (rows[name].on === 'http' ? { url: web.url(name) } : { command: process.execPath, args: [join(here, 'stub.mjs'), name] });
   writeFileSync(config, JSON.stringify({ version: 1, listen, state: 'state/', servers: Object.fromEntries(names.map((name) => [name, { ...server(name), sessions: 'shared', timeout: '20s', start: '60s' }])) }));
-  writeFileSync(join(base, 'grants.yaml'), JSON.stringify([{ to: ['*'], servers: names, resources: ['*'] }]));
+  writeFileSync(join(place, 'grants.yaml'), JSON.stringify([{ to: ['*'], servers: names, resources: ['*'] }]));
   const child = spawn(flags.wasmgate, ['serve', '--config', config], { stdio: 'ignore' });
   for (let i = 0; i < 300 && !(await fetch(`http://${listen}/healthz`).then(() => true, () => false)); i++) await new Promise((done) => setTimeout(done, 100));
   spawnSync(flags.wasmgate, ['status', '--check', '--config', config]); // waits for servers that start
