@@ -20,7 +20,7 @@ import (
 // audit on. It reports the gateway's CPU and allocations for each call, and the latency
 // beside that of clients of the server's revision that are connected directly, in turn in
 // the same run. It fails if calls make the gateway shake hands with a server again, or
-// hold more. At the end it prints a table. The README states its budget: 250 us of CPU
+// hold more. At the end it prints a table. Its budget is 250 us of CPU
 // a call with 16 clients.
 //
 //	go test ./cmd/wasmgate -run '^$' -bench 'Gateway$' -benchtime 2000x
@@ -145,8 +145,8 @@ func (t *table) print() {
 }
 
 // BenchmarkGatewayMemory measures what a gateway occupies after 10,000 calls
-// from 16 clients to the 100 tools of an upstream, whatever b.N is. The README
-// states its budget: 100 MB.
+// from 16 clients to the 100 tools of an upstream, whatever b.N is. Its
+// budget is 100 MB.
 //
 //	go test ./cmd/wasmgate -run '^$' -bench GatewayMemory -benchtime 1x
 func BenchmarkGatewayMemory(b *testing.B) {

@@ -45,8 +45,12 @@ func TestDocumentsShowConfigurations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	howTos, err := filepath.Glob("../../docs/how-to/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	shown := 0
-	for _, name := range append(documents, "../../README.md") {
+	for _, name := range slices.Concat(documents, howTos, []string{"../../README.md"}) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -372,8 +372,12 @@ func TestShippedFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	howTos, err := filepath.Glob("../../docs/how-to/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	blocks := 0
-	for _, document := range append(documents, "../../README.md") {
+	for _, document := range slices.Concat(documents, howTos, []string{"../../README.md"}) {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)

@@ -6,12 +6,14 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // literals returns the strings of Go files that match, in the folders below the module's
@@ -58,16 +60,16 @@ func document(t *testing.T, name string) string {
 	return string(b)
 }
 
-// Whoever meets a code or a finding finds in a table what it means and what to do.
+// A table says what each code and finding means, and what to do.
 func TestCodesAreDocumented(t *testing.T) {
 	codes := literals(t, `\b(refused_[a-z_]+|trap_[a-z]+|tool_error|cancelled|spawn_failed|not_connected)\b`, "gate/refusal.go")
 	if len(codes) < 20 {
 		t.Fatalf("only %q were found: they are elsewhere now", codes)
 	}
-	readme := document(t, "README.md")
+	page := document(t, "docs/troubleshooting.md")
 	for _, code := range append(codes, "timeout", "transport", "protocol") {
-		if !strings.Contains(readme, "`"+code+"`") {
-			t.Errorf("README.md does not say what to do about %s", code)
+		if !strings.Contains(page, "`"+code+"`") {
+			t.Errorf("docs/troubleshooting.md does not say what to do about %s", code)
 		}
 	}
 }
@@ -83,5 +85,100 @@ func TestFindingsAreDocumented(t *testing.T) {
 		if !strings.Contains(table, "`"+rule+"`") {
 			t.Errorf("docs/sanitizing.md does not say what %s is", rule)
 		}
+	}
+}
+
+// link is a link in Markdown to another page or to an anchor.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// code is what Markdown shows as it is.
+var code = regexp.MustCompile("(?s)```.*?\n```|`[^`\n]*`")
+
+// heading is a heading of a page, from which its anchors are made.
+var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+
+// anchors returns the anchors of a page as GitHub makes them from headings.
+func anchors(page string) map[string]bool {
+	all := map[string]bool{}
+	for _, h := range heading.FindAllStringSubmatch(page, -1) {
+		kept := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, h[1])
+		all[kept] = true
+	}
+	return all
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	seen := 0
+	for _, name := range pages(t) {
+		for _, l := range link.FindAllStringSubmatch(code.ReplaceAllString(document(t, name), "code"), -1) {
+			target, anchor, _ := strings.Cut(l[1], "#")
+			if strings.Contains(target, ":") { // another site
+				continue
+			}
+			seen++
+			page := name
+			if target != "" {
+				page = path.Join(path.Dir(name), target)
+			}
+			if _, err := os.Stat(filepath.Join("../../..", filepath.FromSlash(page))); err != nil {
+				t.Errorf("%s links to %s, which does not exist", name, l[1])
+			} else if anchor != "" && !anchors(document(t, page))[anchor] {
+				t.Errorf("%s links to %s, which has no such heading", name, l[1])
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d links were found", seen)
+	}
+}
+
+// A page that nothing links to is not found.
+func TestPagesAreReached(t *testing.T) {
+	reached := map[string]bool{"README.md": true}
+	for next := []string{"README.md"}; len(next) > 0; {
+		name := next[0]
+		next = next[1:]
+		for _, l := range link.FindAllStringSubmatch(code.ReplaceAllString(document(t, name), "code"), -1) {
+			target, _, _ := strings.Cut(l[1], "#")
+			page := path.Join(path.Dir(name), target)
+			if target != "" && strings.HasSuffix(target, ".md") && !strings.Contains(target, ":") && !reached[page] {
+				reached[page], next = true, append(next, page)
+			}
+		}
+	}
+	for _, name := range pages(t) {
+		if !reached[name] {
+			t.Errorf("no page that README.md leads to links to %s", name)
+		}
+	}
+}
+
+// pages are README.md, SECURITY.md and the pages of docs.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all := []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "RATIONALE.md"}
+	err := fs.WalkDir(os.DirFS("../../.."), "docs", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(name, ".md") {
+			all = append(all, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestReadmeIsShort(t *testing.T) {
+	if words := len(strings.Fields(document(t, "README.md"))); words > 900 {
+		t.Errorf("README.md has %d words, of at most 900", words)
 	}
 }

@@ -146,37 +146,37 @@ func (i *idp) watch(person string) *opener {
 	return w
 }
 
-// readmeBlock is the block of README.md that has some words.
-func readmeBlock(t *testing.T, lang, words string) string {
+// teamsBlock is the block of docs/how-to/two-teams.md that has some words.
+func teamsBlock(t *testing.T, lang, words string) string {
 	t.Helper()
-	readme, err := os.ReadFile("../../../README.md")
+	page, err := os.ReadFile("../../../docs/how-to/two-teams.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range strings.Split(string(readme), "```"+lang+"\n")[1:] {
+	for _, block := range strings.Split(string(page), "```"+lang+"\n")[1:] {
 		if block, _, _ = strings.Cut(block, "```"); strings.Contains(block, words) {
 			return block
 		}
 	}
-	t.Fatalf("README.md has no %s with %q", lang, words)
+	t.Fatalf("the page has no %s with %q", lang, words)
 	return ""
 }
 
-// testTwoTeams does what README.md says of two teams, at an identity provider of other make,
+// testTwoTeams does what docs/how-to/two-teams.md says, at an identity provider of other make,
 // with clients of other make: each finds out by itself where to sign in.
 func testTwoTeams(t *testing.T, p *program) {
 	dir := node(t)
 	pl := p.place(t, "")
 	provider := startIDP(t, pl, dir, time.Hour)
 	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	settings := strings.NewReplacer("https://gw.example.com", "http://"+addr, "https://login.example.com", provider.url).Replace(readmeBlock(t, "yaml", "issuers"))
+	settings := strings.NewReplacer("https://gw.example.com", "http://"+addr, "https://login.example.com", provider.url).Replace(teamsBlock(t, "yaml", "issuers"))
 	server := filepath.Join(dir, "node_modules/@modelcontextprotocol/server-memory/dist/index.js")
 	pl.write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\nlisten: %s\n%sservers:\n", addr, settings)+
 		fmt.Sprintf("  tickets: {command: node, args: [%q], env: {MEMORY_FILE_PATH: %q}}\n", server, pl.file("tickets.json"))+
 		fmt.Sprintf("  crm: {command: node, args: [%q], env: {MEMORY_FILE_PATH: %q}}\n", server, pl.file("crm.json")))
 	gw := serving(t, pl.command(context.WithoutCancel(t.Context()), p.path, pl.args("--json", "serve")...))
 	pl.ready()
-	for line := range strings.Lines(readmeBlock(t, "sh", "--to role:sales")) {
+	for line := range strings.Lines(teamsBlock(t, "sh", "--to role:sales")) {
 		line, _, _ = strings.Cut(line, "#")
 		args := strings.Fields(strings.ReplaceAll(line, "'", ""))
 		if args[1] == "grant" { // a person is asked at a terminal; here is none

@@ -10,17 +10,17 @@ import (
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
-// TestTheFirstRule: the rule of the README holds what it says, however a call names its
+// TestTheFirstRule: the rule of docs/how-to/rules.md does what the page says, however a call names its
 // files, lets harmless calls pass, and gives no cause for a warning.
 func TestTheFirstRule(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/how-to/rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(readme), "```rego\n")
+	_, after, _ := strings.Cut(string(page), "```rego\n")
 	rule, _, found := strings.Cut(after, "```")
 	if !found {
-		t.Fatal("the README has no rule")
+		t.Fatal("the page has no rule")
 	}
 	files := fstest.MapFS{"team.rego": {Data: []byte(rule)}}
 	o := policy.Options{Packs: []string{"grants", "paths"}, Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"files"}}}}
