@@ -128,7 +128,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Details say the same to programs that read JSON, as "outcome", "record", "approval" and
 	// "retry_after_ms", and more: "invoked", true if the call was carried out, or may
-	// have been; "candidates", the tools that a name could mean.
+	// have been; "candidates", the tools that a name could mean; "violations", where arguments break
+	// the schema, as JSON Pointers.
 	Details map[string]any
 
 	again bool
@@ -215,6 +216,9 @@ func AsError(c gate.Call, err error) *Error {
 	}
 	if _, ok := errors.AsType[*recording.MissingError](err); ok {
 		e.again = false // a recording gets no other
+	}
+	if at := message.BrokenAt(err); at != nil {
+		e.Details["violations"] = at
 	}
 	if p, ok := errors.AsType[*gate.Pending](err); ok {
 		e.Approval = p.ID

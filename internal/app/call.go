@@ -55,8 +55,14 @@ type CallError struct {
 	Code     string `json:"code"`
 	Reason   string `json:"reason"`
 	RecordID string `json:"record_id"`
-	Invoked  bool   `json:"invoked,omitempty"`  // its server has had it, and may have carried it out
-	Approval string `json:"approval,omitempty"` // for which the call waits
+	Server   string `json:"server,omitempty"`
+	Tool     string `json:"tool"`
+	// Retryable says that the same call can succeed later, RetryAfter after how long if that is known.
+	Retryable  bool     `json:"retryable"`
+	RetryAfter int64    `json:"retry_after_ms,omitempty"`
+	Violations []string `json:"violations,omitempty"` // where the arguments break the schema, JSON Pointers
+	Invoked    bool     `json:"invoked,omitempty"`    // its server has had it, and may have carried it out
+	Approval   string   `json:"approval,omitempty"`   // for which the call waits
 	// Destinations are those that an approval can be for, until the session ends.
 	Destinations []string `json:"destinations,omitempty"`
 	// Beside are those that it can be for as well.
@@ -64,10 +70,9 @@ type CallError struct {
 	Question string   `json:"-"` // what a person would have to approve, in words
 	Remedy   string   `json:"-"` // the command that would allow it
 	Cause    string   `json:"-"` // what lies behind; "" if that is all
-	tool     string
 }
 
-func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Reason }
+func (e *CallError) Error() string { return e.Tool + ": " + e.Code + ": " + e.Reason }
 
 // Refused reports whether the gate refused the call, rather than that something
 // went wrong.
@@ -103,7 +108,12 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	ce := &CallError{Code: gate.Code(err), Reason: gateway.AsError(c, err).Message, RecordID: relayed.RecordID(c.ID, err), tool: name}
+	of := gateway.AsError(c, err)
+	ce := &CallError{
+		Code: gate.Code(err), Reason: of.Message, RecordID: relayed.RecordID(c.ID, err), Server: of.Server, Tool: name,
+		Retryable: of.Retryable(), RetryAfter: of.RetryAfter.Milliseconds(),
+	}
+	ce.Violations, _ = of.Details["violations"].([]string)
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
 		ce.Reason, ce.Remedy, ce.Invoked = refusal.Reason, refusal.Remedy, refusal.Invoked

@@ -139,6 +139,11 @@ func TestConnectFaults(t *testing.T) {
 	web := func(url string) upstream.Config {
 		return upstream.Config{URL: url, Transport: upstream.TransportHTTP}
 	}
+	challenges := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "who?", http.StatusUnauthorized)
+	}))
+	t.Cleanup(challenges.Close)
 	scripted := func(method, result string) upstream.Config {
 		return rig.NewScript(map[string]string{method: result}).Config("x")
 	}
@@ -165,6 +170,7 @@ func TestConnectFaults(t *testing.T) {
 		"the child writes 100 MB":           {rig.Child("floods"), fault.Protocol, nil, "limits.result is"},
 		"the configuration is broken":       {upstream.Config{Broken: "input is not known"}, fault.SpawnFailed, nil, "input is not known"},
 		"nobody listens":                    {web("http://127.0.0.1:1"), fault.Transport, is(syscall.ECONNREFUSED), ""},
+		"a login that is not configured":    {web(challenges.URL), fault.Credential, nil, "add `auth: oauth`"},
 		"HTTP 401":                          {web(answer(401, "text/plain", "who?")), fault.Transport, nil, `401 Unauthorized: "who?"`},
 		"a 401, and 400 to what is older":   {modernOnly(t), fault.Credential, nil, "log in"},
 		"HTTP 500":                          {web(answer(500, "text/html", "<b>")), fault.Transport, nil, "500"},

@@ -103,15 +103,15 @@ func RefusalOf(call string, err error) map[string]any {
 	if gate.Retryable(err) {
 		refusal["retryable"] = true
 	}
-	if at := brokenAt(err); at != nil {
+	if at := BrokenAt(err); at != nil {
 		refusal["violations"] = at
 	}
 	return refusal
 }
 
-// brokenAt returns where arguments break their schema that were refused for that, at most 20
+// BrokenAt returns where arguments break their schema that were refused for that, at most 20
 // places, those of more than 200 bytes left out.
-func brokenAt(err error) (at []string) {
+func BrokenAt(err error) (at []string) {
 	if r, ok := errors.AsType[*gate.Refusal](err); !ok || r.Step != step.ValidateInput {
 		return nil
 	}

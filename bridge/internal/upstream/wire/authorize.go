@@ -12,6 +12,20 @@ func (u *Unauthorized) Error() string { return u.Err.Error() }
 
 func (u *Unauthorized) Unwrap() error { return u.Err }
 
+// loginWanted is the error of a server that wants a login for which nothing is configured.
+type loginWanted struct{ refused error }
+
+func (l *loginWanted) Error() string {
+	return "the server wants a login: add `auth: oauth` to it in the configuration, and run `wasmgate login` for it: " + l.refused.Error()
+}
+
+func (l *loginWanted) Unwrap() error { return l.refused }
+
+// Public is for the caller, who may be the one to log in.
+func (l *loginWanted) Public() string {
+	return "the server wants a login, and none is configured; tell your user to add `auth: oauth` to the server in the configuration of wasmgate, and to run `wasmgate login`"
+}
+
 // authorized sends a request with a credential, and once more with another where the server
 // refuses the first. A server's 401 is never the answer to a client of the gateway, who would
 // take it for one about its own token.

@@ -177,7 +177,12 @@ func (o *origin) send(r *http.Request) (*http.Response, error) {
 	if o.authorize != nil {
 		return o.authorized(r)
 	}
-	return o.carry(r)
+	resp, err := o.carry(r)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && resp.Header.Get("WWW-Authenticate") != "" && r.Header.Get("Authorization") == "" {
+		defer resp.Body.Close()
+		return nil, &Unauthorized{&loginWanted{statusOf(resp)}}
+	}
+	return resp, err
 }
 
 // carry sends a request as it is.
