@@ -14,7 +14,6 @@ import (
 // callFailure is a [CallError] with what its JSON for users leaves out.
 type callFailure struct {
 	CallError
-	Tool     string `json:"tool"`
 	Remedy   string `json:"remedy"`
 	Cause    string `json:"cause"`
 	Question string `json:"question"`
@@ -43,7 +42,7 @@ func wire(err error) error {
 	switch {
 	case errors.As(err, &call):
 		e.Code = codeCall
-		e.Detail, _ = json.Marshal(callFailure{*call, call.tool, call.Remedy, call.Cause, call.Question}) // strings only
+		e.Detail, _ = json.Marshal(callFailure{*call, call.Remedy, call.Cause, call.Question}) // strings only
 	case errors.As(err, &who):
 		e.Code = codePrincipal
 		e.Detail, _ = json.Marshal(who) // strings only
@@ -77,7 +76,7 @@ func unwire(err error) error {
 		if err := json.Unmarshal(e.Detail, &f); err != nil {
 			return err
 		}
-		f.CallError.tool, f.CallError.Remedy, f.CallError.Cause, f.CallError.Question = f.Tool, f.Remedy, f.Cause, f.Question
+		f.CallError.Remedy, f.CallError.Cause, f.CallError.Question = f.Remedy, f.Cause, f.Question
 		return &f.CallError
 	case codePrincipal:
 		who := new(PrincipalError)
