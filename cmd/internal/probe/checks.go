@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,7 +43,9 @@ var checks = func() []check {
 		check{"unknown", "members and contents that no revision knows", unknown},
 		check{"progress", "notifications in their order, before the result", progress},
 		check{"callers", "answers go to who asked", callers},
-		check{"changed", "a definition that changes under its name", changed},
+		check{"neighbour", "calls of one client that keep another one's from being carried out", neighbour},
+		check{"changed", "a definition that changes under its name", changes("probe_mutable", "all that you know of the user")},
+		check{"changed-schema", "a schema that changes under its name", changes("probe_schema", "the user's password")},
 	)
 	return all
 }()
@@ -373,8 +376,58 @@ func callers(ctx context.Context, t *target) (Verdict, string, error) {
 	return Stopped, "", nil
 }
 
-func changed(ctx context.Context, t *target) (Verdict, string, error) {
-	name := t.names["probe_mutable"]
+// neighbour has two sessions make as many calls that wait as usual gateways carry out at once, and
+// makes one call of a third session.
+func neighbour(ctx context.Context, t *target) (Verdict, string, error) {
+	if t.revision == WithoutSessions {
+		return "", "", errors.New("without sessions clients are told apart by who they are alone")
+	}
+	name, own := t.names["probe_wait"], t.names["probe_text"]
+	if name == "" || own == "" {
+		return "", "", errHidden
+	}
+	var calls sync.WaitGroup
+	defer calls.Wait() // for the checks that follow
+	var ended atomic.Int64
+	for range 2 {
+		c, err := t.connect(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		for range neighbours / 2 {
+			calls.Go(func() {
+				_, _ = c.call(ctx, name, map[string]any{}) // some are refused
+				ended.Add(1)
+			})
+		}
+	}
+	time.Sleep(settle)
+	c, err := t.connect(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	r, err := c.call(ctx, own, map[string]any{"text": "mine"})
+	switch {
+	case err != nil:
+		return "", "", err
+	case r.failed():
+		return Through, "the call was refused", nil
+	case ended.Load() == neighbours:
+		return Through, "the call waited until the others had ended", nil
+	}
+	return Stopped, "", nil
+}
+
+// neighbours is how many calls of another client wait.
+const neighbours = 64
+
+// changes returns a check of a tool whose definition gets to have some words.
+func changes(tool, words string) func(context.Context, *target) (Verdict, string, error) {
+	return func(ctx context.Context, t *target) (Verdict, string, error) { return changed(ctx, t, tool, words) }
+}
+
+func changed(ctx context.Context, t *target, tool, words string) (Verdict, string, error) {
+	name := t.names[tool]
 	if name == "" {
 		return Stopped, "the tool is not offered any more", nil
 	}
@@ -393,7 +446,7 @@ func changed(ctx context.Context, t *target) (Verdict, string, error) {
 	if err != nil {
 		return "", "", err
 	}
-	if strings.Contains(whole, "all that you know of the user") {
+	if strings.Contains(whole, words) {
 		return Through, "the new definition is listed", nil
 	}
 	id := newID()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -55,12 +56,18 @@ func (l *Liar) ServeStdio(in io.Reader, out io.Writer) error {
 			}
 		}
 	}()
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxMessage)
 	for lines.Scan() {
 		var r request
 		if json.Unmarshal(lines.Bytes(), &r) != nil || r.ID == nil {
 			continue // a notification, or nothing that could be answered
+		}
+		if strings.Contains(string(r.Params), "probe_wait") {
+			waiting.Go(func() { send(l.reply(r, send)) })
+			continue
 		}
 		send(l.reply(r, send))
 	}
