@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	settings "github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
 )
@@ -79,11 +80,20 @@ func Learn(ctx context.Context, cfg *config.Config, log *slog.Logger, r LearnReq
 }
 
 // ownPlaces are the files and folders that a gateway reads its rules from, or keeps its state
-// and machine code in.
+// and machine code in, and the settings of agents, which name the programs that they start.
 func ownPlaces(cfg *config.Config, dirs config.Dirs) []string {
 	own := append(cfg.Files(), dirs.Config, dirs.State, cfg.State, cfg.Audit.Path, cfg.Pins.Lockfile)
 	own = append(own, cfg.Policy.Paths...)
 	own = append(own, cfg.Policy.Grants, cfg.Policy.Labels, cfg.Policy.RateLimits)
+	if here, err := settings.Here(); err == nil {
+		for _, c := range here.Clients() {
+			for _, f := range slices.Concat(c.Servers, c.Hooks, c.Switches) {
+				if f.Scope != settings.Project {
+					own = append(own, f.Path)
+				}
+			}
+		}
+	}
 	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
 }
 

@@ -110,7 +110,7 @@ func (p *proposer) add(a Access) {
 	case beneathAny(a.Path, systemFolders):
 		p.leave(leftSystem, a.Path+": of the system, and mostly not needed; name it under "+string(a.Kind)+" if it is")
 	case beneathAny(a.Path, p.own):
-		p.leave(leftKey, a.Path+": it belongs to the gateway, and decides what servers may do")
+		p.leave(leftKey, a.Path+": it belongs to the gateway or to an agent, and decides what servers may do")
 	case p.keys.have(a.Path):
 		p.leave(leftKey, a.Path+": among keys; name it under "+string(a.Kind)+" if the server is meant to have it")
 	case a.Kind == AccessWrite && p.logins.have(a.Path):

@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/hook/install"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/watch"
@@ -67,11 +68,45 @@ func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use) []
 		all = append(all, use.of(ctx, running)...)
 		s, err := running.Status(ctx)
 		all = append(all, servers(s, err)...)
+		all = append(all, hooks(ctx, cfg, true)...)
 	} else {
 		all = append(all, ports(cfg)...)
 		all = append(all, started(ctx, cfg, log, use)...)
+		all = append(all, hooks(ctx, cfg, false)...)
 	}
 	return append(all, targets(ctx, cfg)...)
+}
+
+// hooks looks whether the agents of the configuration read hooks that work.
+func hooks(ctx context.Context, cfg *config.Config, running bool) (all []Check) {
+	for _, configured := range cfg.Agents {
+		a, ok := install.Of(configured.ID)
+		if !ok {
+			continue
+		}
+		of, do := "hooks of "+a.ID, "wasmgate hook doctor "+a.ID
+		line, err := install.NewLine(cfg.State, false)
+		var checks []install.Check
+		if err == nil {
+			checks, err = a.Doctor(ctx, line, true, running)
+		}
+		if err != nil {
+			all = append(all, Check{of, Warning, err.Error(), do})
+			continue
+		}
+		var wrong []string
+		for _, c := range checks {
+			if !c.OK && (running || c.Check != "gateway" && c.Check != "hook") { // these two ask a gateway
+				wrong = append(wrong, c.Said)
+			}
+		}
+		if len(wrong) > 0 {
+			all = append(all, Check{of, Warning, strings.Join(wrong, "; "), do})
+		} else {
+			all = append(all, Check{of, OK, "the agent reads them", ""})
+		}
+	}
+	return all
 }
 
 // permissions looks whether others may do to a file what they should not.

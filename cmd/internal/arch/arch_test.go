@@ -222,7 +222,7 @@ var rules = map[string]rule{
 	"internal/learn":                {imports: []string{"internal/provenance", "internal/doc", "gate", "internal/policy", "internal/match"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
 	"internal/documents":            {bans: []string{"net", "net/http", "database/sql", "github.com/..."}},
 	"internal/notify":               {imports: []string{"internal/confine", "internal/telemetry"}, bans: []string{"database/sql"}},
-	"internal/doctor":               {imports: []string{"internal/escaped", "gate", "bridge/gateway", "internal/app", "internal/config", "internal/files", "internal/policyfiles", "internal/policy", "internal/watch"}, bans: []string{"net/http", "database/sql"}},
+	"internal/doctor":               {imports: []string{"internal/escaped", "gate", "bridge/gateway", "internal/app", "internal/config", "internal/files", "internal/hook/install", "internal/policyfiles", "internal/policy", "internal/watch"}, bans: []string{"net/http", "database/sql"}},
 	"internal/replay":               {imports: []string{"internal/escaped", "internal/actions", "internal/builtin", "internal/doc", "gate", "internal/audit", "bridge/gateway", "internal/policy", "internal/config", "internal/app", "internal/policyfiles", "internal/schema", "internal/session", "internal/structure"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/handover":             {bans: []string{"net", "net/http", "os", "github.com/...", "golang.org/..."}},
 	"internal/extract":              {imports: []string{"internal/config", "internal/config/variables"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
