@@ -43,7 +43,7 @@ await answers(`http://localhost:${port}/mcp`);
 async function gateway(name, server) {
   const config = join(base, name, 'wasmgate.yaml'), listen = `127.0.0.1:${await free()}`, joins = join(base, name, 'joins');
   mkdirSync(join(base, name));
-  writeFileSync(config, JSON.stringify({ version: 1, listen, servers: { everything: server } }));
+  writeFileSync(config, JSON.stringify({ version: 1, listen, state: 'state/', servers: { everything: server } }));
   writeFileSync(join(base, name, 'grants.yaml'), JSON.stringify([{ to: ['*'], servers: ['everything'], resources: ['demo://*'], asks: ['roots', 'sampling', 'secrets'] }]));
   writeFileSync(joins, `#!/bin/sh\nexec '${resolvePath(flags.wasmgate)}' serve --stdio --config '${config}'\n`, { mode: 0o700 });
   run(flags.wasmgate, ['serve', '--config', config]);

@@ -48,7 +48,7 @@ const quiet = (type, text) => !markup.includes(type) && (type !== '.md' || !acts
 const allowed = /^(control|unicode|token|secret)\//;
 
 const server = { command: join(here, 'node_modules/.bin/mcp-server-filesystem'), args: [base], start: '3m' };
-writeFileSync(join(base, 'wasmgate.yaml'), JSON.stringify({ version: 1, servers: { plain: server, code: { ...server, sanitize: 'code' }, prose: { ...server, sanitize: 'text' } } }));
+writeFileSync(join(base, 'wasmgate.yaml'), JSON.stringify({ version: 1, state: 'state/', servers: { plain: server, code: { ...server, sanitize: 'code' }, prose: { ...server, sanitize: 'text' } } }));
 writeFileSync(join(base, 'grants.yaml'), JSON.stringify([{ to: ['*'], servers: ['plain', 'code', 'prose'] }]));
 const client = new Client({ name: 'files', version: '1' });
 await client.connect(new StdioClientTransport({ command: flags.wasmgate, args: ['serve', '--stdio', '--config', join(base, 'wasmgate.yaml')], stderr: 'ignore' }), { timeout: 200000 });

@@ -131,7 +131,7 @@ async function gateway(profile, sanitize) {
   const folder = join(base, profile), config = join(folder, 'wasmgate.yaml');
   mkdirSync(folder);
   writeFileSync(config, JSON.stringify({
-    version: 1, listen, ...sanitize, servers: Object.fromEntries(names.map((id) => [id, { command: join(bin, servers[id].command), args: servers[id].args, env: servers[id].env ?? {}, cwd: base, timeout: '2m', start: '3m' }])),
+    version: 1, listen, state: 'state/', ...sanitize, servers: Object.fromEntries(names.map((id) => [id, { command: join(bin, servers[id].command), args: servers[id].args, env: servers[id].env ?? {}, cwd: base, timeout: '2m', start: '3m' }])),
   }));
   writeFileSync(join(folder, 'grants.yaml'), JSON.stringify([{ to: ['*'], servers: names }]));
   const process = spawn(flags.wasmgate, ['serve', '--config', config], { stdio: 'ignore' });

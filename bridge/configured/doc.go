@@ -10,6 +10,6 @@
 //		...
 //		defer gw.Close(ctx)
 //		client := gw.NewClient(gateway.ClientConfig{})
-//		res, err := client.CallTool(ctx, "local__hash", map[string]any{"text": "hello", "algorithm": "sha256"})
+//		res, err := client.CallTool(ctx, "files__read_text_file", map[string]any{"path": "README.md"})
 //	}
 package configured

@@ -21,7 +21,8 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "wasmgate.yaml")
-	if err := os.WriteFile(path, []byte("version: 1\n"), 0o600); err != nil {
+	text := "version: 1\nstate: state/\ntools: {embedded: {module: embedded}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		log.Fatal(err)
 	}
 
@@ -32,7 +33,7 @@ func Example() {
 	}
 	defer gw.Close(ctx)
 	client := gw.NewClient(gateway.ClientConfig{})
-	tools, err := client.Tools(ctx) // those that the gateway brings along
+	tools, err := client.Tools(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestOpen(t *testing.T) {
 	if _, err := configured.Open(t.Context(), path, nil); err == nil {
 		t.Error("a wrong file: no error")
 	}
-	write("version: 1\n")
+	write("version: 1\nstate: state/\n")
 	gw, err := configured.Open(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)

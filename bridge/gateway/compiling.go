@@ -41,9 +41,13 @@ func (g *Gateway) compile(modules []loaded) {
 		close(g.compiling.done)
 		g.changing.Unlock()
 	}
-	if !g.cfg.Embedded || !g.cfg.LeaveOut {
-		return
+	if g.cfg.Embedded && g.cfg.LeaveOut {
+		g.compileEmbedded()
 	}
+}
+
+// compileEmbedded has the cache hold the embedded tools.
+func (g *Gateway) compileEmbedded() {
 	if err := g.precompile(); err != nil && g.life.Err() == nil {
 		g.cfg.Log.Error("embedded tools not compiled", "error", err)
 	}
@@ -53,7 +57,6 @@ func (g *Gateway) compile(modules []loaded) {
 	g.working("")
 }
 
-// precompile has the cache hold the embedded tools.
 func (g *Gateway) precompile() error {
 	if sandbox.EmbeddedCompiled(g.runtime) {
 		return nil

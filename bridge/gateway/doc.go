@@ -21,7 +21,7 @@
 // calls outlive their requests, as MCP tasks do (Config.Jobs).
 //
 // While clients are connected [Gateway.SetServer], [Gateway.RemoveServer],
-// [Gateway.SetModules], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetOrder],
+// [Gateway.SetModules], [Gateway.SetEmbedded], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetOrder],
 // [Gateway.SetPolicy] and [Gateway.Reconfigure] change it, [Gateway.Publish] and [Gateway.Withdraw] its functions; calls under way end as
 // they began.
 // What else is in Config stays as it is. With [Replay] what was recorded answers in the

@@ -43,7 +43,7 @@ func (g *Gateway) Modules() []status.Module {
 
 // newLocals builds the servers in this process, in the order in which they are listed.
 func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
-	if g.cfg.Embedded || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 {
+	if g.cfg.Embedded || g.cfg.LeaveOut || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 { // LeaveOut: modules may come later
 		if err := g.machine.open(ctx, &g.cfg); err != nil {
 			return nil, err
 		}
@@ -200,6 +200,40 @@ func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []di
 	before := g.modules
 	now, left, unrecorded := g.load(ctx, modules, secrets)
 	return errors.Join(g.change(ctx, before, now), left, unrecorded)
+}
+
+// SetEmbedded offers the tools that the gateway brings along, or takes them away, and tells the
+// clients. It returns an error if Config.Functions has tools on the same server.
+func (g *Gateway) SetEmbedded(on bool) error {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	if _, has := g.own[builtin.Local]; on == has {
+		return nil
+	}
+	what := "taken out"
+	var tools []LocalTool
+	switch {
+	case g.runtime == nil || len(g.cfg.Functions[builtin.Local]) > 0:
+		return errors.New("the embedded tools of this gateway are set when it is built")
+	case on:
+		embedded, err := g.embedded()
+		if err != nil {
+			return fmt.Errorf("embedded tools: %w", err)
+		}
+		what, tools = "set", g.player.Stubbed("", embedded)
+	}
+	if err := g.note(audit.Entry{Event: audit.Server, Server: builtin.Local, Code: codes.OK, Reasons: []string{"configuration: embedded tools " + what}}); err != nil {
+		return fmt.Errorf("the embedded tools stay as they were: %w", err)
+	}
+	g.listed.Lock()
+	if delete(g.own, builtin.Local); on {
+		g.own[builtin.Local] = tools
+	}
+	g.listed.Unlock()
+	if on {
+		g.serving.Go(g.compileEmbedded)
+	}
+	return g.setLocal(builtin.Local, toolsOn(builtin.Local, g.own, g.modules))
 }
 
 // change puts modules in the place of others. It is held that they change.

@@ -207,6 +207,35 @@ func saying(t *testing.T, module, tool, words string) gateway.Module {
 	return gateway.Module{WASM: []byte(wasm), Config: sandbox.ModuleConfig{Name: module, Manifest: &manifest}}
 }
 
+// TestSetEmbedded offers the tools that the gateway brings along while a client is connected, and
+// takes them away again.
+func TestSetEmbedded(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "audit.jsonl")
+	g := start(t, gateway.Config{Audit: log, AuditOptions: audit.Options{Node: "n"}, Policy: granting("*"), LeaveOut: true, CacheDir: compiled.Folder(t)})
+	srv := httptest.NewServer(g)
+	t.Cleanup(srv.Close)
+	c, told := listening(t, srv.URL+"/mcp")
+	hash := func() bool {
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "local__hash", Arguments: map[string]any{"text": "a"}})
+		return err == nil && !res.IsError
+	}
+	if hash() {
+		t.Fatal("a gateway without the embedded tools has one")
+	}
+	for _, on := range []bool{true, false, true} {
+		if err := g.SetEmbedded(on); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, fmt.Sprintf("embedded: %v", on), told)
+		if hash() != on {
+			t.Errorf("embedded: %v, and a call says otherwise", on)
+		}
+		if err := g.SetEmbedded(on); err != nil { // nothing changes
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSetModules puts modules in, changes them and takes them out, under a client that
 // stays connected.
 func TestSetModules(t *testing.T) {

@@ -31,7 +31,7 @@ approve is put to the person at the terminal; without one it is refused, and wai
 wasmgate approvals in the gateway that runs. On a terminal it shows how far a long call is.
 
 Exits with 1 if the tool reports an error or its server fails, and with 3 if the gate refuses.`,
-		Example: "  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
+		Example: "  wasmgate call files__list_directory '{\"path\":\"docs\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := app.CallRequest{Tool: args[0], As: as, Args: "{}"}

@@ -15,7 +15,7 @@ func BenchmarkFirstCall(b *testing.B) {
 	linuxOnly(b)
 	dir := b.TempDir()
 	for name, text := range map[string]string{
-		"wasmgate.yaml": "version: 1\npolicy: {data: {grants: grants.yaml}}\naudit: {path: audit.jsonl}\nstate: state/\n",
+		"wasmgate.yaml": "version: 1\npolicy: {data: {grants: grants.yaml}}\naudit: {path: audit.jsonl}\nstate: state/\ntools: {embedded: {module: embedded}}\n",
 		"grants.yaml":   "- {to: [local], tools: [\"local__*\"]}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -94,7 +94,7 @@ authorized by policy, validated both ways, sanitized and recorded.
 
 A command exits with 0 when it is done, with 1 when it failed, with 2 when the command line or the
 configuration is wrong, and with 3 when what was asked was refused, or found to be false.`,
-		Example:       "  wasmgate serve\n  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'",
+		Example:       "  wasmgate serve\n  wasmgate call files__list_directory '{\"path\":\"docs\"}'",
 		Version:       product.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

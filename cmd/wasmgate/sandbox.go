@@ -54,10 +54,6 @@ func (c *cli) withSandbox(ctx context.Context, f func(*sandbox.Runtime, moduleRe
 // and says so of one that has a byte more.
 const maxModule = 64 << 20
 
-// embeddedTools is the name of the module of the tools that come with wasmgate
-// and need no capability; it is no file, and nor is [config.EmbeddedFiles].
-const embeddedTools = "embedded"
-
 const moduleHelp = `MODULE is a file, oci://registry/repository@sha256:digest, "embedded" for the tools that come with
 wasmgate, or "embedded:files" for those of them that read files.`
 
@@ -72,7 +68,7 @@ type moduleReader struct {
 func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig, err error) {
 	mc.Name = module
 	switch {
-	case module == embeddedTools:
+	case module == config.EmbeddedTools:
 		wasm, err = sandbox.EmbeddedTools()
 		return wasm, mc, err
 	case module == config.EmbeddedFiles:

@@ -160,9 +160,10 @@ func (a *App) setModules(ctx context.Context, next *config.Config) error {
 	if err != nil {
 		return err
 	}
+	embedded := a.gateway.SetEmbedded(next.EmbeddedTools())
 	err = a.gateway.SetModules(ctx, a.modules().All(ctx, next), secrets)
 	a.logLeftOut()
-	return besideModules(err)
+	return errors.Join(embedded, besideModules(err))
 }
 
 // besideModules returns what of a joined error is no module that was left out, whose status

@@ -31,7 +31,7 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 	}
 	a.translateServers(ctx, only, &gc)
 	gc.Groups, gc.Catalog = a.cfg.AllGroups(), catalogModes[a.cfg.Catalog.Mode]
-	gc.Embedded, gc.Modules, gc.LeaveOut = true, a.modules().All(ctx, a.cfg), true
+	gc.Embedded, gc.Modules, gc.LeaveOut = a.cfg.EmbeddedTools(), a.modules().All(ctx, a.cfg), true
 	if gc.Secrets, err = modules.Secrets(a.cfg); err != nil {
 		return gateway.Config{}, err
 	}

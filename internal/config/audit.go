@@ -8,7 +8,7 @@ import (
 
 // Audit says where and how calls are recorded.
 type Audit struct {
-	Path    string `key:"path path" default:"audit.jsonl" restart:"yes"`
+	Path    string `key:"path path" restart:"yes"` // see [Config.place]
 	Record  string `key:"record digest|full" default:"digest"`
 	Sync    string `key:"sync group|always" default:"group"`
 	MaxSize int64  `key:"max_size 1KiB..1024GiB" default:"100MiB"` // after which the log is continued in a new file

@@ -48,7 +48,7 @@ type Config struct {
 	Telemetry  Telemetry  `key:"telemetry"`
 	Notify     []Notify   `key:"notify"` // in the order of the file
 	ServerInfo ServerInfo `key:"server_info"`
-	State      string     `key:"state path" default:"state" restart:"yes"` // folder of keys, caches, control socket
+	State      string     `key:"state path" restart:"yes"` // folder of keys, caches, control socket; see [Config.place]
 	Warnings   []Problem
 	Replay     Replay
 	Dev        string // path of the module that its author works on; see [Config.Develop]
@@ -68,23 +68,9 @@ type Replay struct {
 	State string // of the gateway whose calls it holds
 }
 
-// Default returns what holds without any file: no servers, the embedded
-// packs, the log in the state folder of d and the grants, which a person edits,
-// in its configuration folder.
-func Default(d Dirs) *Config {
-	c := beside(d.Config)
-	c.keepIn(d.State)
-	return c
-}
-
-// keepIn moves the defaults of what the program keeps to a folder.
-func (c *Config) keepIn(state string) {
-	c.State, c.Audit.Path = state, filepath.Join(state, "audit.jsonl")
-}
-
 const grantsFile = "grants.yaml"
 
-// beside returns the defaults of a file in dir.
+// beside returns the defaults of a file in dir, without its state.
 func beside(dir string) *Config {
 	c := new(Config)
 	(&decoder{dir: dir}).fill(c)

@@ -57,7 +57,7 @@ func ImportMCP(r io.Reader, name string) ([]Server, []Problem, error) {
 
 // hostFile returns the configuration that an mcp.json stands for.
 func (d *decoder) hostFile(file string, data []byte, dirs Dirs) *Config {
-	c := beside(filepath.Join(dirs.State, "files", fileID(file)))
+	c := beside(stateFolder(file, dirs))
 	if near := filepath.Join(filepath.Dir(file), grantsFile); exists(near) == nil {
 		d.warn(0, "", "%s beside it is not read, since it may belong to a stranger's project: the grants are in %s", grantsFile, c.Policy.Grants)
 	}

@@ -138,12 +138,12 @@ func TestLoadMCP(t *testing.T) {
 	if diff := cmp.Diff(want, c.Servers, undeclared); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
-	own := filepath.Dir(c.State)
+	own := c.State
 	if !strings.HasPrefix(own, filepath.Join(dir, ".local", "state", "wasmgate", "files")+"/") {
 		t.Errorf("state is in %s, not in the person's folder", c.State)
 	}
 	if c.Audit.Path != filepath.Join(own, "audit.jsonl") || c.Policy.Grants != filepath.Join(own, "grants.yaml") {
-		t.Errorf("log %s and grants %s are not beside the state %s", c.Audit.Path, c.Policy.Grants, c.State)
+		t.Errorf("log %s and grants %s are not in the state folder %s", c.Audit.Path, c.Policy.Grants, c.State)
 	}
 	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Message, "grants.yaml beside it is not read") {
 		t.Errorf("warnings %v do not tell of the grants.yaml that is not read", c.Warnings)

@@ -31,9 +31,9 @@ func (o Options) filled() (Options, error) {
 // The error is a [Problems] with everything that is wrong with the file, or
 // says why it could not be read.
 //
-// Unless a wasmgate.yaml says otherwise, its state, audit log and grants are
-// beside it, but state and log of the user's own are in Dirs.State. Those of an mcp.json, which belongs to another program and often
-// lies where an agent may write, are in a folder of its own below Dirs.State.
+// Unless a wasmgate.yaml says otherwise, its grants and lockfile are next to it, and its
+// state and audit log in Dirs.State. An mcp.json belongs to another program and is often where
+// an agent may write: its grants and lockfile are in Dirs.State, too.
 func Load(path string, o Options) (*Config, error) {
 	data, err := read(path)
 	if err != nil {
@@ -67,13 +67,11 @@ func parseAll(path string, data []byte, o Options) (*Config, Problems, error) {
 		c = d.hostFile(file, data, o.Dirs)
 	} else {
 		c = beside(d.dir)
-		if located(file) == located(UserFile(o.Dirs)) {
-			c.keepIn(o.Dirs.State)
-		}
 		if root := d.parse(data, false); root != nil {
 			d.config(root, c)
 		}
 	}
+	c.place(file, o.Dirs)
 	c.File, c.Warnings = file, d.warnings
 	return c, d.problems, nil
 }

@@ -207,14 +207,17 @@ func TestDefaults(t *testing.T) {
 			State: state,
 		}
 	}
-	t.Run("of an empty file stand beside it", func(t *testing.T) {
+	t.Run("of an empty file are next to it and in the state folder", func(t *testing.T) {
 		for _, content := range []string{"", "# nothing\n", "version: 1\n", "---\nversion: 1\n", "servers:\ntools:\npolicy:\n", "\ufeffversion: 1\r\nservers: {}\r\n"} {
 			file := write(t, filepath.Join(dir, "wasmgate.yaml"), content)
 			got, err := config.Load(file, options(dir))
 			if err != nil {
 				t.Fatalf("%q: %v", content, err)
 			}
-			want := config1(filepath.Join(dir, "grants.yaml"), filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "state"))
+			if !strings.HasPrefix(got.State, filepath.Join(dir, ".local", "state", "wasmgate", "files")) {
+				t.Errorf("state is in %s", got.State)
+			}
+			want := config1(filepath.Join(dir, "grants.yaml"), filepath.Join(got.State, "audit.jsonl"), got.State)
 			want.File = file
 			if diff := cmp.Diff(want, got, undeclared); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", content, diff)

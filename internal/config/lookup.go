@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 const fileName = "wasmgate.yaml"
@@ -111,7 +112,7 @@ func (c *Config) addProject(path string, data []byte, o Options) error {
 	c.Tools = append(c.Tools, p.Tools...)
 	c.mustSign()
 	c.Warnings = append(c.Warnings, d.warnings...)
-	id := fileID(file)
+	id := fileID(canonical(file))
 	c.State = filepath.Join(c.State, "projects", id)
 	c.Audit.Path = filepath.Join(filepath.Dir(c.Audit.Path), "projects", id, filepath.Base(c.Audit.Path))
 	return nil
@@ -161,11 +162,47 @@ func (d *decoder) project(root *node, base, p *Config) {
 	}
 }
 
-// fileID names a file in the state folder: stable, and short enough for the
-// path of a socket, which is limited to about 100 bytes.
+// UserFile returns the file of the person's own configuration, which need not exist.
+func UserFile(d Dirs) string { return filepath.Join(d.Config, fileName) }
+
+// Default returns the configuration without any file: no servers, the embedded packs and
+// tools, and the folders of the user's own configuration.
+func Default(d Dirs) *Config {
+	c := beside(d.Config)
+	c.place(UserFile(d), d)
+	return c
+}
+
+// place fills in the state folder, unless the file names one, and the audit log in it.
+func (c *Config) place(file string, d Dirs) {
+	if c.State == "" {
+		c.State = stateFolder(file, d)
+	}
+	if c.Audit.Path == "" {
+		c.Audit.Path = filepath.Join(c.State, "audit.jsonl")
+	}
+}
+
+// stateFolder returns the state folder of the configuration at file: d.State for the user's own,
+// and a folder below it for each other one, so that no two share it. It depends on the place of
+// the file and not on what a link there leads to: Kubernetes moves that with each change.
+func stateFolder(file string, d Dirs) string {
+	if located(file) == located(UserFile(d)) {
+		return d.State
+	}
+	return filepath.Join(d.State, "files", fileID(located(file)))
+}
+
+// fileID names a file in the state folder: by the name of its folder, for people, and by a digest
+// of its path. It is short, since the path of a socket is limited to about 100 bytes.
 func fileID(file string) string {
-	sum := sha256.Sum256([]byte(canonical(file)))
-	return hex.EncodeToString(sum[:6])
+	folder := filepath.Base(filepath.Dir(file))
+	if strings.HasPrefix(folder, ".") { // of a project, such as .wasmgate and .vscode
+		folder = filepath.Base(filepath.Dir(filepath.Dir(file)))
+	}
+	sum := sha256.Sum256([]byte(file))
+	id := serverID(folder)
+	return id[:min(len(id), 16)] + "-" + hex.EncodeToString(sum[:6])
 }
 
 // located returns the path of a file with the links of its folder resolved. What a link at the

@@ -36,35 +36,86 @@ func TestDirsOf(t *testing.T) {
 	}
 }
 
-// The user's own configuration has the state folder that there is without one, so that init
-// takes nothing away; by whatever path it is named. A key of the file wins.
-func TestStateOfUser(t *testing.T) {
+// A configuration leaves nothing in its folder but what a person keeps there, and no two share a
+// state folder.
+func TestStateFolder(t *testing.T) {
 	home := t.TempDir()
 	o := options(home)
-	file := write(t, filepath.Join(o.Dirs.Config, "wasmgate.yaml"), "version: 1\n")
-	link := filepath.Join(home, "link")
-	if err := os.Symlink(o.Dirs.Config, link); err != nil {
-		t.Skip(err)
+	load := func(path, text string) *config.Config {
+		t.Helper()
+		c, err := config.Load(write(t, path, text), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
-	for _, path := range []string{file, filepath.Join(link, "wasmgate.yaml"), filepath.Join(o.Dirs.Config, ".", "..", "wasmgate", "wasmgate.yaml")} {
+	if c := load(filepath.Join(o.Dirs.Config, "wasmgate.yaml"), "version: 1\n"); c.State != o.Dirs.State || c.State != config.Default(o.Dirs).State {
+		t.Errorf("the user's own configuration has its state in %s", c.State)
+	}
+	seen := map[string]string{o.Dirs.State: "the user's own"}
+	long := strings.Repeat("long", 20)
+	for _, folder := range []string{"a", "b", "a/b", "b/b", "A", "a b", "ä", "ö", "...", "server", long, long + "2", ".hidden", "a/.wasmgate", "b/.wasmgate"} {
+		for _, name := range []string{"wasmgate.yaml", "other.yaml", "mcp.json"} {
+			path := filepath.Join(home, "src", folder, name)
+			text := "version: 1\n"
+			if name == "mcp.json" {
+				text = `{"mcpServers": {}}`
+			}
+			c := load(path, text)
+			if other := seen[c.State]; other != "" {
+				t.Errorf("%s shares %s with %s", path, c.State, other)
+			}
+			seen[c.State] = path
+			if !strings.HasPrefix(c.State, filepath.Join(o.Dirs.State, "files")+string(filepath.Separator)) || filepath.Dir(c.Audit.Path) != c.State {
+				t.Errorf("%s has its state in %s, its log in %s", path, c.State, c.Audit.Path)
+			}
+			if again := load(path, text); again.State != c.State {
+				t.Errorf("%s has its state in %s, and then in %s", path, c.State, again.State)
+			}
+		}
+	}
+	if c := load(filepath.Join(home, "src", "named", "wasmgate.yaml"), "state: here\n"); c.State != filepath.Join(home, "src", "named", "here") || c.Audit.Path != filepath.Join(c.State, "audit.jsonl") {
+		t.Errorf("state: here is %s, its log is %s", c.State, c.Audit.Path)
+	}
+	if c := load(filepath.Join(home, "src", "log", "wasmgate.yaml"), "audit: {path: a.jsonl}\n"); c.Audit.Path != filepath.Join(home, "src", "log", "a.jsonl") {
+		t.Errorf("audit.path: a.jsonl is %s", c.Audit.Path)
+	}
+}
+
+// Kubernetes moves what the file of a ConfigMap leads to with each change; a link to the folder
+// is the same folder.
+func TestStateFolderOfLinks(t *testing.T) {
+	home := t.TempDir()
+	mount, o := filepath.Join(home, "etc"), options(home)
+	link := func(to, path string) {
+		t.Helper()
+		_ = os.Remove(path)
+		if err := os.Symlink(to, path); err != nil {
+			t.Skip(err)
+		}
+	}
+	state := func(path string) string {
+		t.Helper()
 		c, err := config.Load(path, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.State != o.Dirs.State || c.Audit.Path != filepath.Join(o.Dirs.State, "audit.jsonl") || c.State != config.Default(o.Dirs).State {
-			t.Errorf("%s has its state in %s, its log at %s", path, c.State, c.Audit.Path)
-		}
-		if filepath.Dir(c.Policy.Grants) != filepath.Dir(path) || filepath.Dir(c.Pins.Lockfile) != filepath.Dir(path) {
-			t.Errorf("%s has its grants at %s, its lockfile at %s", path, c.Policy.Grants, c.Pins.Lockfile)
-		}
+		return c.State
 	}
-	write(t, file, "state: here\naudit: {path: log.jsonl}\n")
-	if c, err := config.Load(file, o); err != nil || c.State != filepath.Join(o.Dirs.Config, "here") || c.Audit.Path != filepath.Join(o.Dirs.Config, "log.jsonl") {
-		t.Errorf("state %s, log %s, %v", c.State, c.Audit.Path, err)
+	for _, data := range []string{"..2026_01", "..2026_02"} {
+		write(t, filepath.Join(mount, data, "wasmgate.yaml"), "version: 1\n")
 	}
-	other := write(t, filepath.Join(o.Dirs.Config, "other.yaml"), "version: 1\n")
-	if c, err := config.Load(other, o); err != nil || c.State == o.Dirs.State {
-		t.Errorf("another file has the state of the user's own: %s, %v", c.State, err)
+	file := filepath.Join(mount, "wasmgate.yaml")
+	link("..2026_01", filepath.Join(mount, "..data"))
+	link(filepath.Join("..data", "wasmgate.yaml"), file)
+	before := state(file)
+	link("..2026_02", filepath.Join(mount, "..data"))
+	if after := state(file); after != before {
+		t.Errorf("the state moved from %s to %s", before, after)
+	}
+	link(mount, filepath.Join(home, "other"))
+	if by := state(filepath.Join(home, "other", "wasmgate.yaml")); by != before {
+		t.Errorf("by a link to the folder the state is in %s, not in %s", by, before)
 	}
 }
 

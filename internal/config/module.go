@@ -21,7 +21,7 @@ import (
 type Module struct {
 	ID        string
 	Path      string
-	Ref       string            // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
+	Ref       string            // oci://registry/repository@sha256:digest, EmbeddedTools or EmbeddedFiles; Path is empty then
 	SHA256    string            `key:"sha256 digest"` // empty: not checked
 	Declared  string            // a digest of what the file says of it
 	Server    string            `key:"server moduleserver" default:"local"`
@@ -121,6 +121,9 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 		m.Fault, m.Declared = fault(), declared(f.value, nil, nil)
 		d.needs(f.value, path, "module", "a module, the path of a WASM file")
 		d.checkSignedBy(f.value, path, &m)
+		if m.Ref == EmbeddedTools && len(f.value.fields) > 1 {
+			d.fail(f.value, path, "the embedded tools take no key but module: they reach nothing, and have limits of their own")
+		}
 		*to = append(*to, m)
 	})
 }
@@ -133,7 +136,7 @@ func (m *Module) readers(d *decoder) map[string]reader {
 func (d *decoder) checkSignedBy(n *node, path string, m *Module) {
 	switch v := m.Verify; {
 	case v == nil:
-	case m.Ref == EmbeddedFiles:
+	case m.Embedded():
 		d.fail(n.get("verify"), join(path, "verify"), "has no effect: the module is part of wasmgate")
 	case v.SignedAs != "" && m.Ref == "":
 		d.fail(n.get("verify"), join(path, "verify"), "signed_as is for modules in a registry")
@@ -144,7 +147,7 @@ func (d *decoder) checkSignedBy(n *node, path string, m *Module) {
 // wants that.
 func (c *Config) mustSign() {
 	for i := range c.Tools {
-		c.Tools[i].MustSign = c.MustSign && c.Tools[i].Ref != EmbeddedFiles
+		c.Tools[i].MustSign = c.MustSign && !c.Tools[i].Embedded()
 	}
 	for i := range c.Servers {
 		m := &c.Servers[i].Module
@@ -165,7 +168,7 @@ func (d *decoder) module(to *Module) reader {
 		var s string
 		d.text(&s, d.checkModule)(n, path)
 		switch {
-		case strings.HasPrefix(s, ociScheme), s == EmbeddedFiles:
+		case strings.HasPrefix(s, ociScheme), embedded(s):
 			to.Ref = s
 		case s != "":
 			to.Path = d.resolve(s)
@@ -175,14 +178,22 @@ func (d *decoder) module(to *Module) reader {
 
 const (
 	ociScheme = "oci://"
+	// EmbeddedTools is the Ref of the module of tools that come with wasmgate and need no
+	// capability.
+	EmbeddedTools = "embedded"
 	// EmbeddedFiles is the Ref of the module of tools that come with wasmgate and
 	// read granted directories.
 	EmbeddedFiles = "embedded:files"
 )
 
+func embedded(ref string) bool { return ref == EmbeddedTools || ref == EmbeddedFiles }
+
+// Embedded reports whether the module comes with wasmgate.
+func (m *Module) Embedded() bool { return embedded(m.Ref) }
+
 func (d *decoder) checkModule(s string) error {
 	switch {
-	case s == EmbeddedFiles:
+	case embedded(s):
 		return nil
 	case !strings.HasPrefix(s, ociScheme):
 		return exists(d.resolve(s))

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Reread reads the files that c was made of again. The error is as that of [Load] and
@@ -83,4 +84,10 @@ func Running(explicit, cwd string, o Options) (*Config, bool) {
 	}
 	c, _, err := parseAll(f.Base, data, o)
 	return c, err == nil
+}
+
+// EmbeddedTools reports whether the tools that come with wasmgate are offered: without any file,
+// or if an entry names them.
+func (c *Config) EmbeddedTools() bool {
+	return len(c.Files()) == 0 || slices.ContainsFunc(c.Tools, func(m Module) bool { return m.Ref == EmbeddedTools })
 }

@@ -52,9 +52,9 @@ func TestNeedRestart(t *testing.T) {
 		"limits: {result: 1MiB}":                                  {},
 		"http: {hosts: [a.example]}":                              {},
 		"log: {level: warn}":                                      {},
-		"state: other":                                            {"state"},
+		"state: other":                                            {"audit.path", "state"},
 		"limits: {tools: {x__y*: 1}}":                             {},
-		"listen: 127.0.0.1:1\nstate: one":                         {"listen", "state"},
+		"listen: 127.0.0.1:1\nstate: one":                         {"listen", "audit.path", "state"},
 		`secrets: {A: {value: "x", origin: "https://a.example"}}`: {},
 	}
 	for text, want := range tests {

@@ -13,9 +13,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
-// UserFile returns the file of the person's own configuration, which need not exist.
-func UserFile(d Dirs) string { return filepath.Join(d.Config, fileName) }
-
 // ProjectFile returns the configuration of the project that cwd is in: the one that
 // [Lookup] finds, or else where it would be for cwd itself.
 func ProjectFile(cwd string, d Dirs) string {

@@ -59,7 +59,7 @@ func open(t testing.TB, configuration string, files ...string) *desk {
 			t.Fatal(err)
 		}
 	}
-	write("wasmgate.yaml", "version: 1\n"+configuration)
+	write("wasmgate.yaml", compiled.Configured("version: 1\n"+configuration))
 	for i := 0; i < len(files); i += 2 {
 		write(files[i], files[i+1])
 	}
@@ -826,10 +826,10 @@ func TestSessionOverRestart(t *testing.T) {
 	read := before.records(gate.Done)[0]
 	time.Sleep(1200 * time.Millisecond) // what began a second ago counts as begun
 	kept := []string{"p.rego", rules}
-	for _, name := range []string{"audit.jsonl", "state/sessions.json", "state/secret", "state/node"} {
+	for _, name := range []string{"state/audit.jsonl", "state/sessions.json", "state/secret", "state/node"} {
 		if b, err := os.ReadFile(filepath.Join(before.dir, name)); err == nil {
 			text := string(b)
-			if name == "audit.jsonl" { // as if the caller before had been of another tenant, too
+			if name == "state/audit.jsonl" { // as if the caller before had been of another tenant, too
 				line := string(read.Raw) + "\n"
 				text = strings.Replace(text, line, line+strings.Replace(line, `"id":"`+read.ID, `"tenant":"corp","id":"theirs`, 1)+
 					strings.Replace(strings.Replace(line, `"principal":"local"`, `"principal":"bob"`, 1), `"id":"`+read.ID, `"id":"bobs`, 1), 1)

@@ -57,7 +57,7 @@ func TestCallSaysWhereValuesWereMet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, "", "audit.jsonl", string(written))
+	d := open(t, "", "state/audit.jsonl", string(written))
 	if page := d.get("/ui/calls/send"); !strings.Contains(page, `<bdi>/&lt;b&gt;</bdi></td><td><a href="/ui/calls/first"><bdi>/&lt;b&gt;: untrusted, at /from of mail__find in call first</bdi>`) {
 		t.Errorf("the page is\n%s", page)
 	}

@@ -71,6 +71,9 @@ func (r Reader) read(ctx context.Context, m config.Module) (gateway.Module, erro
 func (r Reader) All(ctx context.Context, c *config.Config) []gateway.Module {
 	var all []gateway.Module
 	for _, m := range c.Tools {
+		if m.Ref == config.EmbeddedTools {
+			continue // see [config.Config.EmbeddedTools]
+		}
 		module, err := r.tools(ctx, m)
 		if err != nil {
 			module = gateway.Module{Server: m.Server, Config: sandbox.ModuleConfig{Name: m.ID}, Broken: err.Error(), Development: m.Dev}

@@ -21,7 +21,7 @@ import (
 // signer returns whose key has signed a module, "" if nobody had to. The bytes are those
 // that are run.
 func (r Reader) signer(ctx context.Context, m config.Module, wasm []byte) (string, error) {
-	if m.Ref == config.EmbeddedFiles {
+	if m.Embedded() {
 		return "", nil
 	}
 	if m.Verify == nil {

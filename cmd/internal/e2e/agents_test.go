@@ -315,7 +315,7 @@ type auditedCall struct {
 
 func (pl *place) audited(t *testing.T) (all []auditedCall) {
 	t.Helper()
-	b, err := os.ReadFile(pl.file("audit.jsonl"))
+	b, err := os.ReadFile(pl.file("state/audit.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

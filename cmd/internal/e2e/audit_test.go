@@ -36,7 +36,7 @@ type loggedFinding struct {
 // log reads the audit log. A line that is only half written is left out.
 func (pl *place) log() []logged {
 	pl.t.Helper()
-	f, err := os.Open(pl.file("audit.jsonl"))
+	f, err := os.Open(pl.file("state/audit.jsonl"))
 	if err != nil {
 		pl.t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (pl *place) lastDone(tool string) logged {
 // verify checks the chain, with the program.
 func (pl *place) verify() {
 	pl.t.Helper()
-	if out := pl.must("audit", "verify", pl.file("audit.jsonl")); !strings.Contains(out, "chain holds") {
+	if out := pl.must("audit", "verify", pl.file("state/audit.jsonl")); !strings.Contains(out, "chain holds") {
 		pl.t.Errorf("audit verify: %s", out)
 	}
 }

@@ -121,6 +121,9 @@ func (pl *place) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(pl.file(name)), 0o700); err != nil {
 		pl.t.Fatal(err)
 	}
+	if name == "wasmgate.yaml" {
+		text = compiled.Configured(text)
+	}
 	if err := os.WriteFile(pl.file(name), []byte(text), 0o600); err != nil {
 		pl.t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func (pl *place) secretNowhere(secret, said string) {
 	if strings.Contains(said, secret) {
 		pl.t.Error("the secret was told")
 	}
-	files := []string{pl.file("audit.jsonl")}
+	files := []string{pl.file("state/audit.jsonl")}
 	err := filepath.WalkDir(pl.file("state"), func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			files = append(files, path)

@@ -23,13 +23,13 @@ func testRecordReplay(t *testing.T, p *program) {
 	for _, args := range []string{`{"n":1}`, `{"n":2}`} {
 		pl.must("call", "gone__echo", args)
 	}
-	before, err := os.ReadFile(pl.file("audit.jsonl"))
+	before, err := os.ReadFile(pl.file("state/audit.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{
-		Command: pl.command(context.WithoutCancel(t.Context()), p.plain, pl.args("serve", "--stdio", "--replay", pl.file("audit.jsonl"))...),
+		Command: pl.command(context.WithoutCancel(t.Context()), p.plain, pl.args("serve", "--stdio", "--replay", pl.file("state/audit.jsonl"))...),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func testRecordReplay(t *testing.T, p *program) {
 	if n := len(there.calls("echo")); n != 1 {
 		t.Errorf("the live server saw %d calls, want 1", n)
 	}
-	if after, err := os.ReadFile(pl.file("audit.jsonl")); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(pl.file("state/audit.jsonl")); err != nil || string(after) != string(before) {
 		t.Errorf("the recording has changed, or is gone: %v", err)
 	}
 }

@@ -222,7 +222,7 @@ func testAuditHold(t *testing.T, p *program) {
 	for ; calls < 500 && !warned(); calls++ {
 		w.mustCall(t, "local__nothing", "{}") // is recorded
 	}
-	first := pl.file("audit-000001.jsonl")
+	first := pl.file("state/audit-000001.jsonl")
 	if _, err := os.Stat(first); err != nil || calls < 10 {
 		t.Errorf("warned after %d calls; the first file: %v", calls, err)
 	}

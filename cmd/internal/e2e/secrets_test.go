@@ -227,7 +227,7 @@ func (c credential) in(text []byte) bool {
 // notRecorded checks that calls are recorded, in full, and no secret with them.
 func notRecorded(pl *place, all map[string]credential) {
 	pl.t.Helper()
-	files, err := filepath.Glob(pl.file("audit*.jsonl"))
+	files, err := filepath.Glob(pl.file("state/audit*.jsonl"))
 	if err != nil || len(files) == 0 {
 		pl.t.Fatalf("no audit log: %v", err)
 	}

@@ -171,7 +171,7 @@ func secretIn(ctx context.Context, t *target) (Verdict, string, error) {
 	return Stopped, "", nil
 }
 
-// odd looks for definitions of which one costs a client of the TypeScript SDK all tools.
+// odd looks for definitions, one is enough, that cost a client of the TypeScript SDK all tools.
 func odd(ctx context.Context, t *target) (Verdict, string, error) {
 	_, whole, err := t.client.listed(ctx)
 	switch {

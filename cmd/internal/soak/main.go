@@ -158,6 +158,7 @@ servers:
   shared: {command: %q, args: [-server, shared, -folder, %q], timeout: 8s, sessions: shared}
 audit: {path: disk/audit.jsonl, max_size: 1MiB, keep: 1000}
 limits: {session: %d}
+state: state/
 `, at, s.self, s.folder, s.self, s.folder, session), 0o600)
 }
 
