@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -92,7 +91,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	for range maxReplaced {
 		up, ok := f.catalog.Load().server[tool.Name.Server]
 		if !ok {
-			return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server was removed")}
+			return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: tool.Name.Server, Doing: "call", Err: &fault.NotConnectedError{Words: "the server was removed"}}
 		}
 		e, remote := up.(*upstream.Endpoint)
 		if !remote {
@@ -112,7 +111,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 			return res, err
 		}
 	}
-	return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server is being replaced again and again")}
+	return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: tool.Name.Server, Doing: "call", Err: &fault.NotConnectedError{Words: "the server is being replaced again and again"}}
 }
 
 // maxReplaced is how many replacements of its server a call follows. One takes the

@@ -225,7 +225,7 @@ func errorResult(e *wire.RPCError) gate.Result {
 // the tool has become another one while it was decided.
 func (e *Endpoint) Offers(t *gate.Tool) error {
 	if t.Feature == gate.FeatureMethod && !slices.Contains(e.cfg.Methods, t.Local) {
-		return fault.New(fault.NotConnected, e.cfg.Server, "call", errors.New("the server has the method no more"))
+		return fault.New(fault.NotConnected, e.cfg.Server, "call", &fault.NotConnectedError{Words: "the server has the method no more"})
 	}
 	if t.Feature != gate.FeatureTool {
 		return nil
@@ -236,7 +236,7 @@ func (e *Endpoint) Offers(t *gate.Tool) error {
 	if known && now.Digest == t.Digest {
 		return nil
 	}
-	return fault.New(fault.NotConnected, e.cfg.Server, "call", errors.New("the tool has changed since the call was permitted; list the tools and call again"))
+	return fault.New(fault.NotConnected, e.cfg.Server, "call", &fault.NotConnectedError{Words: "the server has changed the tool since it was listed; list the tools and call again"})
 }
 
 type permitKey struct{}

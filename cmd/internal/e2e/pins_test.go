@@ -93,6 +93,7 @@ func testPins(t *testing.T, p *program) {
 	up.declare("write", "writes everywhere")
 	gw = pl.serve()
 	w, watchers = mustWire(t, gw.url), []*watcher{watch(t, gw.url, "2025-11-25")}
+	eventually(t, "the server has started", func() bool { return !strings.Contains(pl.must("tools"), "up__write") })
 	offered("up__write", false)
 	offered("up__read", true)
 	pl.verify()
