@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/clientconfig"
 	"github.com/wasmgate/wasmgate/cmd/internal/memory"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -119,6 +120,10 @@ configuration is wrong, and with 3 when what was asked was refused, or found to 
 		c.newServe(), c.newDev(), c.newStatus(), c.newLogs(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(), c.newPin(), c.newScan(), c.newGrant(), c.newRevoke(),
 		c.newApprovals(), c.newSessions(), c.newFindings(), c.newPause(), c.newResume(), c.newHook(), c.newConsole(), c.newDoctor(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(), newCompletion(root),
 	)
+	root.AddCommand(clientconfig.Commands(clientconfig.Shell{
+		Open: c.open, Config: func() string { return c.config }, Terminal: c.atTerminal,
+		In: c.in, Out: c.out, Err: c.err, Print: c.said, Misuse: misuse,
+	})...)
 	root.AddCommand(c.newInit(), c.newKey(), c.newWhoami(), c.newAuth(), c.newLogin(), c.newLogout(), c.newLogins())
 	root.SetHelpCommand(newHelp(root))
 	c.complete(root)

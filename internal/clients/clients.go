@@ -51,6 +51,7 @@ type File struct {
 type Client struct {
 	ID      string
 	Servers []File // with MCP servers
+	Member  string // of these files, in which the servers are
 	Hooks   []File // from which it takes hooks; the first is the user's own
 	// Switches are settings that can switch hooks off, in addition to Hooks.
 	Switches []File
@@ -113,6 +114,7 @@ func (s System) claudeCode() Client {
 	}
 	c := Client{
 		ID:      "claude-code",
+		Member:  "mcpServers",
 		Servers: []File{{".mcp.json", Project, tolerated, ""}, {servers, User, tolerated, by}},
 		Hooks: []File{
 			{filepath.Join(dir, "settings.json"), User, tolerated, by},
@@ -129,16 +131,16 @@ func (s System) claudeCode() Client {
 
 func (s System) claudeDesktop() Client {
 	dir, by := s.config()
-	return Client{ID: "claude-desktop", Servers: []File{{filepath.Join(dir, "Claude", "claude_desktop_config.json"), User, strict, by}}}
+	return Client{ID: "claude-desktop", Member: "mcpServers", Servers: []File{{filepath.Join(dir, "Claude", "claude_desktop_config.json"), User, strict, by}}}
 }
 
 func (s System) cursor() Client {
-	return Client{ID: "cursor", Servers: []File{{filepath.Join(".cursor", "mcp.json"), Project, relaxed, ""}, {filepath.Join(s.Home, ".cursor", "mcp.json"), User, relaxed, ""}}}
+	return Client{ID: "cursor", Member: "mcpServers", Servers: []File{{filepath.Join(".cursor", "mcp.json"), Project, relaxed, ""}, {filepath.Join(s.Home, ".cursor", "mcp.json"), User, relaxed, ""}}}
 }
 
 // VS Code keeps a folder for each of its editions; a portable one has its own.
 func (s System) vscode() Client {
-	c := Client{ID: "vscode", Servers: []File{{filepath.Join(".vscode", "mcp.json"), Project, relaxed, ""}}}
+	c := Client{ID: "vscode", Member: "servers", Servers: []File{{filepath.Join(".vscode", "mcp.json"), Project, relaxed, ""}}}
 	if portable := s.Getenv("VSCODE_PORTABLE"); portable != "" {
 		c.Servers = append(c.Servers, File{filepath.Join(portable, "user-data", "User", "mcp.json"), User, relaxed, "VSCODE_PORTABLE"})
 		return c
@@ -157,6 +159,7 @@ func (s System) codex() Client {
 	config := File{filepath.Join(dir, "config.toml"), User, tables, by}
 	c := Client{
 		ID:       "codex",
+		Member:   "mcp_servers",
 		Servers:  []File{{filepath.Join(".codex", "config.toml"), Project, tables, ""}, config},
 		Hooks:    []File{{filepath.Join(dir, "hooks.json"), User, strict, by}},
 		Switches: []File{config, {filepath.Join(".codex", "config.toml"), Project, tables, ""}},
@@ -176,7 +179,7 @@ func (s System) gemini() Client {
 	if path := s.Getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH"); path != "" {
 		machine.Path, machine.Variable = path, "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 	}
-	c := Client{ID: "gemini-cli", Servers: []File{project, user}, Hooks: []File{user, machine, project}}
+	c := Client{ID: "gemini-cli", Member: "mcpServers", Servers: []File{project, user}, Hooks: []File{user, machine, project}}
 	if by != "" {
 		c.Elsewhere = []string{filepath.Join(s.Home, ".gemini", "settings.json")}
 	}
@@ -185,7 +188,7 @@ func (s System) gemini() Client {
 
 func (s System) copilot() Client {
 	dir, by := s.moved(filepath.Join(s.Home, ".copilot"), "COPILOT_HOME")
-	return Client{ID: "copilot-cli", Servers: []File{{filepath.Join(dir, "mcp-config.json"), User, strict, by}}}
+	return Client{ID: "copilot-cli", Member: "mcpServers", Servers: []File{{filepath.Join(dir, "mcp-config.json"), User, strict, by}}}
 }
 
 // Goose follows XDG on macOS, too.
@@ -199,7 +202,7 @@ func (s System) goose() Client {
 	if root := s.Getenv("GOOSE_PATH_ROOT"); root != "" {
 		path, by = filepath.Join(root, "config", "config.yaml"), "GOOSE_PATH_ROOT"
 	}
-	return Client{ID: "goose", Servers: []File{{path, User, document, by}}}
+	return Client{ID: "goose", Member: "extensions", Servers: []File{{path, User, document, by}}}
 }
 
 // OpenCode 1.18 follows XDG on every system. OPENCODE_CONFIG_DIR is read too, and last.
@@ -209,7 +212,7 @@ func (s System) opencode() Client {
 	plugin := func(dir, by string) []File {
 		return []File{{filepath.Join(dir, "plugins", "wasmgate.js"), User, script, by}, {filepath.Join(dir, "plugin", "wasmgate.js"), User, script, by}}
 	}
-	c := Client{ID: "opencode", Servers: []File{{"opencode.json", Project, relaxed, ""}, {"opencode.jsonc", Project, relaxed, ""}}}
+	c := Client{ID: "opencode", Member: "mcp", Servers: []File{{"opencode.json", Project, relaxed, ""}, {"opencode.jsonc", Project, relaxed, ""}}}
 	if extra := s.Getenv("OPENCODE_CONFIG_DIR"); extra != "" {
 		c.Servers = append(c.Servers, File{filepath.Join(extra, "opencode.json"), User, relaxed, "OPENCODE_CONFIG_DIR"}, File{filepath.Join(extra, "opencode.jsonc"), User, relaxed, "OPENCODE_CONFIG_DIR"})
 		c.Hooks = plugin(extra, "OPENCODE_CONFIG_DIR")
@@ -229,7 +232,7 @@ func (s System) opencode() Client {
 }
 
 func (s System) windsurf() Client {
-	return Client{ID: "windsurf", Servers: []File{{filepath.Join(s.Home, ".codeium", "windsurf", "mcp_config.json"), User, strict, ""}}}
+	return Client{ID: "windsurf", Member: "mcpServers", Servers: []File{{filepath.Join(s.Home, ".codeium", "windsurf", "mcp_config.json"), User, strict, ""}}}
 }
 
 // Zed has its settings in ~/.config on macOS, whatever XDG says there.
@@ -245,7 +248,7 @@ func (s System) zed() Client {
 	default:
 		dir, by = s.movedBy(dir, by, "FLATPAK_XDG_CONFIG_HOME")
 	}
-	return Client{ID: "zed", Servers: []File{{filepath.Join(".zed", "settings.json"), Project, relaxed, ""}, {filepath.Join(dir, name, "settings.json"), User, relaxed, by}}}
+	return Client{ID: "zed", Member: "context_servers", Servers: []File{{filepath.Join(".zed", "settings.json"), Project, relaxed, ""}, {filepath.Join(dir, name, "settings.json"), User, relaxed, by}}}
 }
 
 // moved returns a folder, or what a variable has in its place, and the variable then.

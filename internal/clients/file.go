@@ -79,29 +79,44 @@ var ErrNoBackup = errors.New("no change to undo")
 
 // Undo puts back what the last [Edit.Write] of the file replaced. A file that was changed since stays.
 func (f File) Undo(backups string) error {
-	e, err := f.Edit()
+	e, at, err := f.undo(backups)
 	if err != nil {
 		return err
 	}
-	at := backupOf(backups, e.target)
+	if err := e.put(e.After); err != nil {
+		return err
+	}
+	return os.Remove(at)
+}
+
+// Undone returns what [File.Undo] would put back; nil is no file.
+func (f File) Undone(backups string) ([]byte, error) {
+	e, _, err := f.undo(backups)
+	return e.After, err
+}
+
+// undo returns the edit that puts back what was replaced, and its backup.
+func (f File) undo(backups string) (e Edit, at string, err error) {
+	if e, err = f.Edit(); err != nil {
+		return e, "", err
+	}
+	at = backupOf(backups, e.target)
 	data, err := os.ReadFile(at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w", f.Path, ErrNoBackup)
+		return e, at, fmt.Errorf("%s: %w", f.Path, ErrNoBackup)
 	}
 	var b backup
 	if err == nil {
 		err = json.Unmarshal(data, &b)
 	}
 	if err != nil {
-		return fmt.Errorf("backup of %s: %w", f.Path, err)
+		return e, at, fmt.Errorf("backup of %s: %w", f.Path, err)
 	}
 	if sum(e.Before) != b.After {
-		return fmt.Errorf("%s was changed since: edit it by hand; the backup is %s", f.Path, at)
+		return e, at, fmt.Errorf("%s was changed since: edit it by hand; the backup is %s", f.Path, at)
 	}
-	if err := e.put(b.Before); err != nil {
-		return err
-	}
-	return os.Remove(at)
+	e.After = b.Before
+	return e, at, nil
 }
 
 // backup is what a change replaced. Before is null if there was no file.

@@ -116,6 +116,53 @@ func (j *JSON) Append(value any, names ...string) error {
 	return nil
 }
 
+// Set puts a value at the member that the names lead to, in the place of what is there. What is missing on
+// the way, or null, is made.
+func (j *JSON) Set(value any, names ...string) error {
+	at := &j.root
+	for i, name := range names {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return fmt.Errorf("%s is no object", strings.Join(names[:i], "."))
+		}
+		next := member(o, name)
+		switch {
+		case next == nil:
+			next = j.addMember(o, name, &hujson.Object{}, i+1)
+		case next.Value.Kind() == 'n':
+			next.Value = &hujson.Object{}
+		}
+		at = next
+	}
+	made, err := j.value(value, len(names), true)
+	if err != nil {
+		return err
+	}
+	at.Value = made.Value
+	return nil
+}
+
+// Delete takes out the member that the names lead to. Comments stay.
+func (j *JSON) Delete(names ...string) {
+	at := &j.root
+	for i, name := range names {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return
+		}
+		if i == len(names)-1 {
+			dropMember(o, name)
+			if len(o.Members) == 0 {
+				o.AfterExtra = emptied(o.AfterExtra)
+			}
+			return
+		}
+		if at = member(o, name); at == nil {
+			return
+		}
+	}
+}
+
 // addMember returns the value of a new member, which is to get something.
 func (j *JSON) addMember(o *hujson.Object, name string, value hujson.ValueTrimmed, depth int) *hujson.Value {
 	m := hujson.ObjectMember{

@@ -3,13 +3,17 @@ package clients
 import (
 	"encoding/json"
 
+	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Parse returns the settings in a file of JSON or TOML as its client reads them.
+// Parse returns the settings in a file of JSON, TOML or YAML as its client reads them.
 func (f Format) Parse(data []byte) (settings map[string]any, err error) {
-	if f.Name == "toml" {
+	switch f.Name {
+	case "toml":
 		return settings, toml.Unmarshal(data, &settings)
+	case "yaml":
+		return settings, yaml.Unmarshal(data, &settings)
 	}
 	j, err := f.ParseJSON(data)
 	if err != nil {

@@ -1,9 +1,7 @@
 package setup
 
 import (
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -36,15 +34,18 @@ func (m Made) Next(explicit, url string, from []Source) (lines []string) {
 		}
 	}
 	lines = append(lines, fmt.Sprintf("wasmgate serve%s    # leave it running", flag))
-	seen := make(map[string]bool)
+	var connected []string
 	for _, s := range from {
-		if line := connect(s, explicit, m.File, url); !seen[line] {
-			seen[line], lines = true, append(lines, line)
+		if s.ID != "" && !slices.Contains(connected, s.ID) {
+			connected = append(connected, s.ID)
+			lines = append(lines, fmt.Sprintf("wasmgate connect %s%s    # adds the gateway to its settings", s.ID, flag))
 		}
-		lines = append(lines, fmt.Sprintf("remove %s from %s; otherwise the client can bypass the gateway", strings.Join(IDs(s.Servers), ", "), s.File))
+		if !s.Own {
+			lines = append(lines, fmt.Sprintf("remove %s from %s; otherwise the client can bypass the gateway", strings.Join(IDs(s.Servers), ", "), s.File))
+		}
 	}
-	if len(from) == 0 {
-		lines = append(lines, connect(Source{}, explicit, m.File, url))
+	if len(connected) == 0 {
+		lines = append(lines, fmt.Sprintf("wasmgate connect CLIENT%s    # or connect your client to %s", flag, url))
 	}
 	return lines
 }
@@ -70,30 +71,4 @@ func (m Made) Text() (lines []string) {
 		lines = append(lines, "left out, since they may change something: "+strings.Join(left, ", "))
 	}
 	return lines
-}
-
-// connect says how a client comes to use the gateway.
-func connect(s Source, explicit, file, url string) string {
-	if filepath.Base(s.File) == "claude_desktop_config.json" {
-		args := []string{"serve", "--stdio"}
-		if explicit != "" {
-			args = append(args, "--config", file)
-		}
-		b, _ := json.Marshal(args) // of texts alone
-		return fmt.Sprintf(`write into %s: {"mcpServers": {"wasmgate": {"command": "wasmgate", "args": %s}}}`, s.File, b)
-	}
-	switch s.Client {
-	case "claude":
-		return "claude mcp add --transport http wasmgate " + url
-	case "codex":
-		return "codex mcp add wasmgate --url " + url
-	case "gemini":
-		return "gemini mcp add --transport http wasmgate " + url
-	case "cursor":
-		return fmt.Sprintf(`write into %s: {"mcpServers": {"wasmgate": {"url": %q}}}`, s.File, url)
-	case "vscode":
-		return fmt.Sprintf(`write into %s: {"servers": {"wasmgate": {"type": "http", "url": %q}}}`, s.File, url)
-	default:
-		return "connect your client to " + url
-	}
 }

@@ -25,6 +25,8 @@ import (
 // A Source is a file of a client, and the servers in it.
 type Source struct {
 	Client  string // its name; "" if only the file is known
+	ID      string // by which [Connect] knows the client; "" if only the file is known
+	Own     bool   // the file is the user's, not a project's
 	File    string
 	Servers []config.Server // all but the gateway itself
 	Notes   []config.Problem
@@ -47,6 +49,7 @@ func sourcesOf(some []clients.Client) (all []Source, notes []string) {
 			var s Source
 			if err == nil {
 				s, err = read(c.Name(), f.Path, bytes.NewReader(data))
+				s.ID, s.Own = c.ID, f.Scope == clients.User
 			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist):

@@ -191,6 +191,7 @@ var rules = map[string]rule{
 	"internal/evict":                {bans: leaf},
 	"internal/login":                {imports: []string{"gate", "internal/evict", "internal/vault", "internal/loopback", "internal/match"}, bans: []string{"database/sql"}},
 	"internal/connect":              {imports: []string{"internal/escaped", "internal/evict", "gate", "internal/login", "internal/match", "internal/web"}, bans: []string{"os", "database/sql", "github.com/..."}},
+	"cmd/internal/clientconfig":     {imports: []string{"internal/clients", "internal/config", "internal/setup"}, bans: []string{"net", "net/http"}},
 	"cmd/internal/sarif":            {imports: []string{"internal/product", "bridge/gateway", "internal/scan", "internal/scan/report"}, bans: []string{"net", "net/http"}},
 	"internal/bombs":                {bans: leaf},
 	"internal/judges":               {imports: []string{"internal/testing/toolchain"}, bans: []string{"net", "net/http", "golang.org/..."}},
@@ -278,11 +279,11 @@ var wrapped = map[string][]string{
 	"golang.org/x/net/html":                  {"sanitize"},
 	"github.com/go-jose/go-jose":             {"internal/auth", "internal/auth/authtest", "internal/login"},
 	"github.com/zalando/go-keyring":          {"internal/keyring"},
-	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
+	"github.com/spf13/cobra":                 {"cmd/internal/clientconfig", "cmd/wasmgate"},
 	"modernc.org/sqlite":                     {"internal/store"},
 	"github.com/prometheus":                  {"internal/telemetry"},
 	"go.opentelemetry.io/proto/otlp":         {"internal/telemetry", "internal/ship"},
-	"github.com/goccy/go-yaml":               {"internal/config", "internal/except", "internal/structure"},
+	"github.com/goccy/go-yaml":               {"internal/clients", "internal/config", "internal/except", "internal/structure"},
 }
 
 type pkg struct {
