@@ -89,12 +89,11 @@ func exitCode(err error) int {
 func (c *cli) newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmgate",
-		Short: "A gateway that stands between agents and tools",
-		Long: `wasmgate is one MCP endpoint in front of many servers and sandboxed tools. Every call is
-authorized by policy, validated both ways, sanitized and recorded.
+		Short: "A gateway between AI agents and their tools",
+		Long: `wasmgate sits between AI agents and their tools. It checks every MCP call against your policy,
+validates and sanitizes what goes in and out, and logs it.
 
-A command exits with 0 when it is done, with 1 when it failed, with 2 when the command line or the
-configuration is wrong, and with 3 when what was asked was refused, or found to be false.`,
+Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused or found to be false.`,
 		Example:       "  wasmgate serve\n  wasmgate call files__list_directory '{\"path\":\"docs\"}'",
 		Version:       product.Version(),
 		SilenceErrors: true,
@@ -116,19 +115,30 @@ configuration is wrong, and with 3 when what was asked was refused, or found to 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return misuse("%v; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(
-		c.newServe(), c.newDev(), c.newStatus(), c.newLogs(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(), c.newPin(), c.newScan(), c.newGrant(), c.newRevoke(),
-		c.newApprovals(), c.newSessions(), c.newFindings(), c.newPause(), c.newResume(), c.newHook(), c.newConsole(), c.newDoctor(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(), newCompletion(root),
-	)
-	root.AddCommand(clientconfig.Commands(clientconfig.Shell{
+	connect, disconnect := clientconfig.Commands(clientconfig.Shell{
 		Open: c.open, Config: func() string { return c.config }, Terminal: c.atTerminal,
 		In: c.in, Out: c.out, Err: c.err, Print: c.said, Misuse: misuse,
-	})...)
-	root.AddCommand(c.newInit(), c.newKey(), c.newWhoami(), c.newAuth(), c.newLogin(), c.newLogout(), c.newLogins())
+	})
+	addGroup(root, "Start here:", c.newInit(), connect, c.newServe(), c.newDoctor())
+	addGroup(root, "Daily:", c.newStatus(), c.newTools(), c.newCall(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newAudit(), c.newConsole())
+	addGroup(root, "Policy and definitions:", c.newPolicy(), c.newPin(), c.newScan(), c.newFindings(), c.newSessions(), c.newTrust())
+	addGroup(root, "Identity:", c.newKey(), c.newAuth(), c.newWhoami(), c.newLogin(), c.newLogout(), c.newLogins())
+	addGroup(root, "Modules and confinement:", c.newSandbox(), c.newDev(), c.newConfine())
+	addGroup(root, "Operation:", c.newLogs(), c.newPause(), c.newResume(), c.newHook(), disconnect, c.newImport(), c.newProbe(), c.newVersion(), newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
+	root.SetHelpCommandGroupID("Operation:")
 	c.complete(root)
 	misuseArgs(root)
 	return root
+}
+
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	cobra.EnableCommandSorting = false // the order is that of use
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // misuseArgs makes wrong arguments a misuse that says how to write it, for all commands.
@@ -168,11 +178,7 @@ func (c *cli) newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  wasmgate version --json",
 		RunE: func(*cobra.Command, []string) error {
-			if c.json {
-				return c.printJSON(map[string]string{"version": product.Version()})
-			}
-			_, err := fmt.Fprintln(c.out, "wasmgate "+product.Version())
-			return err
+			return c.said(map[string]string{"version": product.Version()}, "wasmgate "+product.Version())
 		},
 	}
 }

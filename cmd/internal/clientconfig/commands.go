@@ -27,10 +27,10 @@ type Shell struct {
 }
 
 // Commands returns connect and disconnect.
-func Commands(s Shell) []*cobra.Command {
+func Commands(s Shell) (connect, disconnect *cobra.Command) {
 	names := strings.Join(setup.Clients(), "|")
 	var http, keep, yes, show bool
-	connect := &cobra.Command{
+	connect = &cobra.Command{
 		Use:   "connect " + names,
 		Short: "Add the gateway to the settings of a client",
 		Long: `Adds wasmgate to your own settings of a client. The client then starts it by its absolute path, or with
@@ -76,7 +76,7 @@ asks whether to remove them. wasmgate disconnect puts the file back.`,
 	connect.Flags().BoolVar(&keep, "keep", false, "keep the servers by which the client can bypass the gateway")
 	connect.Flags().BoolVar(&yes, "yes", false, "remove them without asking")
 	connect.Flags().BoolVar(&show, "print", false, "print the settings instead of writing them")
-	disconnect := &cobra.Command{
+	disconnect = &cobra.Command{
 		Use:   "disconnect " + names,
 		Short: "Remove the gateway from the settings of a client",
 		Long: `Puts your own settings of a client back, byte for byte, as they were before wasmgate connect. If the file
@@ -98,7 +98,7 @@ was changed since, it only removes wasmgate; servers that connect removed have t
 			return s.Print(map[string]any{"client": args[0], "file": file, "restored": whole}, text)
 		},
 	}
-	return []*cobra.Command{connect, disconnect}
+	return connect, disconnect
 }
 
 // entry is how a client reaches the gateway of a configuration.
