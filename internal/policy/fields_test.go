@@ -431,6 +431,21 @@ func TestUnconfigured(t *testing.T) {
 	}
 }
 
+// TestTypes: a comparison that no input can meet is an error, and so is a function of what it does not take.
+func TestTypes(t *testing.T) {
+	for condition, want := range map[string]string{
+		`input.action == 5`:                       "match error",
+		`input.principal.roles == "admin"`:        "match error",
+		`startswith(input.principal.roles, "x")`:  "startswith: invalid argument",
+		`input.tool.name == ["files__read_file"]`: "match error",
+	} {
+		problems, err := policy.Check(user(`deny contains "x" if { `+condition+" }\n"), policy.Options{})
+		if err != nil || !slices.ContainsFunc(problems, func(p policy.Problem) bool { return !p.Warning && strings.Contains(p.Message, want) }) {
+			t.Errorf("%s: %v, %v, want %q", condition, problems, err, want)
+		}
+	}
+}
+
 // TestFixedActions: a rule is checked by the fields of its action, in whatever way it fixes it.
 func TestFixedActions(t *testing.T) {
 	for _, fixed := range []string{
