@@ -29,7 +29,7 @@ func (w *way) coerce(ctx context.Context, c *Call, t *Tool) error {
 	}
 	visible, err := w.Authorizer.Visible(ctx, c.Who, []*Tool{t})
 	if err != nil {
-		return w.fail(ctx, "the policy cannot be evaluated", err)
+		return w.fail(ctx, undecidable, err)
 	}
 	if len(visible) != 1 || !visible[0] {
 		return nil

@@ -97,6 +97,9 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 	return d, nil
 }
 
+// undecidable is what a client reads of an error in the policy.
+const undecidable = "the policy cannot be evaluated for this call; tell your user that the audit log has the reason, under error"
+
 // undecided refuses a call that the policy cannot be evaluated for. Rules take arguments for what
 // the schema says: a caller whose own break it, and who may know of the tool, is told that, which
 // is what they can mend.
@@ -109,7 +112,7 @@ func (w *way) undecided(ctx context.Context, q Query, err error) error {
 			return w.brokenInput(ctx, q.Tool, "the arguments", errors.Join(broken, err))
 		}
 	}
-	return w.fail(ctx, "the policy cannot be evaluated", err)
+	return w.fail(ctx, undecidable, err)
 }
 
 // rule returns what a decision on a call comes to. The error says which obligation cannot

@@ -22,6 +22,8 @@ var (
 	through = []gate.Event{gate.Granted, gate.Done}
 )
 
+const undecidable = "the policy cannot be evaluated for this call; tell your user that the audit log has the reason, under error"
+
 // A doTest is one call through a rig that was changed for it.
 type doTest struct {
 	change  func(*rig)
@@ -118,7 +120,7 @@ func TestDoDecides(t *testing.T) {
 			decides(gate.Decision{Effect: gate.Ask})(r)
 			r.input = func(gate.Doc) error { return doc.Violations{{Pointer: "/path", Message: "too long"}} }
 		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: too long", events: refused},
-		"policy fails, whatever it decided": {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
+		"policy fails, whatever it decided": {change: fails("authorize", errInternal), code: "refused_authorize", reason: undecidable, events: refused},
 		"policy fails over broken arguments": {change: func(r *rig) {
 			fails("authorize", errInternal)(r)
 			r.input = func(gate.Doc) error { return doc.Violations{{Pointer: "/path", Message: "expected string"}} }
@@ -131,7 +133,7 @@ func TestDoDecides(t *testing.T) {
 				return nil
 			}
 			r.input = func(gate.Doc) error { return doc.Violations{{Pointer: "/path", Message: "expected string"}} }
-		}, code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
+		}, code: "refused_authorize", reason: undecidable, events: refused},
 		"a policy that is overdue denies nothing": {change: fails("authorize", fmt.Errorf("after 500ms: %w", gate.ErrOverdue)), code: "refused_busy", reason: "the gateway is too busy to decide on the call; try again", events: refused},
 		"session cannot be viewed":                {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state cannot be read", events: refused},
 		"session cannot be kept":                  {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be kept", events: refused},
@@ -182,7 +184,8 @@ func TestDoChecksBeforeTheUpstream(t *testing.T) {
 
 func TestDoChecksTheAnswer(t *testing.T) {
 	const (
-		broken = "the result breaks the output schema that the tool declares"
+		broken = "the result breaks the output schema that the tool declares; the server has carried out the call"
+		at     = "the result breaks the output schema that the tool declares, at %s; the server has carried out the call"
 		dirty  = `{"content":[],"structuredContent":{"a":"bad"}}`
 	)
 	violated := fails("output", doc.Violations{{Pointer: "/a", Message: internal}})
@@ -205,10 +208,10 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		}
 	}
 	tests := map[string]doTest{
-		"output breaks its schema":            {change: violated, code: "refused_validate_output", reason: broken},
+		"output breaks its schema":            {change: violated, code: "refused_validate_output", reason: fmt.Sprintf(at, "/a")},
 		"output breaks its schema, warn":      {change: both(violated, warn), code: "ok"},
 		"output cannot be checked":            {change: fails("output", errInternal), code: "refused_validate_output", reason: broken},
-		"structured content is missing":       {change: answers(`{"content":[]}`), code: "refused_validate_output", reason: broken},
+		"structured content is missing":       {change: answers(`{"content":[]}`), code: "refused_validate_output", reason: fmt.Sprintf(at, "(root)")},
 		"structured content is missing, warn": {change: both(answers(`{"content":[]}`), warn), code: "ok"},
 		"a tool error has no output to check": {change: both(answers(`{"content":[],"isError":true}`), violated), code: "tool_error"},
 		"isError false is checked":            {change: both(answers(`{"content":[],"isError":false}`)), code: "refused_validate_output", reason: broken},
@@ -354,7 +357,7 @@ func TestDoReadsIsErrorFromTheDocument(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, doTest{change: func(r *rig) {
 			r.invoke = func(context.Context, *gate.Call) (gate.Result, error) { return tt.res, nil }
-		}, code: tt.code, reason: map[bool]string{true: "the result breaks the output schema that the tool declares"}[tt.code != "tool_error"], invoked: true, events: through}.run)
+		}, code: tt.code, reason: map[bool]string{true: "the result breaks the output schema that the tool declares; the server has carried out the call"}[tt.code != "tool_error"], invoked: true, events: through}.run)
 	}
 }
 

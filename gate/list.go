@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/panicked"
 )
 
 // Tools returns the tools that who may call, or might with the right arguments.
@@ -40,7 +41,7 @@ func (g *Gate) list(ctx context.Context, who *Principal, from func(*Parts) []*To
 	p := g.parts.Load()
 	defer func() {
 		if v := recover(); v != nil {
-			tools, err = nil, fmt.Errorf("list features: %w", panicked(v))
+			tools, err = nil, fmt.Errorf("list features: %w", panicked.Error(v))
 		}
 	}()
 	all := who.offered(p.approved(from(p)))

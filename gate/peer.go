@@ -202,6 +202,9 @@ func (n *nested) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 	if len(answer.Raw()) > maxOf(c.Action) {
 		return Doc{}, n.fail(ctx, fmt.Sprintf("the client's answer is larger than %d bytes", maxOf(c.Action)), nil)
 	}
+	if c.Action == actions.ListRoots {
+		answer = onlyFiles(answer)
+	}
 	if err := checkAnswer(c.Action, answer); err != nil {
 		return Doc{}, n.fail(ctx, "the client's answer is not one: "+err.Error(), nil)
 	}

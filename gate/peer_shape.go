@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
@@ -173,6 +174,26 @@ func onlyStrings(list Doc) bool {
 		}
 	}
 	return true
+}
+
+// onlyFiles leaves out roots that are no file:// URIs. MCP allows no other scheme, and a server may
+// take another for a path.
+func onlyFiles(answer Doc) Doc {
+	files, dropped := []byte{'['}, false
+	for r := range answer.Get("roots").Elements() {
+		if uri := r.Get("uri"); uri.Kind() == doc.String && !strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
+			dropped = true
+			continue
+		}
+		if len(files) > 1 {
+			files = append(files, ',')
+		}
+		files = append(files, r.Raw()...)
+	}
+	if !dropped {
+		return answer
+	}
+	return answer.With("roots", append(files, ']'))
 }
 
 func checkRoots(roots Doc) error {

@@ -170,6 +170,7 @@ func TestRequestIsRefused(t *testing.T) {
 		"an answer with numbers in a list":           {nil, says(`{"action":"accept","content":{"a":[1]}}`), "", "", "refused_validate_output", `"a"`},
 		"an answer that is too large":                {nil, says(`{"action":"accept","x":"` + strings.Repeat("x", 1<<20) + `"}`), "", "", "refused_validate_output", "larger"},
 		"roots that are no list":                     {nil, says(`{"roots":{}}`), actions.ListRoots, "", "refused_validate_output", "no array"},
+		"a root that is no folder":                   {nil, says(`{"roots":[{"uri":"https://x.example/y"},{"uri":5}]}`), actions.ListRoots, "", "refused_validate_output", "uri"},
 		"a root without a uri":                       {nil, says(`{"roots":[{"name":"a"}]}`), actions.ListRoots, "", "refused_validate_output", "uri"},
 		"a sample without a model":                   {nil, says(`{"role":"assistant","content":{}}`), actions.Sample, asksModel, "refused_validate_output", "model"},
 		"a sample whose content is text":             {nil, says(`{"role":"assistant","model":"m","content":"x"}`), actions.Sample, asksModel, "refused_validate_output", "content"},
@@ -405,5 +406,14 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 	if n := recorded.Load(); n > 2*most+1 {
 		t.Errorf("%d records", n)
+	}
+}
+
+// Roots that are no folders are left out: what a server takes for a path is one.
+func TestRootsAreFolders(t *testing.T) {
+	folder := `{"uri":"FILE:///srv","name":"a"}`
+	got, err := asked(t, newRig(), says(`{"roots":[{"uri":"https://x.example/y"},`+folder+`,{"uri":"vscode-vfs://github/a"}]}`), actions.ListRoots, "")
+	if want := `{"roots":[` + folder + `]}`; err != nil || got.String() != want {
+		t.Errorf("the server got %s, %v; want %s", got, err, want)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/panicked"
 	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
@@ -118,7 +118,7 @@ func (t *trail) found(all ...Finding) {
 func (t *trail) record(ctx context.Context, r *Record) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = panicked(v)
+			err = panicked.Error(v)
 		}
 	}()
 	return t.Recorder.Record(context.WithoutCancel(ctx), r)
@@ -162,11 +162,8 @@ func (t *trail) caught(ctx context.Context, err *error) {
 	if t.step == step.Invoke && actions.IsPeerRequest(t.rec.Call.Action) { // the client's, and no refusal has that step
 		t.step = step.ValidateOutput
 	}
-	*err = t.fail(ctx, "internal error", panicked(v))
+	*err = t.fail(ctx, "internal error", panicked.Error(v))
 }
-
-// panicked is the error for the value of a panic, for the operator.
-func panicked(v any) error { return fmt.Errorf("panic: %v\n%s", v, debug.Stack()) }
 
 // maxFindings bounds the findings kept of one result; a hostile text can be
 // made of nothing else.

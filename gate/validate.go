@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
@@ -105,9 +107,22 @@ func (w *way) validateOutput(ctx context.Context, p *permitted, res Result) erro
 		return nil
 	}
 	if err != nil {
-		return w.fail(ctx, "the result breaks the output schema that the tool declares", err)
+		return w.fail(ctx, "the result breaks the output schema that the tool declares"+brokenAt(err)+"; the server has carried out the call", err)
 	}
 	return nil
+}
+
+// brokenAt names the first places at which a result breaks its schema.
+func brokenAt(err error) string {
+	var v doc.Violations
+	if !errors.As(err, &v) {
+		return ""
+	}
+	var at []string
+	for _, one := range v[:min(len(v), 3)] {
+		at = append(at, cmp.Or(one.Pointer, "(root)"))
+	}
+	return cut(", at "+strings.Join(at, ", "), maxReason)
 }
 
 // checkOutput holds a result against the tool's declaration. A failure that the

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/panicked"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
@@ -334,7 +334,7 @@ func (r *reached) Notify(ctx context.Context, method string, params gate.Doc) {
 func (r *reached) Approve(ctx context.Context, p gate.Pending) (a gate.Answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("the function Approve panicked: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("the function Approve: %w", panicked.Error(v))
 		}
 		if err != nil {
 			err = &gate.NotApproved{Reason: "a person would have to approve this call, and the client could not ask one", Err: err}

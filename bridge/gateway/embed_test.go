@@ -341,7 +341,7 @@ func TestTypingErrorIsTold(t *testing.T) {
 	read := gateway.LocalTool{
 		Definition: gate.MustDoc(`{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), Call: tool("read", nil).Call,
 	}
-	for mode, want := range map[gate.InputMode]string{"": gatewayRead, "warn": "refused: the policy cannot be evaluated"} {
+	for mode, want := range map[gate.InputMode]string{"": gatewayRead, "warn": "refused: the policy cannot be evaluated for this call; tell your user that the audit log has the reason, under error"} {
 		g := start(t, gateway.Config{
 			Functions: map[string][]gateway.LocalTool{"f": {read}}, Recorder: new(records), Inputs: map[string]*gateway.InputRules{"f": {Mode: mode}},
 			Policy: gateway.Policy{

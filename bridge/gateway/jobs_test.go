@@ -228,7 +228,7 @@ func TestJobsResultsPassTheGate(t *testing.T) {
 	g, _ := jobbing(t, nil)
 	for tool, want := range map[string]struct{ text, state, code string }{
 		"a__dirty": {"red", "completed", ""},
-		"a__wrong": {"refused: the result breaks the output schema that the tool declares", "failed", "refused_validate_output"},
+		"a__wrong": {"refused: the result breaks the output schema that the tool declares, at /n; the server has carried out the call", "failed", "refused_validate_output"},
 		"a__fails": {"out of paper", "failed", ""},
 	} {
 		id := started(t, g, tool, `{}`)

@@ -123,8 +123,12 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 }
 
 func endpoint(s config.Server) gateway.EndpointConfig {
+	transport := s.Transport
+	if transport == "http" { // as clients' files name it
+		transport = "streamable-http"
+	}
 	e := gateway.EndpointConfig{
-		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
+		Server: s.ID, Dir: s.Cwd, Transport: transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Retries: s.Retries, RetryWait: s.RetryWait, Health: s.Health, Methods: s.Methods,
 		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s), Apps: appsOf(s)},
 	}

@@ -34,7 +34,7 @@ type Server struct {
 	Confine   *Confine          `key:"confine"`                                           // what the command may do; nil restricts nothing
 	URL       string            `key:"url url"`                                           // may hold a secret in its query: show the Server, not this
 	Private   bool              `key:"private"`                                           // the host of URL may have a loopback or private address
-	Transport string            `key:"transport auto|streamable-http|sse" default:"auto"` // auto for a command
+	Transport string            `key:"transport auto|http|streamable-http|sse" default:"auto"` // auto for a command
 	Protocol  string            `key:"protocol auto|2025-11-25|2026-07-28"`               // empty is auto
 	Headers   map[string]Secret `key:"headers header"`
 	Auth      *ServerAuth       `key:"auth login"`                    // the credential that it is called with; nil: none

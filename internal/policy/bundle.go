@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/loader/filter"
 
+	"github.com/wasmgate/wasmgate/internal/panicked"
 	"github.com/wasmgate/wasmgate/internal/policy/internal/archive"
 )
 
@@ -103,7 +103,7 @@ const bundleFolder = "bundle://"
 func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle, err error) {
 	defer func() { // parsers of foreign bytes
 		if v := recover(); v != nil {
-			b, err = nil, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+			b, err = nil, panicked.Error(v)
 		}
 		if err != nil {
 			err = fmt.Errorf("bundle %s: %w", o.Name, err)

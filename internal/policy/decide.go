@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/panicked"
 	"github.com/wasmgate/wasmgate/internal/policy/input"
 	"github.com/wasmgate/wasmgate/internal/policy/internal/fields"
 	"github.com/wasmgate/wasmgate/internal/recent"
@@ -346,6 +346,6 @@ func (d *deadline) Cancelled() bool {
 func recoverTo(err *error, undo func()) {
 	if v := recover(); v != nil {
 		undo()
-		*err = fmt.Errorf("policy: panic: %v\n%s", v, debug.Stack())
+		*err = fmt.Errorf("policy: %w", panicked.Error(v))
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmgate/wasmgate/internal/panicked"
 )
 
 // hostModule is the module of the functions that are our own.
@@ -70,7 +71,7 @@ func (g guarded) File(ctx context.Context, op, path string) error {
 
 func (g guarded) guard() {
 	if p := recover(); p != nil {
-		g.call.broken = fmt.Errorf("sandbox: tool %s: panic in the host: %v\n%s", g.call.tool, p, debug.Stack())
+		g.call.broken = fmt.Errorf("sandbox: tool %s: the host: %w", g.call.tool, panicked.Error(p))
 		panic(g.call.broken) // is how a host function ends a guest
 	}
 }

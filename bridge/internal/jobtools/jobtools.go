@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
@@ -178,6 +179,9 @@ func (t *tools) list(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Res
 	return told(page, false)
 }
 
+// maxError bounds the words of a tool in the state of its job, in bytes.
+const maxError = 500
+
 // result returns the result of a job's call as it was, with a word in _meta of which
 // job it is. The session that reads it learns its labels.
 func (t *tools) result(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
@@ -200,6 +204,9 @@ func (t *tools) result(ctx context.Context, c *gate.Call, p gate.Permit) (gate.R
 	of := map[string]any{"job_id": j.ID, "status": j.State, "lifecycle_status": j.State, "is_terminal": true, "record_id": j.Call}
 	if j.Reason != "" {
 		of["error"] = j.Reason
+	}
+	if text := kept.Doc.At("/content/0/text").Text(); kept.IsError && text != "" { // the tool's own words, which only the result has
+		of["error"] = strings.ToValidUTF8(text[:min(len(text), maxError)], "")
 	}
 	meta := kept.Doc.Get("_meta")
 	if meta.Kind() != doc.Object {

@@ -31,7 +31,7 @@ var sdk = []string{"github.com/modelcontextprotocol/..."}
 // rules has an entry for each package. A package that is none fails the test: a
 // new one is a decision.
 var rules = map[string]rule{
-	"gate":                               {imports: []string{"internal/tracing", "internal/relayed", "internal/meta", "internal/groups", "internal/forms", "internal/limit", "internal/escaped", "internal/step", "internal/obligation", "internal/codes", "internal/actions", "internal/doc", "internal/provenance", "internal/pointer"}, bans: []string{"github.com/...", "golang.org/..."}},
+	"gate":                               {imports: []string{"internal/panicked", "internal/tracing", "internal/relayed", "internal/meta", "internal/groups", "internal/forms", "internal/limit", "internal/escaped", "internal/step", "internal/obligation", "internal/codes", "internal/actions", "internal/doc", "internal/provenance", "internal/pointer"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"internal/doc":                       {imports: []string{"internal/pointer"}, bans: leaf},
 	"internal/provenance":                {imports: []string{"internal/doc", "internal/address", "internal/pointer"}, bans: leaf},
 	"internal/forms":                     {imports: []string{"internal/actions", "internal/doc", "internal/forms/internal/words"}, bans: []string{"context", "os", "net", "net/http", "github.com/...", "golang.org/..."}},
@@ -54,7 +54,7 @@ var rules = map[string]rule{
 	"internal/policy/internal/archive":   {imports: []string{"internal/folder"}, bans: []string{"context", "os", "net", "net/http", "github.com/..."}},
 	"internal/folder":                    {bans: []string{"context", "net", "net/http", "github.com/..."}},
 	"policy":                             {imports: []string{"internal/policy"}, bans: []string{"net/http", "net"}},
-	"internal/policy":                    {imports: []string{"internal/forms", "internal/step", "internal/obligation", "internal/actions", "internal/doc", "internal/provenance", "gate", "policies", "internal/policy/input", "internal/policy/internal/archive", "internal/policy/internal/fields", "internal/policy/internal/plain", "internal/match", "internal/pointer", "internal/recent", "internal/spelling"}, bans: []string{"net/http", "net"}},
+	"internal/policy":                    {imports: []string{"internal/panicked", "internal/forms", "internal/step", "internal/obligation", "internal/actions", "internal/doc", "internal/provenance", "gate", "policies", "internal/policy/input", "internal/policy/internal/archive", "internal/policy/internal/fields", "internal/policy/internal/plain", "internal/match", "internal/pointer", "internal/recent", "internal/spelling"}, bans: []string{"net/http", "net"}},
 	"internal/policy/internal/plain":     {bans: leaf},
 	"internal/policy/internal/fields":    {imports: []string{"internal/policy/input", "internal/spelling"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
 	"internal/policy/input":              {imports: []string{"gate", "internal/actions", "internal/doc", "internal/forms", "internal/provenance", "internal/recent"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
@@ -69,7 +69,7 @@ var rules = map[string]rule{
 	"internal/beside":                    {imports: []string{"internal/builtin", "internal/product", "gate", "internal/audit", "bridge/gateway", "internal/altered", "internal/config", "internal/dial", "internal/documents", "internal/loopback", "internal/match", "internal/notify", "internal/ship", "internal/state", "internal/telemetry", "internal/watch", "internal/web"}, bans: []string{"database/sql"}},
 	"internal/state":                     {imports: []string{"internal/files"}, bans: []string{"net", "net/http", "github.com/..."}},
 	"internal/modules":                   {imports: []string{"gate", "bridge/gateway", "internal/artifact", "internal/config", "internal/dial", "internal/files", "internal/schema", "internal/signature", "internal/sandbox"}, bans: []string{"net", "net/http", "database/sql"}},
-	"internal/sandbox":                   {imports: []string{"internal/fair", "internal/sandbox/internal/compiler", "internal/sandbox/internal/extism", "internal/sandbox/internal/image", "internal/sandbox/internal/rewrite", "internal/sandbox/internal/wasi"}, bans: []string{"net", "net/http", "github.com/modelcontextprotocol/..."}},
+	"internal/sandbox":                   {imports: []string{"internal/panicked", "internal/fair", "internal/sandbox/internal/compiler", "internal/sandbox/internal/extism", "internal/sandbox/internal/image", "internal/sandbox/internal/rewrite", "internal/sandbox/internal/wasi"}, bans: []string{"net", "net/http", "github.com/modelcontextprotocol/..."}},
 	"sandbox":                            {imports: []string{"internal/config", "internal/sandbox"}, bans: []string{"net", "net/http"}},
 	"internal/artifact":                  {imports: []string{"internal/files", "internal/loopback"}, bans: []string{"database/sql"}},
 	"internal/sandbox/internal/compiler": {imports: []string{"internal/files", "internal/sandbox/internal/rewrite"}, bans: []string{"net", "net/http"}},
@@ -171,6 +171,7 @@ var rules = map[string]rule{
 	"internal/codes":                {bans: leaf},
 	"internal/actions":              {bans: leaf},
 	"internal/obligation":           {bans: leaf},
+	"internal/panicked":             {bans: leaf},
 	"internal/fair":                 {bans: leaf[1:]},
 	"internal/limit":                {bans: leaf},
 	"internal/escaped":              {bans: leaf},

@@ -109,7 +109,7 @@ func (f *Fault) public() string {
 	case ToolError:
 		return "the server answered with an error"
 	case Pinned:
-		return "the tool is another in the process that the server has for this client, and is quarantined there"
+		return "the server has another definition of the tool in its process for this client than the one that was approved; the tool stays blocked until the operator compares them with `wasmgate pin diff`: tell your user"
 	case Limit:
 		if large, ok := errors.AsType[*mcp.TooLarge](f.Err); ok {
 			return fmt.Sprintf("the result has %s; limits.result is %s; the server has carried out the call", mcp.Bytes(large.Size), mcp.Bytes(large.Max))
@@ -128,8 +128,13 @@ func (f *Fault) public() string {
 			return most.Error() + "; try again later"
 		}
 		return "the server serves too many clients alone; try again later"
+	case Transport:
+		if f.Doing == "connect" {
+			return "the server cannot be reached; try again later"
+		}
+		fallthrough
 	default:
-		return "the connection to the server broke"
+		return "the connection to the server broke; the server may have carried out the call: find out before you call again"
 	}
 }
 
