@@ -214,7 +214,7 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		"structured content is missing":       {change: answers(`{"content":[]}`), code: "refused_validate_output", reason: fmt.Sprintf(at, "(root)")},
 		"structured content is missing, warn": {change: both(answers(`{"content":[]}`), warn), code: "ok"},
 		"a tool error has no output to check": {change: both(answers(`{"content":[],"isError":true}`), violated), code: "tool_error"},
-		"isError false is checked":            {change: both(answers(`{"content":[],"isError":false}`)), code: "refused_validate_output", reason: broken},
+		"isError false is checked":            {change: both(answers(`{"content":[],"isError":false}`)), code: "refused_validate_output", reason: fmt.Sprintf(at, "(root)")},
 		"no output schema, any result":        {change: both(answers(`{"structuredContent":7}`), func(r *rig) { r.tool.Output = nil }), code: "ok"},
 		"larger than the policy lets":         {change: both(answers(`{"structuredContent":7}`), short), code: "refused_validate_output", reason: "the result is larger than 10 bytes; ask for less of it"},
 		"as large as the policy lets":         {change: both(answers(`{"isOk":1}`), func(r *rig) { r.tool.Output = nil }, decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.MaxResult{Bytes: 10}}})), code: "ok"},
@@ -357,7 +357,7 @@ func TestDoReadsIsErrorFromTheDocument(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, doTest{change: func(r *rig) {
 			r.invoke = func(context.Context, *gate.Call) (gate.Result, error) { return tt.res, nil }
-		}, code: tt.code, reason: map[bool]string{true: "the result breaks the output schema that the tool declares; the server has carried out the call"}[tt.code != "tool_error"], invoked: true, events: through}.run)
+		}, code: tt.code, reason: map[bool]string{true: "the result breaks the output schema that the tool declares, at (root); the server has carried out the call"}[tt.code != "tool_error"], invoked: true, events: through}.run)
 	}
 }
 

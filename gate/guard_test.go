@@ -261,7 +261,7 @@ func TestDoRecordsPanics(t *testing.T) {
 			return nil
 		}
 		_, err := r.do(t, newCall())
-		if rec := r.done(t); rec.Err == nil || !strings.Contains(rec.Err.Error(), internal) || !strings.Contains(rec.Err.Error(), "rig_test.go") {
+		if rec := r.done(t); rec.Err == nil || !strings.Contains(rec.Err.Error(), internal) || !strings.Contains(rec.Err.Error(), "guard_test.go") {
 			t.Errorf("%s panics: recorded %v (err: %v)", method, rec.Err, err)
 		}
 		// What went wrong at the upstream is its failure, not a refusal.
