@@ -30,12 +30,12 @@ type Server struct {
 	Written   []string          // Command and Args as the file has them, if that is not what they are
 	Declared  string            // a digest of what the file says of how it runs and is reached
 	Env       map[string]Secret `key:"env"`
-	Cwd       string            `key:"cwd path"`                                          // empty: the gateway's own
-	Confine   *Confine          `key:"confine"`                                           // what the command may do; nil restricts nothing
-	URL       string            `key:"url url"`                                           // may hold a secret in its query: show the Server, not this
-	Private   bool              `key:"private"`                                           // the host of URL may have a loopback or private address
+	Cwd       string            `key:"cwd path"`                                               // empty: the gateway's own
+	Confine   *Confine          `key:"confine"`                                                // what the command may do; nil restricts nothing
+	URL       string            `key:"url url"`                                                // may hold a secret in its query: show the Server, not this
+	Private   bool              `key:"private"`                                                // the host of URL may have a loopback or private address
 	Transport string            `key:"transport auto|http|streamable-http|sse" default:"auto"` // auto for a command
-	Protocol  string            `key:"protocol auto|2025-11-25|2026-07-28"`               // empty is auto
+	Protocol  string            `key:"protocol auto|2025-11-25|2026-07-28"`                    // empty is auto
 	Headers   map[string]Secret `key:"headers header"`
 	Auth      *ServerAuth       `key:"auth login"`                    // the credential that it is called with; nil: none
 	Start     time.Duration     `key:"start 1s..1h"`                  // how long it may take to be ready; zero: see [Server.StartTime]

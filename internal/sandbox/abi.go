@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
 )
 
@@ -199,11 +200,17 @@ func (c *call) lift(mem api.Memory, at uint32) (Result, error) {
 	return c.structured(out)
 }
 
-// structured checks that a tool answered with one JSON value.
+// structured checks that a tool answered with one JSON value, as the gateway reads it: halves of
+// surrogate pairs become U+FFFD, and no object has a member twice.
 func (c *call) structured(out []byte) (Result, error) {
 	out = bytes.TrimSpace(out)
-	if !utf8.Valid(out) || !json.Valid(out) {
-		return Result{}, c.unreadable("its output is not one JSON value in UTF-8", out)
+	doc.ReplaceSurrogates(out)
+	if _, err := doc.Parse(out); err != nil {
+		why := "its output is not one JSON value in UTF-8"
+		if json.Valid(out) {
+			why = "its output is JSON that parsers read in different ways: " + err.Error()
+		}
+		return Result{}, c.unreadable(why, out)
 	}
 	return Result{Output: out}, nil
 }

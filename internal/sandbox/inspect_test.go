@@ -26,6 +26,8 @@ func TestInspectAnyModule(t *testing.T) {
 	asks.asks("kv")
 	asks.allocator()
 	asks.function("tool_call", i32+i32+i32+i32, i32, number(0))
+	uninitialized := reactor(say(number(1)))
+	uninitialized.function("_start", "", "")
 	tests := map[string]struct {
 		wasm    []byte
 		bare    bool     // only a manifest is missing
@@ -48,6 +50,9 @@ func TestInspectAnyModule(t *testing.T) {
 		"a function of ours that is none": {importing("wasmgate", "exec"), false, []string{`"wasmgate.exec"`}},
 	}
 	r := newRuntime(t, sandbox.Config{})
+	if report, err := sandbox.Inspect(t.Context(), r, uninitialized.bytes(), sandbox.ModuleConfig{Name: "m.wasm"}); err != nil || !strings.Contains(report.Note, "-buildmode=c-shared") {
+		t.Errorf("a reactor that was built as a command: %+v, %v", report, err)
+	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			report, err := sandbox.Inspect(t.Context(), r, tt.wasm, sandbox.ModuleConfig{Name: "m.wasm"})

@@ -207,6 +207,9 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	return m.open(cfg.Grants.Dirs)
 }
 
+// uninitialized tells of a reactor that was built as a command.
+const uninitialized = "it exports _start and no _initialize, so nothing initializes its runtime, and each call of a Go module traps: build it with -buildmode=c-shared"
+
 // sessionNote tells that a wish of a manifest has no effect: what is kept between calls
 // is memory of the host.
 const sessionNote = "its manifest has isolation: session, which is the configuration's to choose (isolation: session); each call begins in the state of the snapshot"
@@ -265,6 +268,9 @@ func (m *Module) closeDirs() error {
 func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 	if m.kind, err = m.runtime.checkSignatures(m.compiled); err != nil {
 		return err
+	}
+	if exports := m.compiled.ExportedFunctions(); m.kind == reactor && exports[exportStart] != nil && exports[exportInit] == nil {
+		m.note = strings.TrimPrefix(m.note+"; "+uninitialized, "; ")
 	}
 	if m.kind == plugin {
 		if err = m.followPlugin(); err != nil {

@@ -174,6 +174,7 @@ func TestCallArguments(t *testing.T) {
 	tests := map[string]struct{ tool, args, want string }{
 		"no arguments are an object":     {"t", "", "{}"},
 		"arguments pass byte for byte":   {"t", `{ "a" : 1.0 }`, `{ "a" : 1.0 }`},
+		"half of a surrogate pair":       {"t", `"\ud83d"`, `"\ufffd"`},
 		"a reactor checks them itself":   {"t", `"a" 1`, "sandbox: tool t: guest: its output is not one JSON value in UTF-8; it wrote: \"\\\"a\\\" 1\""},
 		"a tool that the module has not": {"u", `{}`, `sandbox: module "m" has no tool "u"`},
 	}
@@ -188,6 +189,15 @@ func TestCallArguments(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestOutputIsReadAsByTheGateway: what the gateway would refuse is refused here, by its author's tools.
+func TestOutputIsReadAsByTheGateway(t *testing.T) {
+	m := compile(t, newRuntime(t, sandbox.Config{}), reactor(answer(0, get(argsPtr), get(argsLen))).bytes(), sandbox.ModuleConfig{Name: "m"})
+	_, err := m.Call(t.Context(), "t", []byte(`{"a":1,"a":2}`), sandbox.CallConfig{})
+	if err == nil || !strings.Contains(err.Error(), "two members of an object have the same name") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -264,6 +264,11 @@ func (p *part) takes(depth int) string {
 // takesMembers shows the members of an object, those first that it must have.
 func (p *part) takesMembers(depth int) string {
 	names := slices.Sorted(maps.Keys(p.properties))
+	for _, name := range p.of.Required { // also if nothing describes it
+		if p.properties[name] == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	order := func(name string) int {
 		if i := slices.Index(p.of.Required, name); i >= 0 {
 			return i
@@ -283,7 +288,11 @@ func (p *part) takesMembers(depth int) string {
 		if !slices.Contains(p.of.Required, name) {
 			b.WriteByte('?')
 		}
-		b.WriteString(": " + p.properties[name].takes(depth+1))
+		if of := p.properties[name]; of != nil {
+			b.WriteString(": " + of.takes(depth+1))
+		} else {
+			b.WriteString(": any")
+		}
 	}
 	return "{" + b.String() + "}"
 }

@@ -295,6 +295,9 @@ func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
 	if o.Normalize {
 		def = def.With("inputSchema", schema.Normalize(def.Get("inputSchema")).Raw())
 	}
+	if output := def.Get("outputSchema"); output.Kind() == doc.Object {
+		def = def.With("outputSchema", schema.Undated(output).Raw())
+	}
 	def, err := shaped(t, def)
 	if err != nil {
 		return gate.Doc{}, err

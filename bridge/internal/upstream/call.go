@@ -175,7 +175,7 @@ var ErrNoPermit = errors.New("a call without a permit")
 // the server's, and goes the way of all texts.
 func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, d gate.Doc, err error) (gate.Result, error) {
 	if err == nil && d.Kind() == doc.Object {
-		if d = withoutNulls(d); t.Feature == gate.FeatureTool && !of.More && d.Get("content").Kind() != doc.Array { // which strict clients demand
+		if d = repaired(d); t.Feature == gate.FeatureTool && !of.More && d.Get("content").Kind() != doc.Array { // which strict clients demand
 			content := contentOf(d)
 			if content == nil {
 				return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the content of the result is no list"))

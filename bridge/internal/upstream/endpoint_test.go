@@ -310,6 +310,9 @@ func TestResultsWithoutContent(t *testing.T) {
 		"a text":                  {`{"content":"words","_meta":{"a.example/x":1}}`, `{"content":[{"type":"text","text":"words"}],"_meta":{"a.example/x":1}}`},
 		"a block":                 {`{"content":{"type":"text","text":"words"}}`, `{"content":[{"type":"text","text":"words"}]}`},
 		"nulls":                   {`{"structuredContent":null,"isError":null,"_meta":null,"x":null,"content":[{"type":"text","text":"null","annotations":null,"_meta":null}]}`, `{"x":null,"content":[{"type":"text","text":"null"}]}`},
+		"lists for objects":       {`{"_meta":[],"content":[{"type":"text","text":"a","annotations":[],"_meta":7}]}`, `{"content":[{"type":"text","text":"a"}]}`},
+		"texts that are none":     {`{"content":[{"type":"text","text":null},{"type":"text","text":5},{"type":"text", "text" : {"a":[1]}},{"type":"own","text":5}]}`, `{"content":[{"type":"text","text":""},{"type":"text","text":"5"},{"type":"text","text":"{\"a\":[1]}"},{"type":"own","text":5}]}`},
+		"its own odd members":     {`{"content":[],"structuredContent":{"text":5,"_meta":[],"annotations":1}}`, `{"content":[],"structuredContent":{"text":5,"_meta":[],"annotations":1}}`},
 		"nulls of the tool's own": {`{"structuredContent":{"title":null},"content":[]}`, `{"structuredContent":{"title":null},"content":[]}`},
 		"a list":                  {`{"content":[{"type":"text","text":"words"}]}`, `{"content":[{"type":"text","text":"words"}]}`},
 	} {

@@ -16,16 +16,42 @@ var optionalMembers = []string{
 	"audience", "priority", "lastModified", "total", "hasMore",
 }
 
-// withoutNulls returns a result without the optional members that are null. What a tool's
-// structuredContent and unknown members hold is the tool's own, and stays.
-func withoutNulls(d gate.Doc) gate.Doc {
-	if !bytes.Contains(d.Raw(), []byte("null")) { // as nearly always
+// objects are optional members that are objects in MCP: others, such as PHP's empty list, count as
+// absent.
+var objects = []string{"_meta", "annotations"}
+
+// repaired returns a result without the optional members that are null or no object, and with texts
+// that are strings. What a tool's structuredContent and unknown members hold is the tool's own, and
+// stays.
+func repaired(d gate.Doc) gate.Doc {
+	if !odd(d.Raw()) { // as nearly always
 		return d
 	}
-	return gate.MustDoc(string(appendWithoutNulls(nil, d)))
+	return gate.MustDoc(string(appendRepaired(nil, d)))
 }
 
-func appendWithoutNulls(b []byte, d gate.Doc) []byte {
+// odd reports whether a result may have something to repair.
+func odd(raw []byte) bool {
+	if bytes.Contains(raw, []byte("null")) {
+		return true
+	}
+	for name, first := range map[string]byte{`"text"`: '"', `"_meta"`: '{', `"annotations"`: '{'} {
+		for rest := raw; ; {
+			i := bytes.Index(rest, []byte(name))
+			if i < 0 {
+				break
+			}
+			rest = bytes.TrimLeft(rest[i+len(name):], " \t\r\n")
+			value, member := bytes.CutPrefix(rest, []byte(":"))
+			if value = bytes.TrimLeft(value, " \t\r\n"); member && len(value) > 0 && value[0] != first {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func appendRepaired(b []byte, d gate.Doc) []byte {
 	switch d.Kind() {
 	case doc.Array:
 		b = append(b, '[')
@@ -35,14 +61,14 @@ func appendWithoutNulls(b []byte, d gate.Doc) []byte {
 				b = append(b, ',')
 			}
 			first = false
-			b = appendWithoutNulls(b, v)
+			b = appendRepaired(b, v)
 		}
 		return append(b, ']')
 	case doc.Object:
 		b = append(b, '{')
 		first := true
 		for name, v := range d.Members() {
-			if v.Kind() == doc.Null && slices.Contains(optionalMembers, name) {
+			if v.Kind() == doc.Null && slices.Contains(optionalMembers, name) || v.Kind() != doc.Object && slices.Contains(objects, name) {
 				continue
 			}
 			if !first {
@@ -50,9 +76,14 @@ func appendWithoutNulls(b []byte, d gate.Doc) []byte {
 			}
 			first = false
 			b = append(doc.AppendString(b, name), ':')
-			if slices.Contains(holdContents, name) {
-				b = appendWithoutNulls(b, v)
-			} else {
+			switch {
+			case slices.Contains(holdContents, name):
+				b = appendRepaired(b, v)
+			case name == "text" && v.Kind() == doc.Null && d.Get("type").Text() == "text":
+				b = append(b, `""`...)
+			case name == "text" && v.Kind() != doc.String && d.Get("type").Text() == "text":
+				b = doc.AppendString(b, v.String())
+			default:
 				b = append(b, v.Raw()...)
 			}
 		}
