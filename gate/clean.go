@@ -54,7 +54,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	changed := !bytes.Equal(doc.Raw(), res.Doc.Raw())
 	if changed && !p.tool.OutputWarn {
 		if err := checkOutput(p.tool, Result{Doc: doc, IsError: res.IsError}); err != nil {
-			return Doc{}, w.fail(ctx, "the result, made safe, breaks the output schema that the tool declares", err)
+			return Doc{}, w.fail(ctx, "the sanitized result breaks the output schema that the tool declares; the server has carried out the call", err)
 		}
 	}
 	w.rec.Findings = append(append(w.rec.Findings, s.found...), redacted...)

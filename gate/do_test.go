@@ -188,7 +188,13 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		at     = "the result breaks the output schema that the tool declares, at %s; the server has carried out the call"
 		dirty  = `{"content":[],"structuredContent":{"a":"bad"}}`
 	)
-	violated := fails("output", doc.Violations{{Pointer: "/a", Message: internal}})
+	violated := fails("output", doc.Violations{{Pointer: "/a/0/words of the server", Message: internal}})
+	names := func(schema string) func(*rig) {
+		return func(r *rig) {
+			violated(r)
+			r.tool.Definition = gate.MustDoc(`{"outputSchema":` + schema + `}`)
+		}
+	}
 	warn := func(r *rig) { r.tool.OutputWarn = true }
 	both := func(changes ...func(*rig)) func(*rig) {
 		return func(r *rig) {
@@ -208,7 +214,8 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		}
 	}
 	tests := map[string]doTest{
-		"output breaks its schema":            {change: violated, code: "refused_validate_output", reason: fmt.Sprintf(at, "/a")},
+		"output breaks its schema":            {change: names(`{"properties":{"a":{}}}`), code: "refused_validate_output", reason: fmt.Sprintf(at, "/a/0")},
+		"at a name that the schema has not":   {change: names(`{"type":"object"}`), code: "refused_validate_output", reason: fmt.Sprintf(at, "(root)")},
 		"output breaks its schema, warn":      {change: both(violated, warn), code: "ok"},
 		"output cannot be checked":            {change: fails("output", errInternal), code: "refused_validate_output", reason: broken},
 		"structured content is missing":       {change: answers(`{"content":[]}`), code: "refused_validate_output", reason: fmt.Sprintf(at, "(root)")},
@@ -223,7 +230,7 @@ func TestDoChecksTheAnswer(t *testing.T) {
 			r.invoke = func(context.Context, *gate.Call) (gate.Result, error) { return gate.Result{}, nil }
 		}, code: "protocol"},
 		"sanitizer changes it":                   {change: both(answers(dirty), scrub), code: "ok"},
-		"made safe it breaks its schema":         {change: both(answers(dirty), scrub, notBad), code: "refused_sanitize", reason: "the result, made safe, breaks the output schema that the tool declares"},
+		"made safe it breaks its schema":         {change: both(answers(dirty), scrub, notBad), code: "refused_sanitize", reason: "the sanitized result breaks the output schema that the tool declares; the server has carried out the call"},
 		"made safe it breaks its schema, warn":   {change: both(answers(dirty), scrub, notBad, warn), code: "ok"},
 		"a tool error is sanitized too":          {change: both(answers(`{"content":[{"text":"bad"}],"isError":true}`), scrub), code: "tool_error"},
 		"made safe it has two members of a name": {change: both(answers(`{"structuredContent":{"bad":1,"[removed]":2}}`), scrub), code: "refused_sanitize", reason: "the result cannot be made safe"},

@@ -1,10 +1,13 @@
 package gate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/codes"
@@ -107,22 +110,36 @@ func (w *way) validateOutput(ctx context.Context, p *permitted, res Result) erro
 		return nil
 	}
 	if err != nil {
-		return w.fail(ctx, "the result breaks the output schema that the tool declares"+brokenAt(err)+"; the server has carried out the call", err)
+		return w.fail(ctx, "the result breaks the output schema that the tool declares"+brokenAt(p.tool.Definition.Get("outputSchema"), err)+"; the server has carried out the call", err)
 	}
 	return nil
 }
 
 // brokenAt names the first places at which a result breaks its schema.
-func brokenAt(err error) string {
+func brokenAt(schema Doc, err error) string {
 	var v doc.Violations
 	if !errors.As(err, &v) {
 		return ""
 	}
 	var at []string
 	for _, one := range v[:min(len(v), 3)] {
-		at = append(at, cmp.Or(one.Pointer, "(root)"))
+		at = append(at, cmp.Or(declared(schema, one.Pointer), "(root)"))
 	}
-	return cut(", at "+strings.Join(at, ", "), maxReason)
+	return cut(", at "+strings.Join(slices.Compact(at), ", "), maxReason)
+}
+
+// declared returns a pointer as far as the schema has its names: others are words of the server that
+// nothing has sanitized.
+func declared(schema Doc, pointer string) string {
+	known := ""
+	for _, part := range strings.Split(pointer, "/")[1:] {
+		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		if _, err := strconv.ParseUint(part, 10, 32); err != nil && !bytes.Contains(schema.Raw(), doc.AppendString(nil, name)) {
+			break
+		}
+		known += "/" + part
+	}
+	return known
 }
 
 // checkOutput holds a result against the tool's declaration. A failure that the

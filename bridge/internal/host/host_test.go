@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 		"unknown":       {"nobody__x", -32602, `unknown tool "nobody__x"`, ""},
 		"hidden":        {"local__hidden", -32602, `unknown tool "local__hidden"`, ""},
 		"denied":        {"local__denied", 0, "refused: not <yours>", "refused_authorize"},
-		"a fault":       {"local__fails", 0, "the connection to the server broke; the server may have carried out the call: find out before you call again", "transport"},
+		"a fault":       {"local__fails", 0, "the connection to the server broke; call again", "transport"},
 		"a panic":       {"panic", -32603, "internal error", ""},
 		"empty name":    {"", -32602, `unknown tool ""`, ""},
 		"a hidden name": {"x\\u200b\\n", -32602, `unknown tool "x\u200b\n"`, ""},

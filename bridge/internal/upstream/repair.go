@@ -35,20 +35,22 @@ func odd(raw []byte) bool {
 	if bytes.Contains(raw, []byte("null")) {
 		return true
 	}
-	for name, first := range map[string]byte{`"text"`: '"', `"_meta"`: '{', `"annotations"`: '{'} {
-		for rest := raw; ; {
-			i := bytes.Index(rest, []byte(name))
-			if i < 0 {
-				break
-			}
-			rest = bytes.TrimLeft(rest[i+len(name):], " \t\r\n")
-			value, member := bytes.CutPrefix(rest, []byte(":"))
-			if value = bytes.TrimLeft(value, " \t\r\n"); member && len(value) > 0 && value[0] != first {
-				return true
-			}
+	return misses(raw, `"text"`, '"') || misses(raw, `"_meta"`, '{') || misses(raw, `"annotations"`, '{')
+}
+
+// misses reports whether a member of that name, in quotes, has a value that does not begin so.
+func misses(raw []byte, name string, first byte) bool {
+	for rest := raw; ; {
+		i := bytes.Index(rest, []byte(name))
+		if i < 0 {
+			return false
+		}
+		rest = bytes.TrimLeft(rest[i+len(name):], " \t\r\n")
+		value, member := bytes.CutPrefix(rest, []byte(":"))
+		if value = bytes.TrimLeft(value, " \t\r\n"); member && len(value) > 0 && value[0] != first {
+			return true
 		}
 	}
-	return false
 }
 
 func appendRepaired(b []byte, d gate.Doc) []byte {

@@ -44,7 +44,7 @@ const (
 type Fault struct {
 	Kind   Kind
 	Server string
-	Doing  string // what was being done, such as "connect"
+	Doing  string // what was being done, such as connect
 	Err    error  // cause; words of the server in it are quoted
 	// MayHaveRun says that the server may have carried out the call, which does not say that it
 	// can be repeated.
@@ -56,10 +56,13 @@ func New(kind Kind, server, doing string, err error) *Fault {
 	return &Fault{Kind: kind, Server: server, Doing: doing, Err: err}
 }
 
+// connect is done before a server has the call.
+const connect = "connect"
+
 // Called returns err, or the fault in it, after a call of a tool that can be repeated or not.
 func Called(err error, repeatable bool) error {
 	f, ok := errors.AsType[*Fault](err)
-	if !ok || repeatable || f.Kind != Transport && f.Kind != TimedOut {
+	if !ok || repeatable || f.Doing == connect || f.Kind != Transport && f.Kind != TimedOut {
 		return err
 	}
 	called := *f
@@ -129,12 +132,15 @@ func (f *Fault) public() string {
 		}
 		return "the server serves too many clients alone; try again later"
 	case Transport:
-		if f.Doing == "connect" {
+		switch {
+		case f.Doing == connect:
 			return "the server cannot be reached; try again later"
+		case !f.MayHaveRun:
+			return "the connection to the server broke; call again"
 		}
 		fallthrough
 	default:
-		return "the connection to the server broke; the server may have carried out the call: find out before you call again"
+		return "the connection to the server broke"
 	}
 }
 
