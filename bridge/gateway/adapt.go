@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +20,9 @@ type Function struct {
 	Name, Description string
 	// Schema is the JSON Schema of the arguments, an object.
 	Schema json.RawMessage
+	// Output is the JSON Schema of structured content, in [FunctionOptions.Schema]'s view; nil if the
+	// tool declares none.
+	Output json.RawMessage
 	// Func calls the tool with arguments that are a JSON object; empty is {}. Its error
 	// is an [*Error]. It may be called concurrently.
 	Func func(ctx context.Context, args json.RawMessage) (Answer, error)
@@ -49,6 +54,55 @@ const (
 	// [schema.PassThrough].
 	Passing
 )
+
+// NormalizeSchema returns a schema of arguments in a view, without any gateway. It takes what servers
+// write; the error is that it is no JSON object, or that there is no such view.
+func NormalizeSchema(declared json.RawMessage, v SchemaView) (json.RawMessage, error) {
+	d, err := object(declared)
+	if err != nil {
+		return nil, err
+	}
+	shown, ok := v.of(d)
+	if !ok {
+		return nil, fmt.Errorf("there is no schema view %d", v)
+	}
+	return shown.Raw(), nil
+}
+
+// SchemaFor returns a schema of arguments as a provider takes it, and what the model has to be told
+// of it in words; "" if that is nothing.
+func SchemaFor(p Provider, declared json.RawMessage) (shown json.RawMessage, said string, err error) {
+	d, err := object(declared)
+	if err != nil {
+		return nil, "", err
+	}
+	to, said, ok := schema.ForProvider(p, d)
+	if !ok {
+		return nil, "", fmt.Errorf("there are no rules for the schemas of %q", p)
+	}
+	return to.Raw(), said, nil
+}
+
+func object(declared json.RawMessage) (gate.Doc, error) {
+	d, err := gate.ParseDoc(slices.Clone(declared))
+	if err == nil && d.Kind() != doc.Object {
+		err = errors.New("a schema of arguments is an object")
+	}
+	return d, err
+}
+
+// of returns a schema in the view; false if there is no such view.
+func (v SchemaView) of(declared gate.Doc) (shown gate.Doc, ok bool) {
+	switch v {
+	case Declared:
+		return declared, true
+	case Normalized:
+		return schema.ForModels(schema.Normalize(declared)), true
+	case Passing:
+		return schema.PassThrough(schema.ForModels(schema.Normalize(declared))), true
+	}
+	return gate.Doc{}, false
+}
 
 // A Provider is whose models are told of functions.
 type Provider = schema.Provider
@@ -120,23 +174,24 @@ func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
 		return Function{}, incompatible(t, "its input schema is no object")
 	}
 	description := t.Definition.Get("description").Text()
-	switch {
-	case o.For != "":
+	if o.For != "" {
 		shown, said, ok := schema.ForProvider(o.For, input)
 		if !ok {
 			return Function{}, incompatible(t, "there are no rules for the schemas of %q", o.For)
 		}
 		input, description = shown, strings.TrimSpace(description+" "+said)
-	case o.Schema == Declared:
-	case o.Schema == Normalized:
-		input = schema.ForModels(schema.Normalize(input))
-	case o.Schema == Passing:
-		input = schema.PassThrough(schema.ForModels(schema.Normalize(input)))
-	default:
+	} else if shown, ok := o.Schema.of(input); ok {
+		input = shown
+	} else {
 		return Function{}, incompatible(t, "there is no schema view %d", o.Schema)
 	}
+	var output json.RawMessage
+	if declared := t.Definition.Get("outputSchema"); declared.Kind() == doc.Object {
+		shown, _ := o.Schema.of(declared)
+		output = shown.Raw()
+	}
 	return Function{
-		Name: name, Description: description, Schema: input.Raw(), Tool: t,
+		Name: name, Description: description, Schema: input.Raw(), Output: output, Tool: t,
 		Func: func(ctx context.Context, args json.RawMessage) (Answer, error) {
 			if len(args) == 0 {
 				args = json.RawMessage("{}")

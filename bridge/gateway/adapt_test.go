@@ -142,3 +142,29 @@ func TestFunctionsForProviders(t *testing.T) {
 		t.Errorf("a provider that nobody knows: %v", err)
 	}
 }
+
+// TestNormalizeSchema: a schema is normalized without any gateway, a tuple included.
+func TestNormalizeSchema(t *testing.T) {
+	raw := json.RawMessage(`{"type":"object","properties":{"tags":{"type":"array","items":[{"type":"string"},{"type":"number"}]}},"$schema":"x"}`)
+	got, err := gateway.NormalizeSchema(raw, gateway.Normalized)
+	if err != nil || strings.Contains(string(got), "$schema") || !strings.Contains(string(got), `"items":{`) {
+		t.Errorf("normalized: %s, %v", got, err)
+	}
+	if got, err := gateway.NormalizeSchema(raw, gateway.Declared); err != nil || string(got) != string(raw) {
+		t.Errorf("declared: %s, %v", got, err)
+	}
+	if got, _, err := gateway.SchemaFor(gateway.Gemini, raw); err != nil || strings.Contains(string(got), "$schema") {
+		t.Errorf("for Gemini: %s, %v", got, err)
+	}
+	for _, bad := range []string{"", "[]", "{", "5"} {
+		if got, err := gateway.NormalizeSchema(json.RawMessage(bad), gateway.Normalized); err == nil {
+			t.Errorf("%q becomes %s", bad, got)
+		}
+	}
+	if _, err := gateway.NormalizeSchema(raw, 9); err == nil {
+		t.Error("a view that does not exist")
+	}
+	if _, _, err := gateway.SchemaFor("acme", raw); err == nil {
+		t.Error("a provider that does not exist")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // An Endpoint is the connection to one server. It connects when it is told to, and again by
@@ -36,6 +37,13 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	}
 	return &Endpoint{of}, nil
 }
+
+// NewSessions returns sessions as a gateway keeps them, in memory, for a [gate.Gate] that a program
+// builds itself.
+func NewSessions() gate.Sessions { return session.New(session.Options{}) }
+
+// NewSanitizer returns a gateway's sanitizer for such a gate.
+func NewSanitizer(o Sanitize) (gate.Sanitizer, error) { return clean.NewTexts(o) }
 
 // Connect connects unless the endpoint is ready. Concurrent callers share one attempt, and one
 // that leaves does not end it. The error is a [*Fault] or wraps ctx.Err().

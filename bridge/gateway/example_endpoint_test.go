@@ -9,9 +9,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy"
 )
+
+// discard is an audit log for an example: a program keeps the records.
+type discard struct{}
+
+func (discard) Record(context.Context, *gate.Record) error { return nil }
 
 // One server, driven by hand: from its connection to its end.
 func ExampleEndpoint() {
@@ -37,10 +42,15 @@ func ExampleEndpoint() {
 	}
 	fmt.Println(e.Phase(), e.Status().Tools)
 
-	g, err := gate.New(gate.Parts{ // of which a program brings its own
-		Upstream: e, Authorizer: rig.AuthorizerFunc(rig.Allow), Sessions: rig.Sessions{},
-		Sanitizer: rig.SanitizerFunc(rig.Unchanged), Recorder: new(rig.Records),
-	})
+	rules, err := policy.Load(ctx, nil, policy.Options{Grants: []policy.Grant{{To: []string{"local"}, Servers: []string{"echo"}}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sanitizer, err := gateway.NewSanitizer(gateway.Sanitize{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := gate.New(gate.Parts{Upstream: e, Authorizer: rules, Sessions: gateway.NewSessions(), Sanitizer: sanitizer, Recorder: discard{}})
 	if err != nil {
 		log.Fatal(err)
 	}

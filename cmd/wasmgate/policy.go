@@ -262,6 +262,7 @@ Exits with 3 if it is not "allow".`,
 				return err
 			}
 			input = coerced(input, known)
+			p.Options.Print = c.err
 			engine, err := policy.Load(cmd.Context(), p.Files, p.Options)
 			if err != nil {
 				return &exitError{exitFalse, err}

@@ -101,12 +101,9 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 		return err
 	}
 	ctx := cmd.Context()
-	banner := c.out
-	if f.stdio {
-		banner = c.err // standard output is the client's
-	}
+	banner := map[bool]io.Writer{false: c.out, true: c.err}[f.stdio] // standard output is the client's
 	front := app.Front{
-		Console: consoleAddress(cfg, f), Desk: func(a *app.App) app.Desk { return console.New(a) },
+		Console: app.ConsoleAddress(cfg, f.stdio), Desk: func(a *app.App) app.Desk { return console.New(a) },
 		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.in, Out: c.out,
 		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, f.groups, banner) },
 	}
@@ -132,19 +129,6 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	}
 	defer r.Close()
 	return runsAlready(ctx, cfg, r)
-}
-
-// consoleAddress is where the console is: with HTTP at its usual address, unless the
-// configuration says otherwise.
-func consoleAddress(cfg *config.Config, f serveFlags) string {
-	switch {
-	case cfg.Console.Listen == "off":
-		return ""
-	case cfg.Console.Listen != "" || f.stdio:
-		return cfg.Console.Listen
-	default:
-		return config.DefaultConsole
-	}
 }
 
 // runsAlready says which process has the state folder.

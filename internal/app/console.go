@@ -193,3 +193,16 @@ func (a *App) page(name string) string {
 	}
 	return a.desk.URL(a.console) + "/ui/" + name
 }
+
+// ConsoleAddress is where the console is: with HTTP at its usual address, unless the
+// configuration sets another; "" is nowhere.
+func ConsoleAddress(cfg *config.Config, stdio bool) string {
+	switch {
+	case cfg.Console.Listen == "off":
+		return ""
+	case cfg.Console.Listen != "" || stdio:
+		return cfg.Console.Listen
+	default:
+		return config.DefaultConsole
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
@@ -80,6 +81,9 @@ func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, o Options, data m
 		rego.StrictBuiltinErrors(true), rego.SetRegoVersion(ast.RegoV1),
 		// Results stay values of Rego; decode reads them.
 		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
+	}
+	if o.Print != nil {
+		e.options = append(e.options, rego.PrintHook(topdown.NewPrintHook(o.Print)))
 	}
 	for name, q := range map[string]*rego.PreparedEvalQuery{"decision": &e.decision, "deny": &e.deny} {
 		o := append(e.options[:len(e.options):len(e.options)], rego.Query("data.wasmgate."+name))

@@ -51,6 +51,8 @@ type Options struct {
 	// Data is data to all rules, as data.NAME: values that marshal to JSON, by names that neither
 	// a bundle nor the gateway has. It is copied, and part of the revision; nil is none.
 	Data map[string]any
+	// Print gets what print() in rules says, each on a line; nil drops it.
+	Print io.Writer
 }
 
 const defaultTimeout = 50 * time.Millisecond
@@ -112,6 +114,7 @@ type source struct {
 	bundles              []loadedBundle
 	given                map[string]any // by the program, as JSON has it
 	capabilities         *ast.Capabilities
+	prints               bool // rules may print
 	// Of rules, once they are compiled: see failures.
 	doubts   []Problem
 	compared []fields.Comparison
@@ -128,7 +131,7 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 	src := &source{
 		rules: map[string]*ast.Module{}, tests: map[string]*ast.Module{},
 		packRules: map[string]*ast.Module{}, packTests: map[string]*ast.Module{},
-		texts: map[string][]byte{}, capabilities: capabilities(),
+		texts: map[string][]byte{}, capabilities: capabilities(), prints: o.Print != nil,
 	}
 	var problems []Problem
 	for _, e := range slices.Concat(CheckGrants(o.Grants), CheckRateLimits(o.RateLimits), CheckLabels(o.Labels)) {
@@ -266,7 +269,7 @@ func hash(b []byte) string {
 
 // compile compiles rules as they are used for decisions.
 func (s *source) compile() (*ast.Compiler, []Problem) {
-	c := s.compiler().WithStrict(true)
+	c := s.compiler().WithStrict(true).WithEnablePrintStatements(s.prints)
 	c.Compile(s.rules)
 	var problems []Problem
 	if problems, s.doubts, s.compared = s.failures(c); problems != nil {

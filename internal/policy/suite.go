@@ -196,8 +196,21 @@ func testResult(r *tester.Result) TestResult {
 		if r.FailedAt != nil && r.FailedAt.Location != nil {
 			t.Error = fmt.Sprintf("%s:%d: false or undefined: %s", r.FailedAt.Location.File, r.FailedAt.Location.Row, r.FailedAt.Location.Text)
 		}
+		if cases := failedCases(r); cases != nil {
+			t.Error = strings.TrimPrefix(t.Error+"; failed cases: "+strings.Join(cases, ", "), "; ")
+		}
 	}
 	return t
+}
+
+// failedCases names the cases of a test with cases that have failed.
+func failedCases(r *tester.Result) (names []string) {
+	for name, one := range r.SubResults.Iter {
+		if one.Fail && len(one.SubResults) == 0 {
+			names = append(names, strings.Join(name, "/"))
+		}
+	}
+	return names
 }
 
 // add reports on the given rules.

@@ -24,7 +24,7 @@ func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.M
 		client := m.Params.Get("_meta").Get(mcp.MetaClient)
 		p.Name, p.Version, p.Capabilities = client.Get("name").Text(), client.Get("version").Text(), gate.Doc{}
 		p.Renders = apps.Renders(m.Params.Get("_meta").Get(mcp.MetaCapabilities))
-		d.begun(p)
+		d.Began(p)
 	}
 	switch m.Method {
 	case "initialize", "ping", mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe:
@@ -56,8 +56,8 @@ func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.M
 	return d.dispatch(ctx, p, m.Method, m.Params)
 }
 
-// begun tells that a client begins to use its session.
-func (d *Dispatcher) begun(p sessions.Client) {
+// Began tells that a client begins to use its session.
+func (d *Dispatcher) Began(p sessions.Client) {
 	if d.cfg.Began != nil && (p.Session == nil || p.Session.UsedBy(p.Name)) {
 		d.cfg.Began(gate.Call{Who: p.Who, Session: p.Key(), ClientName: p.Name})
 	}
@@ -76,7 +76,7 @@ func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Do
 	if p.Session == nil || !p.Session.Initialize() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: `duplicate "initialize" received`}
 	}
-	d.begun(p)
+	d.Began(p)
 	offered := d.offering(ctx, offeringTime)
 	out := appendExtensions([]byte(`{"capabilities":{`), false, p.Renders && offered.Apps)
 	out = appendCapabilities(out, offered)

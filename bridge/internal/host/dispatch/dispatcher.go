@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/parking"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
@@ -20,6 +21,7 @@ type Dispatcher struct {
 
 	clients   *sessions.Clients
 	states    sealed.Sealer
+	started   time.Time
 	parking   *parking.Lot[*parked]
 	taskCalls taskCalls
 	listeners listeners

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/parking"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
@@ -21,7 +22,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	d := &Dispatcher{
-		cfg: cfg, states: states,
+		cfg: cfg, states: states, started: time.Now(),
 		parking:   parking.New[*parked](cfg.ParkIdle),
 		listeners: listeners{by: make(map[gate.SessionKey]*sessions.Listener), calls: make(map[string]*sessions.Outbox), open: make(map[*listenRequest]struct{})},
 	}

@@ -26,12 +26,13 @@ const (
 	// minSeal is how long a secret for states must be, in bytes.
 	minSeal = 32
 	// What begins each state tells one form of it from the next: those of approvals, of
-	// parked calls, of what a server has given the client to bring back, and of calls whose
-	// caller was asked to log in.
+	// parked calls, of what a server has given the client to bring back, of calls whose
+	// caller was asked to log in, and of sessions.
 	approvalForm = "w1."
 	Parked       = "p1."
 	Round        = "r1."
 	Connect      = "c1."
+	Session      = "s1-" // an id of a session, in which a point ends the name of a group
 )
 
 // A Sealer seals states and opens them. A state opens for the same call alone, of the same

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"crypto/rand"
+	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
@@ -16,6 +17,9 @@ import (
 type Clients struct {
 	hooks    Hooks
 	sessions sessions
+
+	reopening sync.Mutex
+
 	detached detached
 	kept     *respond.Kept                   // of the streams of all sessions
 	streams  *shares.Places[gate.SessionKey] // of notifications, over HTTP and in lines
@@ -61,6 +65,19 @@ func (c *Clients) Open(p Client, id string, params gate.Doc) Client {
 	s.Declared(params)
 	c.sessions.add(s)
 	return s.Client
+}
+
+// Reopen begins the session that a client had at a gateway which has ended, as Open does. Of
+// several requests that come at once each gets the same one.
+func (c *Clients) Reopen(p Client, id string, params gate.Doc) *Session {
+	c.reopening.Lock()
+	defer c.reopening.Unlock()
+	if s := c.Find(id, p.Who); s != nil {
+		return s
+	}
+	s := c.Open(p, id, params).Session
+	s.Initialize()
+	return s
 }
 
 // Connect begins the session of a client that speaks in lines.

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"crypto/rand"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -28,12 +27,20 @@ func (f *Front) at(group string) gate.Groups {
 // has it.
 const groupMark = "."
 
-// newSessionID returns an id that names the group at which the session is opened.
-func newSessionID(group string) string {
+// inGroup returns an id that names the group at which the session is opened.
+func inGroup(group, id string) string {
 	if group == "" {
-		return rand.Text()
+		return id
 	}
-	return group + groupMark + rand.Text()
+	return group + groupMark + id
+}
+
+// withoutGroup returns the id that inGroup was given.
+func withoutGroup(id string) string {
+	if _, own, found := strings.Cut(id, groupMark); found {
+		return own
+	}
+	return id
 }
 
 // openedElsewhere reports whether a session is used elsewhere than where it was opened.

@@ -47,6 +47,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if id != "" {
 		s := f.clients.Find(id, who)
 		if s == nil {
+			s = f.takeUp(p, id)
+		}
+		if s == nil {
 			noSession(w)
 			return
 		}
@@ -58,6 +61,18 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	web.Own(r.Context(), call.Caller())
 	p.Traceparent = r.Header.Get(mcp.HeaderTrace)
 	f.serve(w, r, p)
+}
+
+// takeUp returns the session of an id that a gateway before this one gave the client; nil if it
+// is not of such a one.
+func (f *Front) takeUp(p sessions.Client, id string) *sessions.Session {
+	params, ok := f.dispatch.TakeUp(p.Who, withoutGroup(id))
+	if !ok || p.Stateless {
+		return nil
+	}
+	s := f.clients.Reopen(p, id, params)
+	f.dispatch.Began(s.Client)
+	return s
 }
 
 // serve answers a request of a known client.
@@ -119,7 +134,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Cli
 		return
 	}
 	if m.Method == "initialize" && p.Session == nil && !p.Stateless {
-		p = f.clients.Open(p, newSessionID(r.PathValue(GroupParam)), m.Params)
+		p = f.clients.Open(p, inGroup(r.PathValue(GroupParam), f.dispatch.SessionID(p.Who, m.Params)), m.Params)
 		defer p.Session.Used()
 	}
 	if m.Method == "initialize" && p.Session != nil {

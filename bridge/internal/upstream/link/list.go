@@ -115,7 +115,7 @@ func (l *Link) CheckDeclared(ctx context.Context, server string, t *gate.Tool) e
 	case t.Digest:
 		return nil
 	case "":
-		return fault.New(fault.NotConnected, server, "call", errors.New("the client's own process does not have the tool; another call there may add it"))
+		return fault.New(fault.NotConnected, server, "call", &fault.NotConnectedError{Words: "the server does not have the tool in its process for this client; a call of another tool of this server may add it, to repeat this call does not help"})
 	}
 	return fault.New(fault.Pinned, server, "call", errors.New("the client's own process declares another definition of the tool than the one that was listed"))
 }
