@@ -185,7 +185,7 @@ var rules = map[string]rule{
 	"examples/embed":                {imports: []string{"bridge/gateway", "gate", "gate/audit"}},
 	"examples/tool":                 {bans: []string{"net", "net/http", "github.com/..."}},
 	"conformance/tasks":             {bans: []string{"github.com/..."}},
-	"bridge/configured":             {imports: []string{"bridge/gateway", "internal/app", "internal/config", "internal/control"}},
+	"bridge/configured":             {imports: []string{"bridge/gateway", "internal/app", "internal/config", "internal/control", "internal/extract"}},
 	"internal/auth":                 {imports: []string{"internal/apikey", "internal/groups", "internal/doc", "gate", "internal/files", "internal/loopback"}, bans: []string{"database/sql"}},
 	"internal/vault":                {imports: []string{"internal/files"}, bans: []string{"net", "net/http", "database/sql", "github.com/..."}},
 	"internal/keyring":              {bans: []string{"os", "net", "net/http", "database/sql"}},
