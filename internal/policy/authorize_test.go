@@ -50,6 +50,10 @@ func TestAuthorize(t *testing.T) {
 				Hidden: true, Remedy: "wasmgate grant files__write --to alice",
 			},
 		},
+		"where a rule allows other arguments a grant is no remedy": {
+			files: user(`allow contains "there" if input.arguments.path == "/srv"`), tool: "files__write", args: `{"path":"/etc"}`,
+			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows files__write for alice"}},
+		},
 		"without the pack a grant is no remedy": {
 			packs: noPacks, tool: "files__read_text",
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows files__read_text for alice"}, Hidden: true},

@@ -147,6 +147,9 @@ func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) ga
 	}
 	visible, err := e.Visible(ctx, q.Call.Who, []*gate.Tool{q.Tool})
 	d.Hidden = err != nil || !visible[0]
+	if !d.Hidden && q.Call.Action == gate.CallTool { // a rule allows other calls of the tool: a grant would allow all
+		d.Remedy = ""
+	}
 	return d
 }
 
