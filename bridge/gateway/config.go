@@ -27,7 +27,8 @@ import (
 // Config configures a [Gateway]. The zero Config lacks only Audit or Recorder.
 type Config struct {
 	// Name, Version and Description are what clients are told of the gateway, such as the name
-	// of the program that embeds it. Empty means wasmgate, its version, and nothing.
+	// of the program that embeds it; servers are told the name and the version. Empty means wasmgate,
+	// its version, and nothing.
 	Name, Version, Description string
 	// Servers are the MCP servers, in the order in which their tools are
 	// listed. New sets the sanitizer and the schema compiler of their Tools.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -67,6 +68,7 @@ func (g *Gateway) noteChange(id, what string) error {
 // endpoint completes the configuration of a server with what is the gateway's.
 func (g *Gateway) endpoint(ctx context.Context, s EndpointConfig) EndpointConfig {
 	s.Tools.Sanitizer, s.Tools.Schemas = &g.checking, g.schemas
+	s.ClientName, s.ClientVersion = cmp.Or(s.ClientName, g.cfg.Name), cmp.Or(s.ClientVersion, g.cfg.Version)
 	if s.MaxMessage == 0 {
 		s.MaxMessage = g.cfg.Limits.Result
 	}

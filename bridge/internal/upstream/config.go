@@ -83,6 +83,10 @@ type Config struct {
 	// Headers.
 	Declared string
 
+	// ClientName and ClientVersion are how the gateway calls itself to the server; empty is wasmgate
+	// and its version.
+	ClientName, ClientVersion string
+
 	URL       string // http or https
 	Transport string // TransportAuto if empty
 	// Protocol is the revision of MCP to speak, Revision or Stateless; empty is

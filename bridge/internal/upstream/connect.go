@@ -136,6 +136,8 @@ type holder struct{ e *Endpoint }
 
 var _ link.Endpoint = holder{}
 
+func (h holder) ClientInfo() []byte { return h.e.clientInfo }
+
 func (h holder) Ready(ctx context.Context, trial bool) (*link.Link, error) {
 	l, _, err := h.e.ready(ctx, trial)
 	return l, err

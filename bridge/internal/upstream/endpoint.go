@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/listings"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 const (
@@ -38,10 +40,11 @@ const (
 // again by itself whenever it is faulted. It is a [gate.Upstream] of that server's
 // tools alone. Use it from several goroutines.
 type Endpoint struct {
-	cfg     Config
-	wg      sync.WaitGroup
-	uses    drain.Counter // by a fleet
-	methods []*gate.Tool
+	cfg        Config
+	clientInfo []byte // how the gateway calls itself, JSON
+	wg         sync.WaitGroup
+	uses       drain.Counter // by a fleet
+	methods    []*gate.Tool
 
 	ownership     ownership // of its connection
 	audiences     audiences // of the same server; none of one that is somebody's own
@@ -81,8 +84,9 @@ func New(cfg Config) (*Endpoint, error) {
 // newEndpoint returns an endpoint with a configuration that was checked.
 func newEndpoint(cfg Config) *Endpoint {
 	e := &Endpoint{
-		cfg: cfg, methods: listing.NewMethods(cfg.Server, cfg.Tools, cfg.Methods),
-		levels: new(wants.Levels), subscriptions: wants.NewSubscriptions(),
+		cfg: cfg, clientInfo: mcp.MustJSON(map[string]string{"name": cmp.Or(cfg.ClientName, product.Name), "version": cmp.Or(cfg.ClientVersion, product.Version())}),
+		methods: listing.NewMethods(cfg.Server, cfg.Tools, cfg.Methods),
+		levels:  new(wants.Levels), subscriptions: wants.NewSubscriptions(),
 		life: life{
 			phase: Idle, tools: new(listing.Tools), closed: make(chan struct{}), turn: make(chan struct{}),
 			pauses: pace.Backoff{First: firstPause, Most: maxPause},

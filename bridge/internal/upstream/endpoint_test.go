@@ -353,3 +353,29 @@ func TestCallError(t *testing.T) {
 		})
 	}
 }
+
+// TestClientName: a server learns what the gateway calls itself, in both revisions.
+func TestClientName(t *testing.T) {
+	for name, want := range map[string]string{"": "wasmgate", "acme-agent": "acme-agent"} {
+		var mu sync.Mutex
+		told := make(map[string]bool) // whether the name was there, by method
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			for _, method := range []string{"initialize", "server/discover"} {
+				if strings.Contains(string(b), `"`+method+`"`) {
+					mu.Lock()
+					told[method] = strings.Contains(string(b), `"name":"`+want+`"`)
+					mu.Unlock()
+				}
+			}
+			http.Error(w, "no", http.StatusBadRequest)
+		}))
+		e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: web.URL, Transport: upstream.TransportHTTP, ClientName: name, Tools: rig.Options()})
+		_ = e.Connect(t.Context()) // it fails
+		e.Close()
+		web.Close()
+		if !told["initialize"] || !told["server/discover"] {
+			t.Errorf("%q: told %v", name, told)
+		}
+	}
+}

@@ -152,10 +152,10 @@ var rules = map[string]rule{
 	"bridge/internal/local":   {imports: []string{"internal/builtin", "internal/find", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream", "bridge/internal/upstream/fault"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/listing": {imports: []string{"internal/apps", "internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/upstream": {
-		imports: []string{"internal/apps", "internal/fair", "internal/listings", "internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
+		imports: []string{"internal/apps", "internal/fair", "internal/listings", "internal/product", "internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
 	},
 	"bridge/internal/upstream/link": {
-		imports: []string{"internal/tracing", "internal/status", "internal/product", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/upstream/fault", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wire"},
+		imports: []string{"internal/tracing", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/upstream/fault", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wire"},
 		bans:    append([]string{"os", "net"}, sdk...),
 	},
 	"bridge/internal/upstream/fault": {

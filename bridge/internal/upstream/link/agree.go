@@ -11,7 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // revisions are those that a server may answer with.
@@ -101,7 +100,7 @@ func (l *Link) handshake(ctx context.Context, capabilities gate.Doc) error {
 	res, err := p.Call(ctx, "initialize", mcp.MustJSON(map[string]any{
 		"protocolVersion": mcp.Revision,
 		"capabilities":    json.RawMessage(capabilities.Raw()),
-		"clientInfo":      map[string]string{"name": product.Name, "version": product.Version()},
+		"clientInfo":      json.RawMessage(l.endpoint.ClientInfo()),
 	}))
 	if err != nil {
 		return err

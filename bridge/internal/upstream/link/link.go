@@ -44,6 +44,8 @@ type Link struct {
 
 // An Endpoint has one link to a server after the other.
 type Endpoint interface {
+	// ClientInfo is how the gateway calls itself to the server, JSON.
+	ClientInfo() []byte
 	// Ready returns the link that there is by now, and waits for one that is being made. trial
 	// says that a request is to be sent although requests before it have failed.
 	Ready(ctx context.Context, trial bool) (*Link, error)

@@ -11,7 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/tracing"
 )
 
@@ -77,13 +76,14 @@ func (a outgoing) about(t *gate.Tool) outgoing {
 	return a
 }
 
-// request returns the request with its _meta.
-func (a outgoing) request(stateless bool) wire.Request {
+// request returns the request with its _meta. clientInfo is how the gateway calls itself to a server
+// of [mcp.Stateless], JSON; nil to others.
+func (a outgoing) request(clientInfo []byte) wire.Request {
 	params := a.params
 	if params == nil {
 		params = []byte("{}")
 	}
-	r := wire.Request{Method: a.method, Params: mcp.WithMember(params, `"_meta":`, a.metaFor(stateless))}
+	r := wire.Request{Method: a.method, Params: mcp.WithMember(params, `"_meta":`, a.metaFor(clientInfo))}
 	if a.of != nil {
 		r.Of = a.of
 	}
@@ -92,7 +92,7 @@ func (a outgoing) request(stateless bool) wire.Request {
 
 // metaFor returns the _meta of the request: what the client's says to the server, and
 // what a server of [mcp.Stateless] must be told. It is nil if that is nothing.
-func (a outgoing) metaFor(stateless bool) []byte {
+func (a outgoing) metaFor(clientInfo []byte) []byte {
 	meta := append(make([]byte, 0, usualMeta), '{')
 	add := func(name string, value []byte) {
 		if len(meta) > 1 {
@@ -117,7 +117,7 @@ func (a outgoing) metaFor(stateless bool) []byte {
 	if a.progress != "" {
 		add(mcp.MetaProgress, []byte(a.progress))
 	}
-	if stateless {
+	if clientInfo != nil {
 		add(mcp.MetaProtocol, []byte(`"`+mcp.Stateless+`"`))
 		add(mcp.MetaClient, clientInfo)
 		add(mcp.MetaCapabilities, a.declares())
@@ -133,9 +133,6 @@ func (a outgoing) metaFor(stateless bool) []byte {
 
 // usualMeta is how many bytes most have.
 const usualMeta = 256
-
-// clientInfo is how the gateway calls itself, JSON.
-var clientInfo = mcp.MustJSON(map[string]string{"name": product.Name, "version": product.Version()})
 
 // declares returns what a server of [mcp.Stateless] is told that its client is capable of:
 // what the client itself is, but for tasks, which are between the server and the gateway.

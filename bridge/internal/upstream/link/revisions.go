@@ -18,10 +18,10 @@ var (
 	_ Dialect = stateless{}
 )
 
-func (sessions) worded(a outgoing) wire.Request { return a.request(false) }
+func (sessions) worded(a outgoing) wire.Request { return a.request(nil) }
 
 func (l stateless) worded(a outgoing) wire.Request {
-	r := a.request(true)
+	r := a.request(l.endpoint.ClientInfo())
 	if l.OverHTTP() != nil {
 		r.Headers = a.header()
 	}
