@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ type Clients struct {
 	sessions sessions
 
 	reopening sync.Mutex
+	reopened  map[[sha256.Size]byte]struct{} // by id: those that have ended since are not reopened
 
 	detached detached
 	kept     *respond.Kept                   // of the streams of all sessions
@@ -43,6 +45,7 @@ func New(hooks Hooks) *Clients {
 		hooks:    hooks,
 		sessions: sessions{by: make(map[string]*Session), lines: make(map[*Session]struct{})},
 		kept:     respond.NewKept(),
+		reopened: make(map[[sha256.Size]byte]struct{}),
 	}
 	c.Drained, c.drain = context.WithCancel(context.Background())
 	c.Bound(maxSessions, maxAllListens)
@@ -67,14 +70,19 @@ func (c *Clients) Open(p Client, id string, params gate.Doc) Client {
 	return s.Client
 }
 
-// Reopen begins the session that a client had at a gateway which has ended, as Open does. Of
-// several requests that come at once each gets the same one.
+// Reopen begins the session that a client had at a gateway which has ended, as Open does, but once:
+// it is nil if the session has ended here. Several requests at once get the same session.
 func (c *Clients) Reopen(p Client, id string, params gate.Doc) *Session {
 	c.reopening.Lock()
 	defer c.reopening.Unlock()
 	if s := c.Find(id, p.Who); s != nil {
 		return s
 	}
+	key := sha256.Sum256([]byte(id))
+	if _, ended := c.reopened[key]; ended {
+		return nil
+	}
+	c.reopened[key] = struct{}{}
 	s := c.Open(p, id, params).Session
 	s.Initialize()
 	return s

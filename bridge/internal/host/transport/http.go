@@ -71,7 +71,9 @@ func (f *Front) takeUp(p sessions.Client, id string) *sessions.Session {
 		return nil
 	}
 	s := f.clients.Reopen(p, id, params)
-	f.dispatch.Began(s.Client)
+	if s != nil {
+		f.dispatch.Began(s.Client)
+	}
 	return s
 }
 
