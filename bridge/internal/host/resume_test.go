@@ -178,6 +178,34 @@ func lastEvent(t *testing.T, x *exchange) string {
 	return ids[len(ids)-1][1]
 }
 
+// TestLostStream: a client that comes back for a stream that is not there is answered, instead of
+// waiting for its call.
+func TestLostStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		defer w.close(t)
+		for _, id := range []string{"7", `"seven"`} {
+			back := send(t, w, "GET", w.session, "", "Last-Event-ID", fmt.Sprintf("X-%x_0", id))
+			<-back.ended
+			if got := back.read(); !strings.Contains(got, `"id":`+id+`,"error":{"code":-32603`) {
+				t.Errorf("request %s: %q", id, got)
+			}
+			again := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, back))
+			<-again.ended
+			if again.status != http.StatusMethodNotAllowed {
+				t.Errorf("asking for more is answered with %d, %q", again.status, again.read())
+			}
+		}
+		for _, other := range []string{"X_0", "X-_0", "X-7_0", fmt.Sprintf("X-%x_0", "{}"), fmt.Sprintf("X-%x_0", strings.Repeat("7", 65))} {
+			back := send(t, w, "GET", w.session, "", "Last-Event-ID", other)
+			<-back.ended
+			if back.status != http.StatusBadRequest {
+				t.Errorf("%s: %d, %q", other, back.status, back.read())
+			}
+		}
+	})
+}
+
 // TestBrokenStream: the call of a client that has lost the stream goes on for a while,
 // and as long as the client is back for it; whatever else ends it does so at once.
 func TestBrokenStream(t *testing.T) {
@@ -239,8 +267,8 @@ func TestBrokenStream(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			back := send(t, w, "GET", session, "", "Last-Event-ID", lastEvent(t, x))
 			back.breaks()
-			if strings.Contains(back.read(), "data:") {
-				t.Errorf("another session reads %q", back.read())
+			if got := back.read(); !strings.Contains(got, `"error"`) || strings.Contains(got, `"late"`) {
+				t.Errorf("another session reads %q", got)
 			}
 			time.Sleep(11 * time.Second) // which keeps nothing going
 			<-send(t, w, "DELETE", session, "").ended

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
 	"slices"
 	"sync"
@@ -128,7 +127,7 @@ func (s *Session) Ask(ctx context.Context, send func([]byte), method string, par
 
 // open opens the stream of a request.
 func (s *Session) open(of *Answer) *stream {
-	st := &stream{session: s, name: rand.Text(), of: of}
+	st := &stream{session: s, name: streamName(of.id), of: of}
 	s.clients.kept.Open(s.ID, st.name)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -34,6 +37,7 @@ type Answer struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	session *Session // nil if it has none
+	id      []byte   // of the request, JSON
 	// resumable says that the request outlives its connection: it is a use of what a server
 	// offers.
 	resumable bool
@@ -52,7 +56,7 @@ type Answer struct {
 var _ Channel = (*Answer)(nil)
 
 func NewAnswer(w http.ResponseWriter, r *http.Request, s *Session, m message.Message) *Answer {
-	a := &Answer{w: w, r: r, session: s}
+	a := &Answer{w: w, r: r, session: s, id: m.ID.Raw()}
 	_, a.resumable = message.ActionOf(m.Method)
 	if s == nil {
 		a.Context, a.Cancel = context.WithCancel(r.Context())
@@ -290,6 +294,37 @@ func parseEventID(id string) (stream string, n int, ok bool) {
 	return stream, n, err == nil && n >= 0
 }
 
+const (
+	// overStream names streams that have ended with an answer of lostAnswer.
+	overStream = "over"
+	// maxNamedID bounds the ids of requests, JSON, that are in names of streams.
+	maxNamedID = 64
+)
+
+// streamName returns a new name for the stream of a request. It holds the id of the request, so that
+// a gateway that does not know the stream can still answer the request.
+func streamName(id []byte) string {
+	if len(id) > maxNamedID {
+		return rand.Text()
+	}
+	return rand.Text() + "-" + hex.EncodeToString(id)
+}
+
+// lostAnswer returns the answer to the request of a stream that is not kept any more, or was another
+// gateway's; nil if the name does not hold the id of the request.
+func lostAnswer(stream string) []byte {
+	_, named, _ := strings.Cut(stream, "-")
+	id, err := hex.DecodeString(named)
+	if err != nil || len(id) > maxNamedID {
+		return nil
+	}
+	if d, err := gate.ParseDoc(id); err != nil || d.Kind() != doc.String && d.Kind() != doc.Number {
+		return nil
+	}
+	no := mcp.Error{Code: mcp.CodeInternal, Message: "the gateway does not have the answer any more, as after a restart; the call may have been carried out, so find out before you call again"}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, no.JSON())
+}
+
 // ServeStream answers a GET of the client of a session, until the stream or the session
 // has ended, or the client has gone.
 func (s *Session) ServeStream(w http.ResponseWriter, r *http.Request) {
@@ -308,11 +343,18 @@ func (s *Session) ServeStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer noMore()
-	if err := st.attach(k, after); err != nil {
+	err := st.attach(k, after)
+	lost := lostAnswer(st.name)
+	switch {
+	case err == nil:
+		defer st.detach(k)
+	case lost == nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
+	default: // there are clients that would wait for the answer without end
+		k.Queue(respond.AppendEvent(nil, "message", eventID(overStream, 0), lost))
+		k.End()
 	}
-	defer st.detach(k)
 	defer context.AfterFunc(r.Context(), k.End)()
 	defer context.AfterFunc(s.clients.Drained, k.End)()
 	k.Begin("ok")
@@ -330,7 +372,7 @@ func (s *Session) streamFor(r *http.Request) (st *stream, after int, no *message
 	switch {
 	case !ok:
 		return nil, 0, &message.Refusal{Status: http.StatusBadRequest, Plain: fmt.Sprintf("malformed Last-Event-ID %q", last[0])}
-	case s.clients.kept.Over(s.ID, name, after):
+	case name == overStream, s.clients.kept.Over(s.ID, name, after):
 		return nil, 0, &message.Refusal{Status: http.StatusMethodNotAllowed, Plain: "the stream has ended, and its last event was sent"}
 	}
 	return s.stream(name), after, nil
