@@ -5,7 +5,7 @@ package meta
 const (
 	// Findings lists what was found in a result: values of gate.Finding.
 	Findings = "io.github.wasmgate/findings"
-	// Refusal is {code, reason, record_id} in the result of a refused call; retryable,
+	// Refusal is {code, record_id} in the result of a refused call, whose text has the reason; retryable,
 	// true, if the same call can succeed later; violations, JSON Pointers into the arguments,
 	// if they break the schema; and
 	// retry_after_ms if it is known when trying again is worth it; and invoked, true, if

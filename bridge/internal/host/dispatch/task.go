@@ -128,5 +128,5 @@ func (d *Dispatcher) recalled(ctx context.Context, p sessions.Client, j jobs.Job
 
 // NoResult is the result of a job that has none: that of a call which failed.
 func NoResult(j jobs.Job) gate.Doc {
-	return message.FailureResult(j.Reason, map[string]any{"code": j.Code, "reason": j.Reason, "record_id": j.Call})
+	return message.FailureResult(j.Reason, map[string]any{"code": j.Code, "record_id": j.Call})
 }

@@ -90,9 +90,10 @@ func FailureResult(text string, refusal map[string]any) gate.Doc {
 	})))
 }
 
-// RefusalOf tells a client why a call was not carried out: see [meta.Refusal].
+// RefusalOf tells a client why a call was not carried out: see [meta.Refusal]. The words are in the
+// text of the result: there are clients that show all of this to their models.
 func RefusalOf(call string, err error) map[string]any {
-	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": relayed.RecordID(call, err)}
+	refusal := map[string]any{"code": gate.Code(err), "record_id": relayed.RecordID(call, err)}
 	r, ok := errors.AsType[*gate.Refusal](err)
 	if ok && r.RetryAfter > 0 {
 		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
