@@ -332,11 +332,11 @@ func TestJobThatRuns(t *testing.T) {
 	if counts, err := g.Operator().Jobs(); err != nil || counts.Running != 1 {
 		t.Errorf("counts %+v, %v", counts, err)
 	}
-	if s := about(t, g, "jobs__cancel", id).Get("structuredContent"); s.Get("lifecycle_status").Text() != "cancelled" || s.Get("reason").Text() != "the job was cancelled" {
+	if s := about2(t, g, "jobs__cancel", fmt.Sprintf(`{"job_id":%q,"reason":"not needed"}`, id)); s.Get("lifecycle_status").Text() != "cancelled" || s.Get("reason").Text() != "the job was cancelled: not needed" {
 		t.Errorf("cancelled it is %s", s)
 	}
 	res = about(t, g, "jobs__result", id)
-	if of := res.Get("_meta").Get("io.github.wasmgate/job"); !res.Get("isError").True() || of.Get("lifecycle_status").Text() != "cancelled" || of.Get("error").Text() != "the job was cancelled" {
+	if of := res.Get("_meta").Get("io.github.wasmgate/job"); !res.Get("isError").True() || of.Get("lifecycle_status").Text() != "cancelled" || of.Get("error").Text() != "the job was cancelled: not needed" {
 		t.Errorf("its result is %s", res)
 	}
 }

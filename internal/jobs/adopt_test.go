@@ -39,7 +39,7 @@ func TestAdopt(t *testing.T) {
 			func(*jobs.Runner, string) {}, jobs.Failed, "refused_approve",
 		},
 		"its owner cancels it": {
-			forever, func(r *jobs.Runner, id string) { _, _ = r.Cancel(context.Background(), alice.Owner, id) }, jobs.Cancelled, "the job was cancelled",
+			forever, func(r *jobs.Runner, id string) { _, _ = r.Cancel(context.Background(), alice.Owner, id, "") }, jobs.Cancelled, "the job was cancelled",
 		},
 		"the gateway ends": {
 			forever, func(r *jobs.Runner, _ string) { r.Close(context.Background()) }, jobs.Cancelled, "the gateway was shut down while the call ran",

@@ -87,10 +87,15 @@ func (r *Runner) Result(ctx context.Context, who gate.Owner, id string) (Job, ga
 }
 
 // Cancel ends a job if it runs, and returns it as it is then: a call that does not end
-// at once may still be running. The error is a [*HandleError], or ctx's.
-func (r *Runner) Cancel(ctx context.Context, who gate.Owner, id string) (Job, error) {
+// at once may still be running. Why is kept with the reason of its end; "" is nothing. The error is a
+// [*HandleError], or ctx's.
+func (r *Runner) Cancel(ctx context.Context, who gate.Owner, id, why string) (Job, error) {
 	if one := r.run(who, id); one != nil {
-		one.cancel(errors.New(reasonCancelled))
+		reason := reasonCancelled
+		if why != "" {
+			reason += ": " + why
+		}
+		one.cancel(errors.New(reason))
 		waited := time.NewTimer(cancelTime)
 		defer waited.Stop()
 		select {

@@ -167,7 +167,7 @@ func TestOthersSeeNothing(t *testing.T) {
 		for _, id := range []string{running.ID, done.ID} {
 			_, status := r.Status(t.Context(), who, id)
 			_, waited := r.Wait(t.Context(), who, id)
-			_, cancelled := r.Cancel(t.Context(), who, id)
+			_, cancelled := r.Cancel(t.Context(), who, id, "")
 			_, _, result := r.Result(t.Context(), who, id)
 			_, listed := r.List(t.Context(), who, id, 9)
 			for what, err := range map[string]error{"status": status, "wait": waited, "cancel": cancelled, "result": result, "list": listed} {
@@ -193,7 +193,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("error %v, want that it runs", err)
 	}
 	for range 2 {
-		got, err := r.Cancel(t.Context(), alice.Owner, j.ID)
+		got, err := r.Cancel(t.Context(), alice.Owner, j.ID, "")
 		if err != nil || got.State != jobs.Cancelled || got.Code != codes.Cancelled || got.Reason != "the job was cancelled" {
 			t.Errorf("job %+v, %v", got, err)
 		}
@@ -284,7 +284,7 @@ func TestLimits(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatal(all, err)
 	}
-	if _, err := r.Cancel(t.Context(), alice.Owner, all[0].ID); err != nil {
+	if _, err := r.Cancel(t.Context(), alice.Owner, all[0].ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := started(alice); err != nil {

@@ -69,7 +69,8 @@ func New(of *jobs.Runner, p Parts) []local.Tool {
 		{`{"name":"result","title":"What came of a job","description":"Returns the result of the tool that a job has called, once it has ended.",
 			"inputSchema":{"type":"object","required":["job_id"],"additionalProperties":false,"properties":{` + id + `}},` + reads + `}`, t.result},
 		{`{"name":"cancel","title":"Cancel a job","description":"Ends a job that runs. One that has ended stays as it is.",
-			"inputSchema":{"type":"object","required":["job_id"],"additionalProperties":false,"properties":{` + id + `}},
+			"inputSchema":{"type":"object","required":["job_id"],"additionalProperties":false,"properties":{` + id + `,
+				"reason":{"type":"string","maxLength":500,"description":"Why, which is kept with the job"}}},
 			"annotations":{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`, t.cancel},
 		{`{"name":"list","title":"List jobs","description":"Lists your jobs, the newest first, in pages.",
 			"inputSchema":{"type":"object","additionalProperties":false,"properties":{
@@ -156,7 +157,7 @@ func (t *tools) wait(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Res
 func (t *tools) cancel(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 	j, err := t.jobOf(ctx, c)
 	if err == nil {
-		j, err = t.jobs.Cancel(ctx, c.Who.Owner, j.ID)
+		j, err = t.jobs.Cancel(ctx, c.Who.Owner, j.ID, c.Args.Get("reason").Text())
 	}
 	return toldOf(j, err)
 }

@@ -96,7 +96,7 @@ func (d *Dispatcher) tasks(ctx context.Context, p sessions.Client, method string
 	case method == mcp.MethodTaskCancel && j.Terminal():
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "the task has ended already: it is " + string(j.State)}
 	case method == mcp.MethodTaskCancel:
-		j, err = d.cfg.Jobs.Cancel(ctx, p.Who.Owner, j.ID)
+		j, err = d.cfg.Jobs.Cancel(ctx, p.Who.Owner, j.ID, "")
 	}
 	if err != nil {
 		return gate.Doc{}, d.taskError(ctx, err)

@@ -83,7 +83,7 @@ func (d *Dispatcher) extTask(ctx context.Context, p sessions.Client, j jobs.Job,
 	case mcp.MethodTaskUpdate:
 		err = d.updateTask(j, params.Get("inputResponses"))
 	case mcp.MethodTaskCancel:
-		_, err = d.cfg.Jobs.Cancel(ctx, p.Who.Owner, j.ID)
+		_, err = d.cfg.Jobs.Cancel(ctx, p.Who.Owner, j.ID, "")
 	}
 	if err != nil {
 		return gate.Doc{}, d.taskError(ctx, err)
