@@ -140,7 +140,8 @@ func (c *Client) SetLogLevel(ctx context.Context, level string) error {
 }
 
 // Tools returns the tools that the client may call, or might with the right
-// arguments. All listings together wait once for servers that connect for the first time: 1 s,
+// arguments. Offered is the name to show to a model: it is Name, shortened where clients take no
+// longer one. All listings together wait once for servers that connect for the first time: 1 s,
 // or 8 s while there is nothing else to list. [Gateway.Connect] waits until none connects any
 // more.
 func (c *Client) Tools(ctx context.Context) ([]*gate.Tool, error) {

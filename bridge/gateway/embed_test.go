@@ -41,6 +41,9 @@ func TestCloseEndsSessions(t *testing.T) {
 	if n := ended.Load(); n != 1 {
 		t.Errorf("%d sessions have ended of one", n)
 	}
+	if err := g.Connect(t.Context()); !errors.Is(err, gateway.ErrDraining) {
+		t.Errorf("connect after Close: %v", err)
+	}
 }
 
 // TestCloseRecordsAll: each call that Close cuts off has the record of its end, and Close waits

@@ -21,8 +21,11 @@ func (g *Gateway) Start(ctx context.Context) {
 }
 
 // Connect connects the servers and waits until each is ready or faulted, and no module
-// is compiled any more.
+// is compiled any more. Of a gateway that is shutting down or closed the error is [ErrDraining].
 func (g *Gateway) Connect(ctx context.Context) error {
+	if g.draining.Load() {
+		return ErrDraining
+	}
 	err := g.fleet.Connect(ctx)
 	select {
 	case <-g.compiling.done:

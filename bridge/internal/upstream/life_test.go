@@ -154,6 +154,9 @@ func TestCloseInEveryPhase(t *testing.T) {
 			if err := e.Connect(t.Context()); rig.Kind(err) != "not_connected" {
 				t.Errorf("connect after Close: %v", err)
 			}
+			if s := e.Status(); (s.Error != "") != (tt.phase == upstream.Faulted) {
+				t.Errorf("closed, its status has the error %q", s.Error)
+			}
 		})
 	}
 }

@@ -40,9 +40,10 @@ type Status struct {
 	Resources int `json:"resources,omitempty"`
 	Templates int `json:"templates,omitempty"`
 	// Methods are how many it has that MCP does not have.
-	Methods int        `json:"methods,omitempty"`
-	Fault   fault.Kind `json:"fault,omitempty"`
-	Error   string     `json:"error,omitempty"`
+	Methods int `json:"methods,omitempty"`
+	// Fault and Error are why the server is faulted, or was when the endpoint was closed.
+	Fault fault.Kind `json:"fault,omitempty"`
+	Error string     `json:"error,omitempty"`
 	// Said are the last lines of a child's standard error, the oldest first.
 	Said  []string      `json:"said,omitempty"`
 	Notes []status.Note `json:"notes,omitempty"`
@@ -107,7 +108,7 @@ func (e *Endpoint) Status() Status {
 		}
 		slices.Sort(s.Capabilities)
 	}
-	if s.Phase == Faulted {
+	if s.Phase == Faulted || s.Phase == Closed && e.fault != nil {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
 	}
 	s.Circuit = e.circuit.State(time.Now())
