@@ -212,10 +212,11 @@ func TestBrokenStream(t *testing.T) {
 	const ask = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
 	tests := map[string]struct {
 		early bool // the connection breaks before the answer is a stream
+		only  bool // the client has no other stream
 		then  func(t *testing.T, w *waiting, x *exchange)
 		ends  string
 	}{
-		"the client comes back in time": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the client comes back in time": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			time.Sleep(29 * time.Second)
 			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
 			time.Sleep(time.Hour)
@@ -225,7 +226,7 @@ func TestBrokenStream(t *testing.T) {
 				t.Errorf("it reads %q", back.read())
 			}
 		}, "answered"},
-		"the answer waits for the client": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the answer waits for the client": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			w.let <- struct{}{}
 			time.Sleep(time.Second)
 			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
@@ -234,7 +235,7 @@ func TestBrokenStream(t *testing.T) {
 				t.Errorf("it reads %q", back.read())
 			}
 		}, "answered"},
-		"the client has had the answer": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the client has had the answer": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			w.let <- struct{}{}
 			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
 			<-back.ended
@@ -244,7 +245,7 @@ func TestBrokenStream(t *testing.T) {
 				t.Errorf("asking for more is answered with %d, %q", again.status, again.read())
 			}
 		}, "answered"},
-		"the client comes back, and goes again": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the client comes back, and goes again": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			time.Sleep(20 * time.Second)
 			send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x)).breaks()
 			time.Sleep(20 * time.Second)
@@ -253,14 +254,30 @@ func TestBrokenStream(t *testing.T) {
 			}
 			time.Sleep(11 * time.Second)
 		}, "cancelled"},
-		"the client stays away": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the client stays away": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			time.Sleep(29 * time.Second)
 			if got := w.ended(); got != "" {
 				t.Errorf("%s within the window", got)
 			}
 			time.Sleep(2 * time.Second)
 		}, "cancelled"},
-		"somebody else comes for it": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the client has gone": {false, true, func(t *testing.T, w *waiting, x *exchange) {
+			time.Sleep(4 * time.Second)
+			if got := w.ended(); got != "" {
+				t.Errorf("%s within 4 s", got)
+			}
+			time.Sleep(2 * time.Second)
+		}, "cancelled"},
+		"its only stream breaks, and it comes back": {false, true, func(t *testing.T, w *waiting, x *exchange) {
+			time.Sleep(4 * time.Second)
+			send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x)).breaks()
+			time.Sleep(29 * time.Second)
+			if got := w.ended(); got != "" {
+				t.Errorf("%s, though it has come back before", got)
+			}
+			time.Sleep(2 * time.Second)
+		}, "cancelled"},
+		"somebody else comes for it": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			other := send(t, w, "POST", "", rig.Hello)
 			<-other.ended
 			session := other.header.Get("Mcp-Session-Id")
@@ -273,25 +290,25 @@ func TestBrokenStream(t *testing.T) {
 			time.Sleep(11 * time.Second) // which keeps nothing going
 			<-send(t, w, "DELETE", session, "").ended
 		}, "cancelled"},
-		"the client cancels the call": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the client cancels the call": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			<-send(t, w, "POST", w.session, ask).ended
 		}, "cancelled"},
-		"the gateway ends": {false, func(t *testing.T, w *waiting, _ *exchange) {
+		"the gateway ends": {false, false, func(t *testing.T, w *waiting, _ *exchange) {
 			if err := w.Drain(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}, "cancelled"},
-		"the session ends": {false, func(t *testing.T, w *waiting, x *exchange) {
+		"the session ends": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			<-send(t, w, "DELETE", w.session, "").ended
 		}, "cancelled"},
-		"the answer is no stream": {true, func(t *testing.T, w *waiting, _ *exchange) {
+		"the answer is no stream": {true, false, func(t *testing.T, w *waiting, _ *exchange) {
 			time.Sleep(29 * time.Second)
 			if got := w.ended(); got != "" {
 				t.Errorf("%s at once", got)
 			}
 			time.Sleep(2 * time.Second)
 		}, "cancelled"},
-		"the answer is no stream, and comes in time": {true, func(t *testing.T, w *waiting, x *exchange) {
+		"the answer is no stream, and comes in time": {true, false, func(t *testing.T, w *waiting, x *exchange) {
 			w.let <- struct{}{}
 			<-x.ended
 		}, "answered"},
@@ -300,6 +317,9 @@ func TestBrokenStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWaiting(t)
+				if !tt.only {
+					send(t, w, "GET", w.session, "")
+				}
 				x := send(t, w, "POST", w.session, slowCall)
 				if !tt.early {
 					time.Sleep(500 * time.Millisecond)

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -72,6 +73,8 @@ type Session struct {
 	name        string                        // that, last
 	listener    *Listener
 	ended       bool
+
+	resumes atomic.Bool // its client has come back for a stream
 
 	seen atomic.Int64 // when its client has given a sign of life, as of clock
 	busy atomic.Int64 // requests; begun with the lock of the sessions
@@ -198,6 +201,14 @@ func (s *Session) reads(k *respond.Sink) (noMore func(), ok bool) {
 		defer s.mu.Unlock()
 		s.sinks = slices.DeleteFunc(s.sinks, func(one *respond.Sink) bool { return one == k })
 	}, true
+}
+
+// present reports whether the client has a stream open, or has ever come back for one.
+func (s *Session) present() bool {
+	s.mu.Lock()
+	open, streams := s.resumes.Load() || len(s.sinks) > 0, slices.Collect(maps.Values(s.streams))
+	s.mu.Unlock()
+	return open || slices.ContainsFunc(streams, (*stream).isRead)
 }
 
 // enter counts one more stream of the client, until leave is called; it is false if it has

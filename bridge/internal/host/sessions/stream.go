@@ -25,14 +25,17 @@ const (
 	streamAfter = 500 * time.Millisecond
 	// resumeWindow is how long a call goes on whose client has lost the stream.
 	resumeWindow = 30 * time.Second
+	// goneWindow is the same if the client has no stream at all, and has never come back for one.
+	// SDKs come back after a second or two, so the client has most likely ended.
+	goneWindow = 5 * time.Second
 )
 
 // An Answer is what a client gets for its request over HTTP: one JSON document, or a
 // stream of events from the first message before it on, or after streamAfter.
 //
 // A request without a session ends with its connection. What is used in a session goes on:
-// its client can come back for the stream. If it does not within resumeWindow, the request
-// is cancelled.
+// its client can come back for the stream. If it does not within resumeWindow, or goneWindow, the
+// request is cancelled.
 type Answer struct {
 	w       http.ResponseWriter
 	r       *http.Request
@@ -236,6 +239,13 @@ func (s *stream) reads(k *respond.Sink) bool {
 	return s.sink == k && !s.ended
 }
 
+// isRead reports whether the stream is read anywhere.
+func (s *stream) isRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sink != nil
+}
+
 var errLost = errors.New("failed to replay events")
 
 // attach has the stream read at a sink: from the event after a number on, or from now on
@@ -368,6 +378,7 @@ func (s *Session) streamFor(r *http.Request) (st *stream, after int, no *message
 	if !back {
 		return s.standaloneStream(), -1, nil
 	}
+	s.resumes.Store(true)
 	name, after, ok := parseEventID(last[0])
 	switch {
 	case !ok:
@@ -396,7 +407,22 @@ func (w *detached) add(a *Answer) {
 	if w.by == nil {
 		w.by = make(map[*Answer]*time.Timer)
 	}
-	w.by[a] = time.AfterFunc(resumeWindow, a.Cancel)
+	w.by[a] = time.AfterFunc(goneWindow, func() { w.late(a) })
+}
+
+// late cancels the request of a client that has most likely ended; others have the rest of
+// resumeWindow.
+func (w *detached) late(a *Answer) {
+	present := a.session.present()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.by[a] == nil: // the client is back
+	case present:
+		w.by[a] = time.AfterFunc(resumeWindow-goneWindow, a.Cancel)
+	default:
+		a.Cancel()
+	}
 }
 
 // remove says that the client of an answer is there again, or that nobody waits for it.
