@@ -27,7 +27,7 @@ import (
 // Config configures a [Gateway]. The zero Config lacks only Audit or Recorder.
 type Config struct {
 	// Name, Version and Description are what clients are told of the gateway, such as the name
-	// of the program that embeds it; servers are told the name and the version. Empty means wasmgate,
+	// of the program that embeds it; servers get the name and the version. Empty means wasmgate,
 	// its version, and nothing.
 	Name, Version, Description string
 	// Servers are the MCP servers, in the order in which their tools are
