@@ -298,7 +298,7 @@ func TestLoadProblems(t *testing.T) {
 		"a URL without a host":             {"servers: {a: {url: \"https:///x\"}}\n", `wasmgate.yaml:1: servers.a.url: "https:///x" names no host`},
 		"a URL with a password":            {"servers: {a: {url: \"https://u:${TICKETS_TOKEN}@h/\"}}\n", `wasmgate.yaml:1: servers.a.url: "https://u:${TICKETS_TOKEN}@h/" holds a user or password: put it into headers`},
 		"a URL that is none":               {"servers: {a: {url: \"https://h:x/\"}}\n", `wasmgate.yaml:1: servers.a.url: "https://h:x/" is not a URL`},
-		"an unknown transport":             {"servers: {a: {url: \"https://h/\", transport: streamable_http}}\n", `wasmgate.yaml:1: servers.a.transport: "streamable_http" is none of auto, streamable-http, sse; did you mean "streamable-http"?`},
+		"an unknown transport":             {"servers: {a: {url: \"https://h/\", transport: streamable_http}}\n", `wasmgate.yaml:1: servers.a.transport: "streamable_http" is none of auto, http, streamable-http, sse; did you mean "streamable-http"?`},
 		"an unknown protocol":              {"servers: {a: {url: \"https://h/\", protocol: \"2026\"}}\n", `wasmgate.yaml:1: servers.a.protocol: "2026" is none of auto, 2025-11-25, 2026-07-28`},
 		"a protocol without its transport": {"servers: {a: {url: \"https://h/\", transport: sse, protocol: \"2026-07-28\"}}\n", `wasmgate.yaml:1: servers.a.protocol: the older HTTP+SSE has no revision 2026-07-28: take another transport`},
 		"a header with a line break":       {"servers: {a: {url: \"https://h/\", headers: {X-A: \"a\\r\\nb\"}}}\n", `wasmgate.yaml:1: servers.a.headers.X-A: the value holds a line break or another control character`},
