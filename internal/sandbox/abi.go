@@ -207,7 +207,7 @@ func (c *call) structured(out []byte) (Result, error) {
 	doc.ReplaceSurrogates(out)
 	if _, err := doc.Parse(out); err != nil {
 		why := "its output is not one JSON value in UTF-8"
-		if json.Valid(out) {
+		if utf8.Valid(out) && json.Valid(out) {
 			why = "its output is JSON that parsers read in different ways: " + err.Error()
 		}
 		return Result{}, c.unreadable(why, out)

@@ -402,7 +402,7 @@ func hostAttacks() map[string]attack {
 			return join(number(100), memoryGrow, drop, number(65536), number(' '), number(5*mebi), 0xfc, 11, 0, put(65536, '{'|'}'<<8|' '<<16|' '<<24),
 				number(65536), number(5*mebi), number(64), call, say(join(number(64), load)), 0x0f)
 		}), grants: web, host: body(1), code: "ok", reason: "1", times: 20},
-		"a host that panics":            {guest: http(ask), grants: web, host: panics, reason: "sandbox: tool t: panic in the host: a fault of the host", spoils: true},
+		"a host that panics":            {guest: http(ask), grants: web, host: panics, reason: "sandbox: tool t: the host: panic: a fault of the host", spoils: true},
 		"a host that takes too long":    {guest: http(ask), grants: web, host: slow, limits: sandbox.Limits{Timeout: 20 * time.Millisecond}, code: "trap_deadline", reason: "it ran longer than 20ms", times: 10},
 		"a host that fails":             {guest: http(ask), grants: web, host: fails(errors.New("unreachable")), code: "ok", reason: "7"},
 		"a host whose own time is up":   {guest: http(ask), grants: web, host: fails(context.DeadlineExceeded), code: "ok", reason: "7"},
@@ -463,6 +463,6 @@ func fileAttacks(t *testing.T) map[string]attack {
 		"files that are never closed":  {guest: opener(), grants: grants, host: allow, limits: sandbox.Limits{Fuel: 1e5}, code: "trap_fuel", reason: outOfFuel},
 		"more files than it may open":  {guest: opener(), grants: grants, host: allow, limits: limits, code: "trap_guest", reason: "it asks its host more than 50 times"},
 		"more files than it is given":  {guest: opener(), grants: grants, host: fakeHost{}, limits: limits, code: "trap_denied", reason: "more than 16 times"},
-		"a file at which a host fails": {guest: opener(), grants: grants, host: panics, limits: limits, reason: "sandbox: tool t: panic in the host: a fault of the host", spoils: true},
+		"a file at which a host fails": {guest: opener(), grants: grants, host: panics, limits: limits, reason: "sandbox: tool t: the host: panic: a fault of the host", spoils: true},
 	}
 }
