@@ -74,7 +74,7 @@ func TestAppsAreShown(t *testing.T) {
 			if got := string(tools["refresh"].At("/_meta/ui/visibility").Raw()); got != `["app"]` {
 				t.Errorf("the tool that is only for the app is listed with %s: %v", got, tools)
 			}
-			if got := tools["show"].At("/_meta/ui"); string(got.Raw()) != `{"visibility":["app"]}` {
+			if got := tools["show"].At("/_meta/ui"); string(got.Raw()) != `{"resourceUri":"ui://maps/map/app.html","visibility":["app"]}` {
 				t.Errorf("the tool for both is listed by its own name with %s", got)
 			}
 			if r := host.resources(); r[uri].IsZero() || len(r) != 1 {

@@ -105,11 +105,15 @@ func (d *Dispatcher) appTools(ctx context.Context, p sessions.Client, all []*gat
 		if !forApp(t) {
 			continue
 		}
+		ui := map[string]any{"visibility": []string{"app"}}
+		if page := pages.of(t); page != nil { // hosts may open an app by its tool's own name
+			ui["resourceUri"] = page.Offered
+		}
 		_, _, alike := taken.Confusable(t.Local)
 		if called[t.Local] == 1 && !alike && !strings.Contains(t.Local, "__") {
-			own = append(own, withUI(t, t.Local, map[string]any{"visibility": []string{"app"}}))
+			own = append(own, withUI(t, t.Local, ui))
 		} else if t.AppOnly {
-			own = append(own, withUI(t, t.Offered, map[string]any{"visibility": []string{"app"}}))
+			own = append(own, withUI(t, t.Offered, ui))
 		}
 	}
 	return append(list, own...), nil
