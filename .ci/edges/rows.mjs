@@ -73,6 +73,8 @@ export const rows = {
   'content-text': { result: { content: 'done' }, why: repairs },
   'content-missing': { result: { structuredContent: {} }, want: { call: '' } },
   'result-nulls': { result: { ...text('done'), structuredContent: null, isError: null, _meta: null }, why: repairs },
+  'text-number': { result: { content: [{ type: 'text', text: 5 }] }, want: { call: '5' }, why: repairs },
+  'meta-list': { result: { ...text('done'), _meta: [] }, why: repairs },
   'text-null': { result: { content: [{ type: 'text', text: 'done', annotations: null }] }, why: repairs },
   // HTTP.
   'event-ping': { on: 'http', http: (at) => called(at) && events('event: ping\ndata: ping\n\n', `event: message\ndata: ${JSON.stringify(at.reply())}\n\n`)(at), why: lenient },
