@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -123,4 +124,55 @@ func (p *Page) secrets(s Secrets) []Finding {
 	}
 	p.searched.Store(search{s, found})
 	return found
+}
+
+// labelSkill begins the labels that name skills which a session has loaded.
+const labelSkill = "skill:"
+
+// LoadedSkills returns the names of the skills that the session has loaded.
+func (s Session) LoadedSkills() (names []string) {
+	for _, l := range s.Labels {
+		if name, ok := strings.CutPrefix(l, labelSkill); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// loads returns the label that the session of a call gets because its client loads a skill.
+func (t *Tool) loads(a Action) Labels {
+	if t.Skill == nil || a == ReadDirectory {
+		return nil
+	}
+	return Labels{labelSkill + t.Skill.Name}
+}
+
+// skill returns what a client gets of a skill: unchanged, because hosts verify it. What would
+// have to be changed is refused.
+func (w *way) skill(ctx context.Context, p *permitted, answer Doc) (Doc, error) {
+	if p.duty.profile != "" || p.duty.redact != nil {
+		return Doc{}, w.fail(ctx, unableToMeet, errors.New("a skill passes unchanged: nothing in it can be sanitized or redacted"))
+	}
+	if w.guard(p.tool).results == allowSecrets {
+		return answer, nil
+	}
+	var found []Finding
+	_, err := doc.MapStrings(answer, func(at doc.Leaf, s string) string {
+		if strings.HasSuffix(at.Pointer(), "/blob") {
+			if b, err := base64.StdEncoding.DecodeString(s); err == nil {
+				s = string(b)
+			}
+		}
+		_, one := w.Secrets.Redact(at.Pointer(), at.Name(), s)
+		found = append(found, one[:min(len(one), maxFindings-len(found))]...)
+		return s
+	})
+	if err != nil {
+		return Doc{}, w.fail(ctx, "the skill cannot be searched for secrets", err)
+	}
+	w.found(found...)
+	if holdSecret(found) {
+		return Doc{}, w.fail(ctx, "the skill holds a secret ("+secretKinds(found)+"); hosts verify its bytes, so that it cannot be taken out", nil)
+	}
+	return answer, nil
 }

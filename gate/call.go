@@ -78,6 +78,10 @@ const (
 	ReadResource Action = "resources/read"
 	Subscribe    Action = "resources/subscribe"
 	Complete     Action = "completion/complete"
+	// GetSkill and ReadDirectory are of MCP Skills: the entry of a skill, and what is in a folder
+	// of one.
+	GetSkill      Action = "skills/get"
+	ReadDirectory Action = "resources/directory/read"
 )
 
 // A Call is one use of a capability that a client asks for.

@@ -29,6 +29,9 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	if p.tool.Page != nil && p.call.Renders && p.call.Action == ReadResource {
 		return w.page(ctx, p, res.Doc)
 	}
+	if p.tool.Skill.verified() || p.tool.Skill != nil && p.call.Action != ReadResource {
+		return w.skill(ctx, p, res.Doc)
+	}
 	s := w.scrub(p.tool, p.duty.profile)
 	s.text.Kind = w.kind(p.call, p.tool)
 	if w.MaxResult > 0 {

@@ -119,7 +119,7 @@ func (w *way) undecided(ctx context.Context, q Query, err error) error {
 // be met.
 func (p *Parts) rule(q Query, d Decision) (ruling, error) {
 	labels, _ := p.teaches(q.Tool)
-	r := ruling{Decision: d, sent: sent(q.Call, d.Obligations), adds: d.Labels.Join(labels).Join(p.opens(q.Call, q.Tool))}
+	r := ruling{Decision: d, sent: sent(q.Call, d.Obligations), adds: d.Labels.Join(labels).Join(p.opens(q.Call, q.Tool)).Join(q.Tool.loads(q.Call.Action))}
 	var err error
 	if r.duty, err = noDuty.with(d.Obligations); err == nil && r.duty.narrowed {
 		err = fits(q.Tool, r.duty.narrowing)

@@ -14,6 +14,8 @@ const (
 	FeatureTemplate Feature = "template" // of the URIs of resources
 	// FeaturePage lists the resources that are pages of apps. They are no others.
 	FeaturePage Feature = "page"
+	// FeatureSkill is a skill (MCP Skills). Its files are resources with a [Skill].
+	FeatureSkill Feature = "skill"
 	// FeatureAgent is a tool that an agent has itself: nobody lists or calls it here, and its
 	// calls are decided on as [actions.AgentCall]. The server in its name is the agent.
 	FeatureAgent Feature = "agent"
@@ -30,7 +32,7 @@ func (f Feature) called() bool { return f == FeatureTool || f == FeatureAgent }
 // has it: the client may know it by another.
 func (c *Call) URI(t *Tool) string {
 	switch {
-	case t.Feature == FeatureResource, c.Action == Complete:
+	case t.Feature == FeatureResource, t.Feature == FeatureSkill, c.Action == Complete:
 		return t.Local
 	case t.URI != "":
 		return t.URI
@@ -40,11 +42,11 @@ func (c *Call) URI(t *Tool) string {
 }
 
 // Subject names what the query is about: the qualified name of a tool or of a
-// prompt, the URI of a resource as its server has it, or what the call names of a
+// prompt, the URI of a resource or a skill as its server has it, or what the call names of a
 // template.
 func (q Query) Subject() string {
 	switch q.Tool.Feature {
-	case FeatureResource, FeatureTemplate:
+	case FeatureResource, FeatureTemplate, FeatureSkill:
 		if q.Call == nil {
 			return q.Tool.Local
 		}

@@ -85,6 +85,10 @@ func unknown(a Action) string {
 		return "no such resource"
 	case Complete:
 		return "no such prompt or template of resources"
+	case GetSkill:
+		return "no such skill"
+	case ReadDirectory:
+		return "no such directory of a skill"
 	case CallTool, actions.AgentCall:
 		return "no such tool"
 	default:

@@ -1,6 +1,6 @@
 package gate
 
-// Pins knows which definitions of tools, prompts, templates and pages are approved. It is called concurrently,
+// Pins knows which definitions of tools, prompts, templates, pages and skills are approved. It is called concurrently,
 // on the way of each call and for each tool of a listing, and must answer at once.
 type Pins interface {
 	// Check returns nil if the definition of t, which its Digest tells, may be
@@ -35,7 +35,7 @@ func (p *Parts) check(t *Tool) error {
 		return &Unpinned{Reason: t.Quarantine}
 	case t.Page != nil && p.Pins == nil && !t.Page.Usable:
 		return &Unpinned{Reason: "no page of " + t.Name.Server + " can be approved, because nothing is pinned here"}
-	case p.Pins == nil, !t.Feature.pinned() && t.Page == nil:
+	case p.Pins == nil, !t.Feature.pinned() && t.Page == nil && t.Skill == nil:
 		return nil
 	}
 	return p.Pins.Check(t)
@@ -44,7 +44,7 @@ func (p *Parts) check(t *Tool) error {
 // pinned reports whether definitions of the feature are held against the pins. Resources
 // come and go with what they are of, unless they are pages, and methods have no definition.
 func (f Feature) pinned() bool {
-	return f == FeatureTool || f == FeaturePrompt || f == FeatureTemplate
+	return f == FeatureTool || f == FeaturePrompt || f == FeatureTemplate || f == FeatureSkill
 }
 
 // approved returns those of the tools whose definitions are.

@@ -116,6 +116,10 @@ type Tool struct {
 	App *App
 	// Page is the page of an app that a resource is; nil for other resources.
 	Page *Page
+	// Skill is set for a skill, and for a resource that is a file of one. File is the path of that
+	// file below the folder of the skill.
+	Skill *Skill
+	File  string
 }
 
 // An App is what the app of a server has to do with one of its tools (MCP Apps).

@@ -3,7 +3,7 @@
 # wasmgate.granted looks into an index of data.grants and gives the grant that matches,
 # in words; it is undefined when none does. wasmgate.granted_group does so by groups,
 # wasmgate.granted_resource and wasmgate.granted_template of what an owner has by URI,
-# wasmgate.granted_method of methods that MCP does not have.
+# wasmgate.granted_skill of skills, wasmgate.granted_method of methods that MCP does not have.
 package wasmgate
 
 allow contains reason if {
@@ -37,8 +37,10 @@ allow contains "the tool is sandboxed and holds no capability" if {
 	input.tool.capabilities == {}
 }
 
+# A file of a skill is granted with its skill, and not by its URI.
 allow contains reason if {
 	input.action in {"resources/read", "resources/subscribe"}
+	not input.skill
 	grants_reaches
 	server := object.get(input.resource, "server", "")
 	reason := wasmgate.granted_resource(data.grants, server, input.resource.uri, grants_principal, input.principal.roles)
@@ -46,8 +48,26 @@ allow contains reason if {
 
 allow contains reason if {
 	input.action in {"resources/read", "resources/subscribe"}
+	not input.skill
 	grants_group_reaches
 	reason := wasmgate.granted_group(data.grants, input.resource.groups, input.resource.uri, grants_principal, input.principal.roles)
+}
+
+allow contains reason if {
+	grants_skill
+	reason := wasmgate.granted_skill(data.grants, input.skill.server, input.skill.name, grants_principal, input.principal.roles)
+}
+
+allow contains reason if {
+	grants_skill
+	reason := wasmgate.granted_group(data.grants, input.skill.groups, input.skill.name, grants_principal, input.principal.roles)
+}
+
+grants_skill if input.action in {"skills/get", "resources/directory/read"}
+
+grants_skill if {
+	input.action == "resources/read"
+	input.skill
 }
 
 grants_group_reaches if not input.resource.template

@@ -120,6 +120,7 @@ func (g *Gateway) newHost() error {
 			Features:     g.gate.Features,
 			AppTools:     g.gate.AppTools,
 			OpenApps:     g.openApps,
+			LoadedSkills: g.loadedSkills,
 			Shown:        g.shown,
 			Offering:     g.fleet.Offering,
 			Fresh:        g.fleet.Fresh,

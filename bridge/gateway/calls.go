@@ -46,6 +46,12 @@ func (g *Gateway) openApps(ctx context.Context, k gate.SessionKey) ([]string, er
 	return s.OpenApps(), err
 }
 
+// loadedSkills names the skills that a session has loaded.
+func (g *Gateway) loadedSkills(ctx context.Context, k gate.SessionKey) ([]string, error) {
+	s, err := g.sessions.View(ctx, g.session(k))
+	return s.LoadedSkills(), err
+}
+
 // known is as Features of the gate, and waits for no server.
 func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
 	return g.gate.Visible(ctx, who, g.fleet.KnownFeatures(f))

@@ -43,6 +43,8 @@ type (
 	// may use.
 	AppOptions = listing.Apps
 	AppSources = apps.Allow
+	// SkillOptions say how the skills of a server are offered.
+	SkillOptions = listing.Skills
 	// Groups say what is in the groups of an operator.
 	Groups = listing.Groups
 

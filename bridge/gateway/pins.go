@@ -97,6 +97,9 @@ func (o observer) Observe(d Declaration) {
 	for _, p := range d.Pages {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Page, Name: p.Get("uri").Text(), Doc: p, Asks: !d.Config.Tools.Apps.On})
 	}
+	for _, s := range d.Skills {
+		l.Items = append(l.Items, lock.Item{Kind: lock.Skill, Name: s.Get("uri").Text(), Doc: s, Own: d.Config.Tools.Skills.Own})
+	}
 	if guest, ok := o.guests.get(d.Server); ok && guest.Named {
 		for i := range l.Items {
 			l.Items[i].Own = true

@@ -21,15 +21,15 @@ func (c *cli) newGrant() *cobra.Command {
 		Use:   "grant [PATTERN]...",
 		Short: "Grant tools, prompts, resources or whole servers to a principal",
 		Long: `Adds a grant to the grants file. PATTERN is a tool's name, or the start of names with * at its end.
---server grants all that a server has: tools, prompts, resources and methods. wasmgate tools --all
+--server grants all that a server has: tools, prompts, resources, skills and methods. wasmgate tools --all
 lists what there is.
 
 For all tools of a server it asks on a terminal, and without one it needs --yes.`,
 		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant --server files --asks roots --yes\n  wasmgate grant tickets__create --to role:dev",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.To, g.Tools = []string{to}, args
-			if len(args)+len(g.Servers)+len(g.Groups)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0 {
-				return misuse("name what is granted: a pattern of tools, or --server, --group, --prompt, --resource, --method; see %s --help", cmd.CommandPath())
+			if len(args)+len(g.Servers)+len(g.Groups)+len(g.Resources)+len(g.Prompts)+len(g.Skills)+len(g.Methods)+len(g.Agents) == 0 {
+				return misuse("name what is granted: a pattern of tools, or --server, --group, --prompt, --resource, --skills, --method; see %s --help", cmd.CommandPath())
 			}
 			if err := checkGrant(g); err != nil {
 				return err
@@ -81,6 +81,7 @@ func grantFlags(cmd *cobra.Command, g *config.Grant) {
 	f.StringSliceVar(&g.Groups, "group", nil, "all in this group")
 	f.StringSliceVar(&g.Prompts, "prompt", nil, "prompts: server__prompt, or its beginning and *")
 	f.StringArrayVar(&g.Resources, "resource", nil, "resources: a URI, or its beginning and *") // a URI may hold a comma
+	f.StringSliceVar(&g.Skills, "skills", nil, "skills: SERVER/PATH, or its beginning and *")
 	f.StringSliceVar(&g.Methods, "method", nil, "methods that MCP does not have: method, or server__method")
 	f.StringSliceVar(&g.Agents, "agent", nil, "tools that agents have themselves: agent__tool, or its beginning and *; see wasmgate hook")
 }
@@ -91,7 +92,7 @@ func grantKinds(g config.Grant) [][2]string {
 	for _, k := range []struct {
 		kind   string
 		values []string
-	}{{"", g.Tools}, {"server", g.Servers}, {"group", g.Groups}, {"prompt", g.Prompts}, {"resource", g.Resources}, {"method", g.Methods}, {"agent", g.Agents}} {
+	}{{"", g.Tools}, {"server", g.Servers}, {"group", g.Groups}, {"prompt", g.Prompts}, {"resource", g.Resources}, {"skill", g.Skills}, {"method", g.Methods}, {"agent", g.Agents}} {
 		for _, v := range k.values {
 			said = append(said, [2]string{k.kind, v})
 		}
@@ -118,7 +119,7 @@ func grantJSON(g config.Grant, result map[string]any) map[string]any {
 		result["pattern"] = g.Tools[0]
 	}
 	for key, values := range map[string][]string{
-		"tools": g.Tools, "servers": g.Servers, "groups": g.Groups, "prompts": g.Prompts, "resources": g.Resources, "methods": g.Methods, "agents": g.Agents, "asks": g.Asks,
+		"tools": g.Tools, "servers": g.Servers, "groups": g.Groups, "prompts": g.Prompts, "resources": g.Resources, "skills": g.Skills, "methods": g.Methods, "agents": g.Agents, "asks": g.Asks,
 	} {
 		if len(values) > 0 {
 			result[key] = values
@@ -163,7 +164,7 @@ as an exception to those that cover it. With --server and the like it removes wh
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.To, g.Tools = []string{"local"}, args
 			if len(grantKinds(g)) == 0 || len(args) > 0 && len(grantKinds(g)) > 1 {
-				return misuse("name what is taken back: one pattern of tools, or --server, --group, --prompt, --resource, --method; see %s --help", cmd.CommandPath())
+				return misuse("name what is taken back: one pattern of tools, or --server, --group, --prompt, --resource, --skills, --method; see %s --help", cmd.CommandPath())
 			}
 			if err := checkGrant(g); err != nil {
 				return err

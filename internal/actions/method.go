@@ -17,7 +17,7 @@ var methodName = regexp.MustCompile(`^[A-Za-z0-9_.$-]+(/[A-Za-z0-9_.$-]+)+$`)
 // are the gateway's own.
 var methodSpaces = []string{
 	"completion", "elicitation", "initialize", "logging", "notifications", "ping", "prompts", "resources", "roots",
-	"sampling", "server", "subscriptions", "tasks", "tools",
+	"sampling", "server", "skills", "subscriptions", "tasks", "tools",
 	"admin", "agent", "sandbox", "wasmgate",
 }
 
@@ -33,6 +33,8 @@ func CheckMethod(name string) error {
 		return errors.New("is no method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them")
 	case strings.Contains(name, "__"):
 		return errors.New(`holds "__", which stands between a server and its method`)
+	case space == "skills":
+		return errors.New("begins with skills/, as the methods of MCP Skills do, which need no entry here: see servers.X.skills")
 	case slices.Contains(methodSpaces, space):
 		return fmt.Errorf("begins with %s/, as methods of MCP or of the gateway do", space)
 	case strings.HasPrefix(space, "rpc."):

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/modules"
+	"github.com/wasmgate/wasmgate/internal/skills/folder"
 	"github.com/wasmgate/wasmgate/internal/state"
 )
 
@@ -130,7 +132,7 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 	e := gateway.EndpointConfig{
 		Server: s.ID, Dir: s.Cwd, Transport: transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Retries: s.Retries, RetryWait: s.RetryWait, Health: s.Health, Methods: s.Methods,
-		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s), Apps: appsOf(s)},
+		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s), Apps: appsOf(s), Skills: skillsOf(s)},
 	}
 	for _, t := range s.Timeouts {
 		e.CallTimeouts = append(e.CallTimeouts, gateway.ToolTimeout(t))
@@ -148,6 +150,9 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 		}
 		e.Command, e.Args, e.Env = s.Command, s.Args, confine.Environ(env, os.LookupEnv)
 		e.Confine = (*confine.Rules)(s.Confine)
+	case s.Folder != "":
+		e.Sessions = "shared" // it asks no client anything
+		e.Dial, e.MaxMessage = gateway.DialStreams(func() (io.ReadCloser, io.WriteCloser, error) { return folder.Serve(s.Folder) }), folder.MaxMessage
 	case s.URL != "":
 		e.URL, e.Headers = s.URL, make(http.Header)
 		e.DialContext = dial.New(dial.Options{}).Dialer(s.Private)
@@ -169,6 +174,18 @@ func appsOf(s config.Server) gateway.AppOptions {
 			Connect: sources(s.Apps.Connect), Resources: sources(s.Apps.Resources), Frames: sources(s.Apps.Frames), Base: sources(s.Apps.Base),
 			Permissions: s.Apps.Permissions,
 		},
+	}
+}
+
+// skillsOf says how the skills of a server are offered. Those of a folder that is trusted are the
+// operator's own.
+func skillsOf(s config.Server) gateway.SkillOptions {
+	if s.Skills == nil {
+		return gateway.SkillOptions{}
+	}
+	return gateway.SkillOptions{
+		Off: s.Skills.Mode == "off", Trusted: s.Skills.Trusted, Dynamic: s.Skills.Dynamic, Refuse: s.Skills.Widening == "refuse",
+		Own: s.Skills.Trusted && s.Folder != "",
 	}
 }
 

@@ -26,6 +26,7 @@ type Grant struct {
 	Always    []string // patterns of tools' names about which the pack approve does not ask
 	Resources []string // patterns of URIs
 	Prompts   []string // patterns of prompts' names
+	Skills    []string // patterns of skills, SERVER/PATH
 	Methods   []string // patterns of methods that MCP does not have
 	Agents    []string // patterns of agents' own tools
 	Asks      []string // what servers may ask of the client: roots, sampling, secrets
@@ -41,7 +42,7 @@ type grantKey struct {
 func (g *Grant) keys() []grantKey {
 	return []grantKey{
 		{"to", &g.To}, {"tools", &g.Tools}, {"servers", &g.Servers}, {"groups", &g.Groups}, {"except", &g.Except}, {"always", &g.Always},
-		{"resources", &g.Resources}, {"prompts", &g.Prompts}, {"methods", &g.Methods}, {"agents", &g.Agents}, {"asks", &g.Asks},
+		{"resources", &g.Resources}, {"prompts", &g.Prompts}, {"skills", &g.Skills}, {"methods", &g.Methods}, {"agents", &g.Agents}, {"asks", &g.Asks},
 	}
 }
 

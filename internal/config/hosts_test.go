@@ -159,7 +159,7 @@ func TestMCPProblems(t *testing.T) {
 		"servers in two places":      {"{\"servers\": {},\n\"mcpServers\": {}}", "mcp.json:2: mcpServers: the servers stand under servers already"},
 		"a server given twice":       {"{\"servers\": {\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}", "mcp.json:2: servers.a: given twice; first in line 1"},
 		"a server that is text":      {"{\"servers\": {\"a\": \"x\"}}", "mcp.json:1: servers.a: must be a mapping, not text"},
-		"neither command nor url":    {"{\"servers\": {\"a\":\n{}}}", "mcp.json:1: servers.a: needs a command, a url, or a module"},
+		"neither command nor url":    {"{\"servers\": {\"a\":\n{}}}", "mcp.json:1: servers.a: needs a command, a url, a module, or a folder of skills"},
 		"a wrong URL":                {"{\"servers\": {\"A\":\n{\"serverUrl\": \"example.com\"}}}", "mcp.json:2: servers.A.serverUrl: \"example.com\" does not begin with https:// or http://"},
 		"two keys for one thing":     {"{\"servers\": {\"a\": {\"url\": \"https://a/\",\n\"serverUrl\": \"https://a/\"}}}", "mcp.json:2: servers.a.serverUrl: says the same as another key: keep one"},
 		"a header with a line break": {"{\"servers\": {\"a\": {\"url\": \"https://a/\", \"headers\": {\"A\": \"b\\nc\"}}}}", "mcp.json:1: servers.a.headers.A: the value holds a line break or another control character"},

@@ -285,7 +285,7 @@ func TestLoadProblems(t *testing.T) {
 
 		"a server with capitals":           {"servers:\n  My Server: {command: x}\n", `wasmgate.yaml:2: servers["My Server"]: a server is named by lower-case letters, digits and -, such as "my-server"`},
 		"a reserved name":                  {"servers: {jobs: {command: x}}\n", `wasmgate.yaml:1: servers.jobs: the name is reserved: choose another`},
-		"neither command nor url":          {"servers:\n  a: {}\n", `wasmgate.yaml:2: servers.a: needs a command, a url, or a module`},
+		"neither command nor url":          {"servers:\n  a: {}\n", `wasmgate.yaml:2: servers.a: needs a command, a url, a module, or a folder of skills`},
 		"both command and url":             {"servers:\n  a:\n    command: x\n    url: https://h/\n", `wasmgate.yaml:2: servers.a: has both a command and a url: keep one`},
 		"arguments of a url":               {"servers:\n  a:\n    url: https://h/\n    args: [x]\n", `wasmgate.yaml:4: servers.a.args: has no effect without a command or a module`},
 		"headers of a command":             {"servers:\n  a:\n    command: x\n    headers: {A: b}\n", `wasmgate.yaml:4: servers.a.headers: has no effect without a url`},

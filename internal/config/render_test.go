@@ -38,7 +38,7 @@ func TestRenderLosesNothing(t *testing.T) {
 	child.Groups, child.Methods, child.Lists = []string{"office", "b"}, []string{"acme/x"}, "trusted"
 	child.Input, child.Inputs = "warn", []config.ToolMode{{Pattern: "b*", Mode: "enforce"}, {Pattern: "a", Mode: "coerce"}}
 	child.Schema, child.Repair, child.Output, child.Sanitize, child.Replay = "normalized", "off", "warn", "code", "live"
-	child.Apps = &config.Apps{Mode: "on"}
+	child.Apps, child.Skills = &config.Apps{Mode: "on"}, &config.Skills{Mode: "off"}
 	child.Replays = []config.ToolMode{{Pattern: "write_*", Mode: "must_stub"}}
 	module.ID, module.Module = "module", config.Module{
 		Path: filepath.Join(dir, "a.wasm"), SHA256: strings.Repeat("a", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), Bundle: "/b"},
@@ -49,6 +49,7 @@ func TestRenderLosesNothing(t *testing.T) {
 		Ref: "oci://example.com/a@sha256:" + strings.Repeat("b", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), SignedAs: "example.com/b"},
 	}
 	remote.ID, remote.URL, remote.Private, remote.Transport, remote.Enabled, remote.Prefix = "remote", "https://example.com/?a=b", true, "sse", false, false
+	remote.Skills = &config.Skills{Trusted: true, Dynamic: true, Widening: "refuse"}
 	remote.Apps = &config.Apps{Connect: []string{"https://a.example.com", "https://*.b.example.com"}, Resources: []string{"https://c.example.com"}, Frames: []string{"https://d.example.com"}, Base: []string{"http://localhost:1"}, Permissions: []string{"camera"}}
 	remote.Headers, remote.Health = map[string]config.Secret{"X-A": ": "}, time.Minute
 	remote.Auth = &config.ServerAuth{Mode: "oauth", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Scopes: []string{"read", "a:b"}, Shared: true, Discovery: "Bearer x"}
@@ -59,7 +60,10 @@ func TestRenderLosesNothing(t *testing.T) {
 	exchanged.ID = "exchanged"
 	exchanged.Auth = &config.ServerAuth{Mode: "token_exchange", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Actor: true}
 
-	want := []config.Server{child, module, fetched, remote, keyed, exchanged}
+	folder := usual
+	folder.ID, folder.Folder = "folder", filepath.Join(dir, "skills")
+
+	want := []config.Server{child, module, fetched, remote, keyed, exchanged, folder}
 	text := config.Render(want)
 	groups := "groups: {office: [a], b: [c]}\n"
 	c, err := config.Parse(filepath.Join(dir, "wasmgate.yaml"), append([]byte(groups), text...), options(dir))

@@ -21,7 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
-// A Server is an upstream MCP server. Exactly one of Command and URL is set.
+// A Server is an upstream MCP server. Exactly one of Command, Module, Folder and URL is set.
 type Server struct {
 	ID        string
 	Command   string            `key:"command command"` // absolute, or a bare name to be found in PATH
@@ -32,6 +32,7 @@ type Server struct {
 	Env       map[string]Secret `key:"env"`
 	Cwd       string            `key:"cwd path"`                                               // empty: the gateway's own
 	Confine   *Confine          `key:"confine"`                                                // what the command may do; nil restricts nothing
+	Folder    string            `key:"folder path"`                                            // with skills, served by the gateway itself
 	URL       string            `key:"url url"`                                                // may hold a secret in its query: show the Server, not this
 	Private   bool              `key:"private"`                                                // the host of URL may have a loopback or private address
 	Transport string            `key:"transport auto|http|streamable-http|sse" default:"auto"` // auto for a command
@@ -61,6 +62,7 @@ type Server struct {
 	Replay     string     `key:"replay must_stub|live|pure"`        // empty: must_stub
 	Replays    []ToolMode `key:"replays local must_stub|live|pure"` // that go before Replay, likewise
 	Apps       *Apps      `key:"apps apps"`                         // nil: once a person has approved a page
+	Skills     *Skills    `key:"skills skills"`                     // nil: as pins say
 	Methods    []string   `key:"methods methods"`                   // of its own that it may be asked, beside those of MCP
 	Groups     []string   `key:"groups group"`                      // that all it has is in
 	Fault      string     // why it cannot be started as written; empty if it can
@@ -77,15 +79,39 @@ type Apps struct {
 	Permissions []string `key:"permissions camera|microphone|geolocation|clipboardWrite"`
 }
 
+// Skills say whether the skills of a server are offered, and which of them. With any of the other
+// keys they are.
+type Skills struct {
+	Mode     string // on or off; empty with the others
+	Trusted  bool   `key:"trusted"`              // the operator trusts their authors
+	Dynamic  bool   `key:"dynamic"`              // also those without digests
+	Widening string `key:"widening note|refuse"` // what becomes of those that ask for rights; empty: note
+}
+
 // apps reads on, off, or what pages may use.
 func (d *decoder) apps(to **Apps) reader {
 	return func(n *node, path string) {
 		*to = new(Apps)
+		d.switched(&(*to).Mode, *to)(n, path)
+	}
+}
+
+// skills reads on, off, or which skills are offered.
+func (d *decoder) skills(to **Skills) reader {
+	return func(n *node, path string) {
+		*to = new(Skills)
+		d.switched(&(*to).Mode, *to)(n, path)
+	}
+}
+
+// switched reads on or off into mode, or a table into all.
+func (d *decoder) switched(mode *string, all any) reader {
+	return func(n *node, path string) {
 		if n.kind == table {
-			d.object(*to, n, path)
+			d.object(all, n, path)
 			return
 		}
-		d.one(&(*to).Mode, "on", "off")(n, path)
+		d.one(mode, "on", "off")(n, path)
 	}
 }
 
@@ -201,6 +227,7 @@ type ToolMode struct {
 var ways = map[string][]string{
 	"command": {"args", "env", "env_from", "env_file", "cwd", "confine", "protocol", "start"},
 	"module":  {"args", "env", "sha256", "limits", "verify"},
+	"folder":  {},
 	"url":     {"transport", "protocol", "headers", "auth", "private", "start"},
 }
 
@@ -208,7 +235,7 @@ var ways = map[string][]string{
 // belong to another way.
 func (d *decoder) oneWay(n *node, path string) {
 	var way string
-	for _, key := range []string{"command", "module", "url"} {
+	for _, key := range []string{"command", "module", "folder", "url"} {
 		if n.get(key) == nil {
 			continue
 		}
@@ -219,12 +246,12 @@ func (d *decoder) oneWay(n *node, path string) {
 		way = key
 	}
 	if way == "" {
-		d.fail(n, path, "needs a command, a url, or a module")
+		d.fail(n, path, "needs a command, a url, a module, or a folder of skills")
 		return
 	}
 	for _, f := range n.fields {
 		var needs []string
-		for _, other := range []string{"command", "module", "url"} {
+		for _, other := range []string{"command", "module", "folder", "url"} {
 			if slices.Contains(ways[other], f.key) {
 				needs = append(needs, "a "+other)
 			}

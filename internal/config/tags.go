@@ -118,6 +118,8 @@ func (d *decoder) special(word string, to any) reader {
 		return d.command(to.(*string))
 	case "apps":
 		return d.apps(to.(**Apps))
+	case "skills":
+		return d.skills(to.(**Skills))
 	case "login":
 		return d.serverAuth(to.(**ServerAuth))
 	case "existing":
@@ -421,14 +423,21 @@ func (l lines) value(k key) {
 	case map[string]Secret:
 		l.block(k.name, v)
 	case *Apps:
-		if v.Mode != "" {
-			l.text(k.name, v.Mode, "")
-		} else {
-			l.under(k.name, func(l lines) { l.values(*v) })
-		}
+		l.switched(k.name, v.Mode, *v)
+	case *Skills:
+		l.switched(k.name, v.Mode, *v)
 	default:
 		l.under(k.name, func(l lines) { l.tables(k.field) })
 	}
+}
+
+// switched writes what [decoder.switched] reads.
+func (l lines) switched(key, mode string, all any) {
+	if mode != "" {
+		l.text(key, mode, "")
+		return
+	}
+	l.under(key, func(l lines) { l.values(all) })
 }
 
 // tables writes what [decoder.tables] reads.

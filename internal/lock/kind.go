@@ -26,7 +26,7 @@ type kind struct {
 }
 
 // kinds are all there are, in the order in which the lockfile has the things of a server.
-var kinds = []kind{identityKind, instructionsKind, moduleKind, toolKind, promptKind, templateKind, pageKind}
+var kinds = []kind{identityKind, instructionsKind, moduleKind, toolKind, promptKind, templateKind, pageKind, skillKind}
 
 // of returns how things of the kind are pinned, and the place of the kind; -1 if there is no
 // such kind.

@@ -211,6 +211,8 @@ func keys(t *gate.Tool) (tool, module Key) {
 	switch {
 	case t.Page != nil:
 		kind = Page
+	case t.Skill != nil:
+		return Key{t.Name.Server, Skill, t.Skill.URI}, Key{}
 	case t.Feature == gate.FeaturePrompt:
 		kind = Prompt
 	case t.Feature == gate.FeatureTemplate:

@@ -17,6 +17,7 @@ var actionsOf = map[gate.Feature][]gate.Action{
 	gate.FeaturePrompt:   {gate.GetPrompt, gate.Complete},
 	gate.FeatureResource: {gate.ReadResource, gate.Subscribe},
 	gate.FeatureTemplate: {gate.ReadResource, gate.Subscribe, gate.Complete},
+	gate.FeatureSkill:    {gate.GetSkill, gate.ReadDirectory},
 	gate.FeatureAgent:    {actions.AgentCall},
 }
 

@@ -20,7 +20,7 @@ type Grant struct {
 	// are TENANT/ID, role:TENANT/NAME and TENANT/*, those of any role:*/NAME and */*.
 	To []string `json:"to"`
 	// Tools are patterns of tools' names, server__tool; Servers are names of
-	// servers, all of whose tools, prompts, resources and methods are granted.
+	// servers, all of whose tools, prompts, resources, skills and methods are granted.
 	Tools   []string `json:"tools,omitempty"`
 	Servers []string `json:"servers,omitempty"`
 	// Groups are names of groups: what is in one is granted as what a server has is.
@@ -34,6 +34,8 @@ type Grant struct {
 	// Resources are patterns of URIs, Prompts of names, server__prompt.
 	Resources []string `json:"resources,omitempty"`
 	Prompts   []string `json:"prompts,omitempty"`
+	// Skills are patterns of skills, SERVER/PATH.
+	Skills []string `json:"skills,omitempty"`
 	// Methods are patterns of methods that MCP does not have, of all servers that list
 	// them, or of one: server__method.
 	Methods []string `json:"methods,omitempty"`
@@ -76,14 +78,15 @@ func CheckGrants(grants []Grant) []*EntryError {
 		check("always", g.Always, checkTool)
 		check("resources", g.Resources, checkPattern)
 		check("prompts", g.Prompts, checkPattern)
+		check("skills", g.Skills, checkPattern)
 		check("methods", g.Methods, checkPattern)
 		check("agents", g.Agents, checkTool)
 		check("asks", g.Asks, checkAsk)
 		if len(g.To) == 0 {
 			wrong("to", errToNobody)
 		}
-		if len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0 {
-			wrong("", errors.New("grants nothing; add tools, servers, groups, resources, prompts, methods or agents"))
+		if len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Skills)+len(g.Methods)+len(g.Agents) == 0 {
+			wrong("", errors.New("grants nothing; add tools, servers, groups, resources, prompts, skills, methods or agents"))
 		}
 	}
 	return problems
@@ -140,7 +143,7 @@ func checkServer(server string) error {
 
 // grantLookups are the functions by which the pack grants asks. Each answers with the
 // reason of the first grant, in the order of the file, that grants what it is asked about.
-var grantLookups = []lookup{grantedLookup, groupLookup, askLookup, resourceLookup, templateLookup, methodLookup}
+var grantLookups = []lookup{grantedLookup, groupLookup, askLookup, resourceLookup, templateLookup, skillLookup, methodLookup}
 
 // grantLookup returns a lookup in the grants.
 func grantLookup(name, takes string, a answer, asked ...types.Type) lookup {

@@ -11,6 +11,7 @@ import (
 // URIs (RFC 6570) is granted if some URI of it could be.
 var (
 	resourceLookup = grantLookup("wasmgate.granted_resource", "(grants, server, uri, id, roles)", ownedBy((*granted).resource), types.S, types.S)
+	skillLookup    = grantLookup("wasmgate.granted_skill", "(grants, server, name, id, roles)", ownedBy((*granted).skill), types.S, types.S)
 	templateLookup = grantLookup("wasmgate.granted_template", "(grants, server, template, id, roles)", ownedBy((*granted).template), types.S, types.S)
 )
 
@@ -30,14 +31,19 @@ func ownedBy(each func(g *granted, server, uri string, f func(*entry))) answer {
 
 // resource calls f with the entries that grant a URI of a server, and do not except
 // it.
-func (g *granted) resource(server, uri string, f func(*entry)) {
+func (g *granted) resource(server, uri string, f func(*entry)) { g.owned("resources", server, uri, f) }
+
+// skill calls f with the entries that grant a skill of a server, and do not except it.
+func (g *granted) skill(server, name string, f func(*entry)) { g.owned("skills", server, name, f) }
+
+func (g *granted) owned(kind, server, name string, f func(*entry)) {
 	consider := func(e *entry) bool {
-		if !e.except.matches(uri) {
+		if !e.except.matches(name) {
 			f(e)
 		}
 		return true
 	}
-	g.kinds["resources"].each(uri, consider)
+	g.kinds[kind].each(name, consider)
 	for _, e := range g.servers[server] {
 		consider(e)
 	}

@@ -33,7 +33,7 @@ func parseSubject(to string) subject {
 type index map[subject]*granted
 
 // kinds are the kinds of what is granted by name.
-var kinds = [...]string{"tools", "always", "resources", "prompts", "methods", "agents"}
+var kinds = [...]string{"tools", "always", "resources", "prompts", "skills", "methods", "agents"}
 
 // granted is what one subject is granted.
 type granted struct {
@@ -112,7 +112,7 @@ func newIndex(grants []Grant) index {
 				order++
 				return &entry{order, ast.StringTerm(what + " is granted to " + to), except, g.Asks}
 			}
-			for i, patterns := range [...][]string{g.Tools, g.Always, g.Resources, g.Prompts, g.Methods, g.Agents} {
+			for i, patterns := range [...][]string{g.Tools, g.Always, g.Resources, g.Prompts, g.Skills, g.Methods, g.Agents} {
 				for _, pattern := range patterns {
 					who.kinds[kinds[i]].add(pattern, next(pattern))
 				}

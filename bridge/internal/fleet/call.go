@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/apps"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/skills"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Lookup implements [gate.Upstream]. A name that is not known may be that of a server which was
@@ -88,6 +92,9 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	if tool.Page != nil && c.Action == gate.ReadResource { // what is approved is what is shown
 		return gate.Result{Doc: apps.Answer(tool.Page.Content, c.Name)}, nil
 	}
+	if res, answered := invokeSkill(c, tool); answered {
+		return res, nil
+	}
 	for range maxReplaced {
 		up, ok := f.catalog.Load().server[tool.Name.Server]
 		if !ok {
@@ -107,6 +114,10 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 			if err != nil {
 				return res, err
 			}
+			if tool.Skill != nil && !res.IsError {
+				res.Doc, err = f.verified(c, tool, e, res.Doc)
+				return res, err
+			}
 			res.Doc, err = f.catalog.Load().more.translated(tool.Name.Server, res.Doc, c.Renders)
 			return res, err
 		}
@@ -117,3 +128,28 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 // maxReplaced is how many replacements of its server a call follows. One takes the
 // time that connecting takes; more than that is a fault.
 const maxReplaced = 8
+
+// verified returns what a server answered of a skill as clients get it. If a file is not what the
+// skill says, the server is listed again: its skills may have changed.
+func (f *Fleet) verified(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, answer gate.Doc) (gate.Doc, error) {
+	switch {
+	case c.Action == gate.ReadDirectory:
+		return dynamicDirectory(t, answer)
+	case t.Skill.Dynamic:
+		content := answer.At("/contents/0")
+		if doc.Len(answer.Get("contents")) != 1 || content.Get("uri").Text() != t.Local {
+			return gate.Doc{}, f.refused(c, t, e, "the server answered with something else than this file")
+		}
+		return answer.With("contents", []byte(`[`+content.With("uri", mcp.MustJSON(t.Offered)).String()+`]`)), nil
+	}
+	_, passed, err := skills.Read(t.Skill.Files[t.File], t.Local, t.Offered, answer)
+	if err != nil {
+		return gate.Doc{}, f.refused(c, t, e, err.Error())
+	}
+	return passed, nil
+}
+
+func (f *Fleet) refused(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, why string) error {
+	_ = e.Relist() // without a connection it is listed when there is one
+	return &gate.Refusal{Step: step.Sanitize, Call: c.ID, Name: c.Name, Reason: fmt.Sprintf("%s of the skill %s was refused: %s", t.File, t.Skill.Name, why), Invoked: true}
+}

@@ -54,11 +54,12 @@ func (c *catalog) since(old *catalog) Lists {
 		}
 		return c.more.prompts.tools
 	}
+	skills := !slices.EqualFunc(c.more.skills.listed(), old.more.skills.listed(), listedAlike)
 	pages := !slices.EqualFunc(c.more.pages, old.more.pages, listedAlike)
 	return Lists{
 		Tools:     pages || !slices.EqualFunc(c.tools, old.tools, listedAlike),
 		Prompts:   !slices.EqualFunc(prompts(c), prompts(old), listedAlike),
-		Resources: pages || !slices.EqualFunc(c.more.resources, old.more.resources, listedAlike) || !slices.EqualFunc(c.more.listed, old.more.listed, listedAlike),
+		Resources: pages || skills || !slices.EqualFunc(c.more.resources, old.more.resources, listedAlike) || !slices.EqualFunc(c.more.listed, old.more.listed, listedAlike),
 	}
 }
 

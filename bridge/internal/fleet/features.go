@@ -19,7 +19,8 @@ type features struct {
 	prompts   *catalog
 	resources []*gate.Tool
 	byURI     map[string]*gate.Tool
-	pages     []*gate.Tool    // of apps, as far as they are approved
+	pages     []*gate.Tool // of apps, as far as they are approved
+	skills    catalogSkills
 	templates []ownedTemplate // in order of configuration
 	listed    []*gate.Tool    // templates
 	methods   []*gate.Tool
@@ -91,6 +92,13 @@ func newFeatures(members []member, groups listing.Groups, pins Pins, notes map[s
 			f.addPages(s.Pages, groups, pins)
 		}
 	}
+	var skilled []serverSkills
+	for _, m := range members {
+		if s := m.features(); s != nil {
+			skilled = append(skilled, serverSkills{m.id, s})
+		}
+	}
+	f.skills = newSkills(skilled, groups, pins, notes)
 	f.prompts.knowHeld()
 	for _, t := range f.prompts.tools {
 		f.knowCompletion(t, t.Input.(listing.PromptSchema).Declared)
@@ -156,6 +164,9 @@ func (m member) features() *listing.Features {
 // lookup finds what an action other than a tool's names; nil if there is no such
 // thing.
 func (f *features) lookup(action gate.Action, name string) *gate.Tool {
+	if t := f.skills.lookup(action, name); t != nil {
+		return t
+	}
 	switch action {
 	case gate.GetPrompt:
 		return f.prompts.byName[name]
@@ -247,6 +258,8 @@ func (f *features) list(one gate.Feature) []*gate.Tool {
 		return f.resources
 	case gate.FeaturePage:
 		return f.pages
+	case gate.FeatureSkill:
+		return f.skills.listed()
 	case gate.FeatureTemplate:
 		return f.listed
 	case gate.FeatureMethod:
@@ -283,8 +296,8 @@ func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
 	}
 	more := f.catalog.Load().more
 	return mcp.Offering{
-		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource] || len(more.pages) > 0, Completions: more.completes,
-		Logging: more.logs, Updates: more.updates, Apps: more.apps,
+		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource] || len(more.pages) > 0 || more.skills.has, Completions: more.completes,
+		Logging: more.logs, Updates: more.updates, Apps: more.apps, Skills: more.skills.has,
 	}
 }
 

@@ -16,8 +16,9 @@ const (
 	maxFresh = time.Minute
 )
 
-// refresh has the servers listed whose listings must not be kept, and waits for a moment.
-func (f *Fleet) refresh(ctx context.Context) {
+// refresh has the servers listed whose listings of a feature must not be kept, and waits for a
+// moment.
+func (f *Fleet) refresh(ctx context.Context, one gate.Feature) {
 	if ctx.Value(settledKey{}) != nil {
 		return // Settle has done it
 	}
@@ -26,7 +27,7 @@ func (f *Fleet) refresh(ctx context.Context) {
 		if m.endpoint == nil {
 			continue
 		}
-		if m.endpoint.Refresh() {
+		if m.endpoint.Refresh() || one == gate.FeatureSkill && m.endpoint.RefreshSkills() {
 			waited = append(waited, m.endpoint)
 		}
 	}

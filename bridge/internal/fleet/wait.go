@@ -24,7 +24,7 @@ func (f *Fleet) Tools(ctx context.Context) []*gate.Tool { return f.Features(ctx,
 // are not listed.
 func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 	if one != gate.FeatureMethod {
-		f.refresh(ctx)
+		f.refresh(ctx, one)
 		f.settle(ctx)
 	}
 	return f.KnownFeatures(one)
@@ -43,7 +43,7 @@ func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
 // listings that must not be kept, for a few seconds at most. With the context that it returns
 // nothing waits for servers any more.
 func (f *Fleet) Settle(ctx context.Context) context.Context {
-	f.refresh(ctx)
+	f.refresh(ctx, gate.FeatureTool)
 	f.settle(ctx)
 	return context.WithValue(ctx, settledKey{}, true)
 }

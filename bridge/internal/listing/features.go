@@ -26,6 +26,8 @@ type Features struct {
 
 	Prompts, Resources, Templates []*gate.Tool
 	Pages                         []*gate.Tool                // of apps; they are none of Resources
+	Skills                        []*gate.Tool                // also quarantined ones
+	HasSkills                     bool                        // as the server declares
 	Declared                      map[gate.Feature][]gate.Doc // the definitions of those, as the server wrote them
 	Notes                         []status.Note
 }
@@ -100,7 +102,7 @@ func (s *Features) same(old *Features) bool {
 	if s == nil || old == nil {
 		return s == old
 	}
-	return sameTools(s.Prompts, old.Prompts) && sameTools(s.Resources, old.Resources) && sameTools(s.Templates, old.Templates) && sameTools(s.Pages, old.Pages) && slices.Equal(s.Notes, old.Notes)
+	return sameTools(s.Prompts, old.Prompts) && sameTools(s.Resources, old.Resources) && sameTools(s.Templates, old.Templates) && sameTools(s.Pages, old.Pages) && sameTools(s.Skills, old.Skills) && slices.Equal(s.Notes, old.Notes)
 }
 
 // newFeature returns what stands for a definition on the way through the gate.

@@ -48,6 +48,8 @@ type Options struct {
 	OnMachine bool
 	// Apps say how pages of the server's apps are offered.
 	Apps Apps
+	// Skills say how the server's skills are offered.
+	Skills Skills
 	// Login says that requests carry a login: see [gate.Tool.Login].
 	Login bool
 }

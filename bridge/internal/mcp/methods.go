@@ -6,6 +6,7 @@ const (
 	MethodListen      = "subscriptions/listen"
 	MethodSetLevel    = "logging/setLevel"
 	MethodUnsubscribe = "resources/unsubscribe"
+	MethodSkills      = "skills/list"
 
 	MethodAcknowledged = "notifications/subscriptions/acknowledged"
 	MethodCancelled    = "notifications/cancelled"

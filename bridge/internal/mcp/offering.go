@@ -19,10 +19,11 @@ type Offering struct {
 	Logging                         bool // messages of servers, from a level on
 	Updates                         bool // of resources that are subscribed to
 	Apps                            bool // pages, to clients that show them
+	Skills                          bool
 }
 
 // AllOffered is what is not known to be less.
-var AllOffered = Offering{Prompts: true, Resources: true, Completions: true, Logging: true, Updates: true, Apps: true}
+var AllOffered = Offering{Prompts: true, Resources: true, Completions: true, Logging: true, Updates: true, Apps: true, Skills: true}
 
 // Instructions are what a server says of how it is used, safe to be shown.
 type Instructions struct{ Server, Text string }

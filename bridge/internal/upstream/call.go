@@ -269,6 +269,8 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, 
 		params = mcp.CallParams(t.Local, c.Args.Raw())
 	case c.Action == gate.ReadResource && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
 		params = mcp.URIParams(c.URI(t))
+	case c.Action == gate.ReadDirectory && t.Feature == gate.FeatureSkill:
+		params = mcp.URIParams(t.URI)
 	case c.Action == gate.Complete && (t.Feature == gate.FeaturePrompt || t.Feature == gate.FeatureTemplate):
 		if l.Capabilities.Get("completions").Kind() != doc.Object {
 			return nothingToComplete, nil

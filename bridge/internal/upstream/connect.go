@@ -190,6 +190,7 @@ func (e *Endpoint) list(ctx context.Context, l *link.Link) (*listing.Tools, erro
 		return nil, err
 	}
 	e.readPages(ctx, l, tools)
+	e.readSkills(ctx, l, tools.Features, hints)
 	l.Dialect.Keeps(began, hints)
 	return tools, nil
 }

@@ -20,6 +20,7 @@ type Declaration struct {
 	Prompts      []gate.Doc
 	Templates    []gate.Doc // of resources
 	Pages        []gate.Doc // of apps, as they are pinned
+	Skills       []gate.Doc // as they are pinned
 	// Own says, for each of Tools, whether it is part of the program, and Modules what it
 	// runs in; Modules is nil for servers that are not local.
 	Own     []bool
@@ -32,6 +33,7 @@ type Declaration struct {
 // adds adds what is declared besides tools; more is nil if that is nothing.
 func (d *Declaration) adds(more *listing.Features) {
 	if more != nil {
-		d.Prompts, d.Templates, d.Pages = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate], more.Declared[gate.FeaturePage]
+		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
+		d.Pages, d.Skills = more.Declared[gate.FeaturePage], more.Declared[gate.FeatureSkill]
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/listings"
 	"github.com/wasmgate/wasmgate/internal/product"
+	"github.com/wasmgate/wasmgate/internal/skills"
 )
 
 const (
@@ -55,8 +56,11 @@ type Endpoint struct {
 	life
 	declarations
 	watchers
-	memory  Memory // nil keeps nothing
-	recalls bool
+	examining sync.Mutex
+	examined  map[string]skills.Verdict // of the skills that the server lists
+	skillsAt  time.Time                 // when it listed them
+	memory    Memory                    // nil keeps nothing
+	recalls   bool
 }
 
 // watchers are whom an endpoint tells of what happens. They must not block.

@@ -22,6 +22,23 @@ func (e *Endpoint) Refresh() bool {
 	return l != nil && l.Refresh()
 }
 
+// skillsKept is for how long the skills of a server are kept: it need not say that they have changed.
+const skillsKept = 5 * time.Second
+
+// RefreshSkills has the server listed anew if its skills were listed some time ago, and reports
+// whether they were.
+func (e *Endpoint) RefreshSkills() bool {
+	e.examining.Lock()
+	stale := !e.skillsAt.IsZero() && time.Since(e.skillsAt) > skillsKept
+	e.examining.Unlock()
+	l := e.connection()
+	if l == nil || !stale {
+		return false
+	}
+	l.ListsChanged()
+	return true
+}
+
 // Relist has the server listed anew, when its listing is made safe in another way.
 func (e *Endpoint) Relist() error {
 	if l := e.connection(); l != nil {

@@ -100,6 +100,43 @@ func (e *Endpoint) readPages(ctx context.Context, l *link.Link, tools *listing.T
 	}
 }
 
+// readSkills lists the skills of the server and reads those that are new, in half of the time that
+// ctx has left at most. If that is not enough for all, the server is listed again.
+func (e *Endpoint) readSkills(ctx context.Context, l *link.Link, s *listing.Features, hints map[gate.Feature]link.Hint) {
+	if !s.HasSkills {
+		return
+	}
+	limit := time.Minute
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = time.Until(deadline) / 2
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	entries, kept, err := l.ListSkills(ctx)
+	if err != nil {
+		s.Notes = append(s.Notes, status.Note{Feature: gate.FeatureSkill, Text: fmt.Sprintf("skills/list failed: %.200q", err.Error())})
+		return
+	}
+	if kept.Cut != "" {
+		s.Notes = append(s.Notes, status.Note{Feature: gate.FeatureSkill, Text: "skills/list: " + kept.Cut})
+	}
+	hints[gate.FeatureSkill] = kept
+	e.examining.Lock()
+	defer e.examining.Unlock()
+	r := &listing.SkillReader{Known: e.examined, Read: func(uri string) (gate.Doc, error) {
+		result, err := l.Read(ctx, uri)
+		if ctx.Err() != nil {
+			err = listing.ErrNoTime
+		}
+		return result, err
+	}}
+	s.AddSkills(e.cfg.Tools.Skills, entries, r)
+	more := len(r.Next) > len(e.examined)
+	if e.examined, e.skillsAt = r.Next, time.Now(); r.Late > 0 && more {
+		l.ListsChanged()
+	}
+}
+
 // toolsOf makes tools of the definitions that a server listed.
 func (e *Endpoint) toolsOf(l *link.Link, raw []gate.Doc) *listing.Tools {
 	usable, notes := l.Dialect.Usable(raw)

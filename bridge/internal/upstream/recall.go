@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/listings"
+	"github.com/wasmgate/wasmgate/internal/skills"
 )
 
 // A Memory keeps what servers listed last, from one run of the gateway to the next.
@@ -75,7 +76,8 @@ func (e *Endpoint) features(capabilities gate.Doc) *listing.Features {
 		Server: e.cfg.Server, Options: e.cfg.Tools,
 		Offers:    map[gate.Feature]bool{gate.FeaturePrompt: has("prompts"), gate.FeatureResource: has("resources"), gate.FeatureTemplate: has("resources")},
 		Completes: has("completions"), Logs: has("logging"), Updates: subscribes(capabilities),
-		Apps: !e.cfg.Tools.Apps.Off && capabilities.Get("extensions").Get(apps.Extension).Kind() == doc.Object,
+		HasSkills: !e.cfg.Tools.Skills.Off && skills.Offers(capabilities),
+		Apps:      !e.cfg.Tools.Apps.Off && capabilities.Get("extensions").Get(apps.Extension).Kind() == doc.Object,
 	}
 }
 

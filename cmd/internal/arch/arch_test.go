@@ -37,6 +37,8 @@ var rules = map[string]rule{
 	"internal/forms":                     {imports: []string{"internal/actions", "internal/doc", "internal/forms/internal/words"}, bans: []string{"context", "os", "net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/forms/internal/words":      {bans: leaf},
 	"internal/apps":                      {imports: []string{"internal/doc"}, bans: []string{"context", "os", "net", "net/http", "github.com/...", "golang.org/..."}},
+	"internal/skills":                    {imports: []string{"gate", "internal/doc", "sanitize"}, bans: []string{"context", "os", "net", "net/http"}},
+	"internal/skills/folder":             {imports: []string{"internal/skills", "internal/watch"}, bans: []string{"net", "net/http", "github.com/..."}},
 	"internal/groups":                    {bans: leaf},
 	"internal/meta":                      {bans: leaf},
 	"internal/relayed":                   {bans: leaf},
@@ -88,7 +90,7 @@ var rules = map[string]rule{
 		bans:    sdk,
 	},
 	"bridge/internal/host/dispatch": {
-		imports: []string{"internal/lookalike", "internal/apps", "gate", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/host/parking", "bridge/internal/host/questions", "bridge/internal/host/sealed", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/jobs", "internal/actions", "internal/doc", "internal/drain", "internal/meta", "internal/product", "internal/step"},
+		imports: []string{"internal/skills", "internal/lookalike", "internal/apps", "gate", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/host/parking", "bridge/internal/host/questions", "bridge/internal/host/sealed", "bridge/internal/host/elicit", "bridge/internal/mcp", "internal/jobs", "internal/actions", "internal/doc", "internal/drain", "internal/meta", "internal/product", "internal/step"},
 		bans:    append([]string{"net"}, sdk...),
 	},
 	"bridge/internal/host/sessions": {
@@ -100,7 +102,7 @@ var rules = map[string]rule{
 		bans:    append([]string{"os", "net"}, sdk...),
 	},
 	"bridge/internal/fleet": {
-		imports: []string{"internal/apps", "internal/builtin", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
+		imports: []string{"internal/step", "internal/skills", "internal/apps", "internal/builtin", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
 	},
 	"bridge/internal/host/respond": {
@@ -150,9 +152,9 @@ var rules = map[string]rule{
 		bans: append([]string{"os", "crypto/tls", "github.com/..."}, sdk...),
 	},
 	"bridge/internal/local":   {imports: []string{"internal/builtin", "internal/find", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream", "bridge/internal/upstream/fault"}, bans: append([]string{"net", "net/http"}, sdk...)},
-	"bridge/internal/listing": {imports: []string{"internal/apps", "internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
+	"bridge/internal/listing": {imports: []string{"internal/skills", "internal/apps", "internal/provenance", "internal/actions", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/upstream": {
-		imports: []string{"internal/apps", "internal/fair", "internal/listings", "internal/product", "internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
+		imports: []string{"internal/skills", "internal/apps", "internal/fair", "internal/listings", "internal/product", "internal/escaped", "internal/status", "internal/doc", "internal/confine", "internal/drain", "internal/match", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/fault", "bridge/internal/upstream/link", "bridge/internal/upstream/pace", "bridge/internal/upstream/rounds", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "bridge/internal/upstream/wire"},
 	},
 	"bridge/internal/upstream/link": {
 		imports: []string{"internal/tracing", "internal/status", "internal/doc", "gate", "bridge/internal/mcp", "bridge/internal/upstream/fault", "bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wire"},
@@ -284,7 +286,7 @@ var wrapped = map[string][]string{
 	"modernc.org/sqlite":                     {"internal/store"},
 	"github.com/prometheus":                  {"internal/telemetry"},
 	"go.opentelemetry.io/proto/otlp":         {"internal/telemetry", "internal/ship"},
-	"github.com/goccy/go-yaml":               {"internal/clients", "internal/config", "internal/except", "internal/structure"},
+	"github.com/goccy/go-yaml":               {"internal/clients", "internal/config", "internal/except", "internal/skills", "internal/structure"},
 }
 
 type pkg struct {

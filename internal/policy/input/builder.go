@@ -54,6 +54,8 @@ func (b *Builder) Listing(action gate.Action, who *ast.Term, t *gate.Tool) ast.V
 		members = append(members, [2]*ast.Term{ofPrompt.key, namedMembers.term(t)})
 	case gate.FeatureMethod:
 		members = append(members, [2]*ast.Term{ofMethod.key, namedMembers.term(t)}, [2]*ast.Term{ofServer.key, server(t)})
+	case gate.FeatureSkill:
+		members = append(members, [2]*ast.Term{ofSkill.key, skillMembers.term(t)})
 	case gate.FeatureResource:
 		members = append(members, [2]*ast.Term{ofResource.key, resourceMembers.term(resource{t, &t.Local})})
 	case gate.FeatureTemplate:

@@ -38,6 +38,7 @@ var (
 		uri := q.Call.URI(q.Tool) // the client may know it by another
 		return resourceMembers.term(resource{q.Tool, &uri})
 	})
+	ofSkill   = has("skill", skillMembers.shape(), "the skill (MCP Skills)", func(q *query) *ast.Term { return skillMembers.term(q.Tool) })
 	ofServer  = has("server", text, "the server's id in the configuration", func(q *query) *ast.Term { return server(q.Tool) })
 	arguments = has("arguments", open, "the arguments, as the tool, the prompt or the method has them", func(q *query) *ast.Term { return docOrObject(q.Call.Args) })
 )
@@ -116,9 +117,15 @@ var (
 		mayHave("values", mapOf(valueMembers.shape()), "by JSON Pointers, more of each value of the arguments", values))
 	promptGets    = formOf(gate.GetPrompt, ofPrompt, arguments)
 	completions   = formOf(gate.Complete, when(ofPrompt, gate.FeaturePrompt), when(has("resource", resources, ofResource.About, func(q *query) *ast.Term { return resourceMembers.term(resource{q.Tool, nil}) }), gate.FeatureTemplate), arguments)
-	resourceReads = formed("", []gate.Action{gate.ReadResource, gate.Subscribe}, ofResource)
-	methodCalls   = formed("a method that MCP does not have", nil, ofMethod, ofServer, arguments)
-	peerRequests  = formed("", []gate.Action{actions.Elicit, actions.Sample, actions.ListRoots},
+	resourceReads = formed("", []gate.Action{gate.ReadResource, gate.Subscribe}, ofResource, mayHave("skill", ofSkill.Shape, "of a file of a skill (MCP Skills): the skill", func(q *query) *ast.Term {
+		if q.Tool.Skill == nil {
+			return nil
+		}
+		return skillMembers.term(q.Tool)
+	}))
+	skillUses    = formed("", []gate.Action{gate.GetSkill, gate.ReadDirectory}, ofSkill)
+	methodCalls  = formed("a method that MCP does not have", nil, ofMethod, ofServer, arguments)
+	peerRequests = formed("", []gate.Action{actions.Elicit, actions.Sample, actions.ListRoots},
 		when(ofTool, gate.FeatureTool, gate.FeatureAgent), when(ofPrompt, gate.FeaturePrompt), when(ofMethod, gate.FeatureMethod),
 		when(has("resource", resources, ofResource.About, peerResource), gate.FeatureResource, gate.FeatureTemplate), ofServer, asked)
 	httpRequests = formOf(actions.SandboxHTTP, ofTool, request(
@@ -142,7 +149,7 @@ func peerResource(q *query) *ast.Term {
 
 // all are the forms of input.
 var all = []*form{
-	toolCalls, promptGets, completions, resourceReads, methodCalls, peerRequests, httpRequests, secretUses, keyUses, fileUses, adminUses,
+	toolCalls, promptGets, completions, resourceReads, skillUses, methodCalls, peerRequests, httpRequests, secretUses, keyUses, fileUses, adminUses,
 }
 
 // form returns the form of the input for a query.

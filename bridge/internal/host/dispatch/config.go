@@ -27,6 +27,8 @@ type Config struct {
 	// offered no pages.
 	AppTools func(context.Context, *gate.Principal) ([]*gate.Tool, error)
 	OpenApps func(context.Context, gate.SessionKey) ([]string, error)
+	// LoadedSkills names the skills that a session has loaded. It is needed where a server has skills.
+	LoadedSkills func(context.Context, gate.SessionKey) ([]string, error)
 	// Shown has a session learn what it is shown of a listing, a gate's. Nil teaches nothing.
 	Shown func(ctx context.Context, c gate.Call, tools []*gate.Tool) error
 	// Fresh says for how long clients may keep a listing, a fleet's. Nil lets them keep none.

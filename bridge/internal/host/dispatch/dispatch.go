@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/apps"
+	"github.com/wasmgate/wasmgate/internal/skills"
 )
 
 // Respond answers a request of any revision. The error is an [*mcp.Error], or the end of
@@ -78,7 +79,7 @@ func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Do
 	}
 	d.Began(p)
 	offered := d.offering(ctx, offeringTime)
-	out := appendExtensions([]byte(`{"capabilities":{`), false, p.Renders && offered.Apps)
+	out := appendExtensions([]byte(`{"capabilities":{`), false, p.Renders && offered.Apps, d.offersSkills(ctx, p, offered))
 	out = appendCapabilities(out, offered)
 	if d.OffersTasks() {
 		out = append(out, `,"tasks":`+taskCapability...)
@@ -94,7 +95,7 @@ func (d *Dispatcher) discover(ctx context.Context, p sessions.Client) gate.Doc {
 	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), d.info()...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
 	out = append(append(out, mcp.MustJSON(message.Revisions)...), `,"capabilities":{`...)
 	offered := d.offering(ctx, offeringTime)
-	out = appendExtensions(out, d.OffersTasks(), p.Renders && offered.Apps)
+	out = appendExtensions(out, d.OffersTasks(), p.Renders && offered.Apps, d.offersSkills(ctx, p, offered))
 	out = appendCapabilities(out, offered)
 	return gate.MustDoc(string(append(d.appendInstructions(append(out, '}'), d.instructionsFor(ctx, p)), '}')))
 }
@@ -121,13 +122,16 @@ func appendCapabilities(b []byte, o mcp.Offering) []byte {
 }
 
 // appendExtensions writes the extensions that a client is offered, before other capabilities.
-func appendExtensions(b []byte, tasks, shows bool) []byte {
+func appendExtensions(b []byte, tasks, shows, skilled bool) []byte {
 	var all []string
 	if tasks {
 		all = append(all, `"`+mcp.ExtensionTasks+`":{}`)
 	}
 	if shows {
 		all = append(all, `"`+apps.Extension+`":{}`)
+	}
+	if skilled {
+		all = append(all, `"`+skills.Extension+`":{"directoryRead":true}`)
 	}
 	if all == nil {
 		return b
@@ -175,7 +179,9 @@ func (d *Dispatcher) dispatch(ctx context.Context, p sessions.Client, method str
 		return d.callTool(ctx, p, params)
 	case string(gate.GetPrompt), string(gate.ReadResource), string(gate.Complete):
 		return d.use(ctx, p, gate.Action(method), params)
-	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+	case string(gate.GetSkill), string(gate.ReadDirectory):
+		return d.useSkill(ctx, p, gate.Action(method), params)
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list", mcp.MethodSkills:
 		return d.list(ctx, p, method)
 	case mcp.MethodSetLevel:
 		return d.setLevel(ctx, p, params)

@@ -71,6 +71,8 @@ func useError(ctx context.Context, p sessions.Client, c *gate.Call, err error) e
 		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + r.Reason}
 	case refused && (r.Step == step.Lookup || r.Hidden):
 		return unknownError(p, c)
+	case refused && r.Step == step.Pin && c.Action == gate.GetSkill:
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: message.Public(err), Data: mcp.MustJSON(map[string]any{meta.Refusal: message.RefusalOf(c.ID, err)})}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
@@ -89,6 +91,10 @@ func unknownError(p sessions.Client, c *gate.Call) error {
 		if !p.Stateless {
 			code = message.CodeNoResource
 		}
+	case gate.GetSkill:
+		what = "skill"
+	case gate.ReadDirectory:
+		what = "directory of a skill"
 	case gate.Complete:
 		what = "prompt or template of resources"
 	}

@@ -29,6 +29,9 @@ func (d *Dispatcher) use(ctx context.Context, p sessions.Client, action gate.Act
 		if err := d.inFull(ctx, p, &c); err != nil {
 			return gate.Doc{}, err
 		}
+		if _, err := d.skillOf(ctx, p, &c); err != nil {
+			return gate.Doc{}, err
+		}
 	}
 	res, err := d.carry(ctx, p, &c, params)
 	if err != nil && (action == gate.GetPrompt || action == gate.ReadResource) {
@@ -44,7 +47,7 @@ func (d *Dispatcher) use(ctx context.Context, p sessions.Client, action gate.Act
 		return gate.Doc{}, message.ServerError(res.Doc)
 	}
 	doc := res.Doc
-	if c.Name != asked { // a page reads its own resources under the names that it gave them
+	if c.Name != asked { // pages and skills name their resources as their own server does
 		doc = apps.Answer(doc.At("/contents/0"), asked)
 	}
 	if p.Stateless && action == gate.ReadResource { // its principal's, and not for caches that others share

@@ -38,6 +38,10 @@ func (d *Dispatcher) list(ctx context.Context, p sessions.Client, method string)
 		out = append(out, d.definition(p, t)...)
 	}
 	out = append(out, ']')
+	if f == gate.FeatureSkill {
+		res, err := gate.ParseDoc(append(out, '}'))
+		return d.cached(p, f, res), err
+	}
 	if p.Stateless { // a list is its principal's, and not for caches that others share
 		out = fmt.Appendf(out, `,"ttlMs":%d,"cacheScope":"private"`, d.fresh(f).Milliseconds())
 	}

@@ -23,6 +23,7 @@ func (d *Dispatcher) offering(ctx context.Context, wait time.Duration) mcp.Offer
 	defer cancel()
 	o := d.cfg.Offering(ctx)
 	heard := d.cfg.SetLevel != nil && d.cfg.Unsubscribe != nil && d.cfg.Clean != nil
+	o.Skills = o.Skills && d.cfg.LoadedSkills != nil
 	o.Logging, o.Updates = o.Logging && heard, o.Updates && heard
 	return o
 }
@@ -34,6 +35,8 @@ func (d *Dispatcher) offers(ctx context.Context, method string) bool {
 		return d.offering(ctx, 0).Prompts
 	case "resources/list", "resources/templates/list", string(gate.ReadResource):
 		return d.offering(ctx, 0).Resources
+	case mcp.MethodSkills, string(gate.GetSkill), string(gate.ReadDirectory):
+		return d.offering(ctx, 0).Skills
 	case string(gate.Complete):
 		return d.offering(ctx, 0).Completions
 	case mcp.MethodSetLevel:

@@ -48,7 +48,7 @@ func SaysStateless(params gate.Doc) bool {
 
 // needParams are the methods that mean nothing without parameters.
 var needParams = []string{
-	"initialize", string(gate.CallTool), string(gate.GetPrompt), string(gate.ReadResource), string(gate.Complete),
+	"initialize", string(gate.CallTool), string(gate.GetPrompt), string(gate.ReadResource), string(gate.Complete), string(gate.GetSkill), string(gate.ReadDirectory),
 	mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe, mcp.MethodListen, mcp.MethodProgress,
 }
 

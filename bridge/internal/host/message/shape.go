@@ -22,13 +22,14 @@ import (
 var Served = []string{
 	"initialize", "ping", mcp.MethodDiscover, mcp.MethodListen, "tools/list", string(gate.CallTool),
 	"prompts/list", string(gate.GetPrompt), "resources/list", "resources/templates/list", string(gate.ReadResource), string(gate.Complete),
+	mcp.MethodSkills, string(gate.GetSkill), string(gate.ReadDirectory),
 	mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe,
 	mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel,
 	"notifications/initialized", mcp.MethodCancelled, mcp.MethodProgress, mcp.MethodRootsChanged,
 }
 
 // Acting are the actions by which clients use what servers offer.
-var Acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete}
+var Acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete, gate.GetSkill, gate.ReadDirectory}
 
 // IsMethod reports whether MCP does not have the method of a request.
 func IsMethod(method string) bool {
@@ -123,7 +124,7 @@ func CheckUse(action gate.Action, params gate.Doc) (name string, err error) {
 	case gate.GetPrompt:
 		name, err = textOf(params, "/name")
 		objects = append(objects, "arguments")
-	case gate.ReadResource, gate.Subscribe:
+	case gate.ReadResource, gate.Subscribe, gate.GetSkill, gate.ReadDirectory:
 		name, err = textOf(params, "/uri")
 	case gate.Complete:
 		objects = append(objects, "argument", "context")
@@ -258,6 +259,7 @@ var Listings = map[string]struct {
 	"prompts/list":             {gate.FeaturePrompt, "prompts"},
 	"resources/list":           {gate.FeatureResource, "resources"},
 	"resources/templates/list": {gate.FeatureTemplate, "resourceTemplates"},
+	mcp.MethodSkills:           {gate.FeatureSkill, "skills"},
 }
 
 // DeclaresTasks reports whether the client of a request says in its _meta that it can be

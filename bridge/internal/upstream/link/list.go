@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
@@ -17,6 +18,9 @@ const (
 	MaxTools   = 10_000
 	maxPages   = 1_000
 	maxListing = 64 << 20
+	// maxSkillPages and maxEntries (bytes) bound the listing of the skills of one server.
+	maxSkillPages = 64
+	maxEntries    = 8 << 20
 )
 
 // ErrNoList is wrapped by the error of [Link.List] if the server's answer holds no list.
@@ -60,6 +64,33 @@ func (l *Link) List(ctx context.Context, method, member string) (raw []gate.Doc,
 		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
 	}
 	return nil, Hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has more than %d pages", maxPages)}
+}
+
+// ListSkills is as List, of skills. What is beyond its bounds is cut off.
+func (l *Link) ListSkills(ctx context.Context) (raw []gate.Doc, kept Hint, err error) {
+	size, params := 0, []byte("{}")
+	for n := range maxSkillPages {
+		page, err := l.ask(ctx, "skills/list", params)
+		if err == nil && page.Get("skills").Kind() != doc.Array {
+			err = fmt.Errorf("%w of skills", ErrNoList)
+		}
+		if err != nil && n > 0 {
+			return raw, kept.cut(fmt.Sprintf("page %d failed: %.200q", n+1, err.Error())), nil
+		}
+		if err != nil {
+			return nil, Hint{}, err
+		}
+		if size += len(page.Raw()); size > maxEntries {
+			return raw, kept.cut(fmt.Sprintf("the listing has more than %d MiB", maxEntries>>20)), nil
+		}
+		kept, raw = kept.with(page, n == 0), slices.AppendSeq(raw, page.Get("skills").Elements())
+		cursor := page.Get("nextCursor")
+		if cursor.Kind() != doc.String || cursor.Text() == "" {
+			return raw, kept, nil
+		}
+		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
+	}
+	return raw, kept.cut(fmt.Sprintf("the listing has more than %d pages", maxSkillPages)), nil
 }
 
 // ListDeclared has the link know what a client's own process declares, for [Link.CheckDeclared].
