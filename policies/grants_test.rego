@@ -440,3 +440,35 @@ test_tenants_share_nothing_that_is_not_granted_to_all_of_them if {
 	granted[["acme", "alice"]] == {"acme__a", "acme__dev", "any__dev", "acme__read", "any__read"}
 	granted[["other", "alice"]] == {"any__dev", "any__read"}
 }
+
+test_skills_by_name_and_server if {
+	grants := [
+		{"to": ["role:dev"], "skills": ["team/*"], "except": ["team/secret"]},
+		{"to": ["role:ops"], "skills": ["team/release"]},
+		{"to": ["role:admin"], "servers": ["team"]},
+		{"to": ["role:reader"], "resources": ["skill://*"]},
+	]
+	granted := {role: names |
+		some role in ["dev", "ops", "admin", "reader"]
+		names := {name |
+			some name in ["release", "secret"]
+			some action in ["skills/get", "resources/read", "resources/directory/read"]
+			uri := concat("", ["skill://", name, "/SKILL.md"])
+			skill := {
+				"server": "team", "uri": uri, "name": concat("/", ["team", name]), "file": "", "files": 1, "bytes": 1, "dynamic": false,
+				"nested": false, "widens": [], "notes": [], "pinned": false, "trusted": true, "groups": [],
+			}
+			who := {"id": "a", "tenant": "", "roles": [role]}
+			request := object.union({"action": action, "principal": who, "skill": skill}, skill_resource(action, uri))
+			wasmgate.decision.effect == "allow" with input as request with data.grants as grants
+		}
+	}
+	granted.dev == {"release"}
+	granted.ops == {"release"}
+	granted.admin == {"release", "secret"}
+	granted.reader == set()
+}
+
+skill_resource("resources/read", uri) := {"resource": {"server": "team", "uri": uri, "mime_type": "", "groups": []}}
+
+skill_resource(action, _) := {} if action != "resources/read"
