@@ -447,16 +447,17 @@ test_skills_by_name_and_server if {
 		{"to": ["role:ops"], "skills": ["team/release"]},
 		{"to": ["role:admin"], "servers": ["team"]},
 		{"to": ["role:reader"], "resources": ["skill://*"]},
+		{"to": ["role:office"], "groups": ["office"]},
 	]
 	granted := {role: names |
-		some role in ["dev", "ops", "admin", "reader"]
+		some role in ["dev", "ops", "admin", "reader", "office"]
 		names := {name |
 			some name in ["release", "secret"]
 			some action in ["skills/get", "resources/read", "resources/directory/read"]
 			uri := concat("", ["skill://", name, "/SKILL.md"])
 			skill := {
 				"server": "team", "uri": uri, "name": concat("/", ["team", name]), "file": "", "files": 1, "bytes": 1, "dynamic": false,
-				"nested": false, "widens": [], "notes": [], "pinned": false, "trusted": true, "groups": [],
+				"nested": false, "widens": [], "notes": [], "pinned": false, "trusted": true, "groups": ["office"],
 			}
 			who := {"id": "a", "tenant": "", "roles": [role]}
 			request := object.union({"action": action, "principal": who, "skill": skill}, skill_resource(action, uri))
@@ -467,6 +468,7 @@ test_skills_by_name_and_server if {
 	granted.ops == {"release"}
 	granted.admin == {"release", "secret"}
 	granted.reader == set()
+	granted.office == {"release", "secret"}
 }
 
 skill_resource("resources/read", uri) := {"resource": {"server": "team", "uri": uri, "mime_type": "", "groups": []}}
