@@ -295,7 +295,10 @@ func TestSkillsAreGranted(t *testing.T) {
 	if got := h.read("skill://a/other/SKILL.md"); got.Get("error").IsZero() {
 		t.Error(got)
 	}
-	_ = kept
+	done := slices.DeleteFunc(kept.list(), func(code string) bool { return code != "done ok" })
+	if len(done) != 3 { // the entry and two files
+		t.Errorf("recorded %v", kept.list())
+	}
 }
 
 // pinned returns a change of a configuration that keeps pins in a folder.

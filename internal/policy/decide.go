@@ -181,6 +181,9 @@ func (e *Engine) remedy(q gate.Query) string {
 	if q.Tool.Feature == gate.FeatureMethod && !within(q.Call.Action) {
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
 	}
+	if q.Tool.Skill != nil {
+		return grantLine(who, "skills", q.Tool.Skill.Name, "")
+	}
 	switch a := q.Call.Action; a {
 	case gate.CallTool:
 		return remedy(q.Tool.Name.String(), who)

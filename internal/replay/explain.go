@@ -127,6 +127,8 @@ func usedIn(ctx context.Context, log string, e audit.Entry) (gate.Feature, error
 	}
 	uri := strings.Contains(e.Tool, ":") // as no name has it
 	switch {
+	case action == gate.GetSkill || action == gate.ReadDirectory:
+		return gate.FeatureSkill, nil
 	case uri && action == gate.Complete:
 		return gate.FeatureTemplate, nil
 	case uri:
@@ -158,6 +160,9 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 		t.Name, t.Local = name, name.Tool
 		t.Relay = used == gate.FeatureTool && builtin.Relays(name.Server)
 	}
+	if used == gate.FeatureSkill || used == gate.FeatureResource {
+		t.Skill = skillOf(e, used)
+	}
 	owner := gate.Owner{Tenant: e.Tenant, ID: e.Principal}
 	q := gate.Query{
 		Call: &gate.Call{
@@ -170,6 +175,11 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 		Session: gate.Session{Version: e.SessionVersion, Labels: e.LabelsBefore, Top: e.SessionTop},
 	}
 	unknown := unknownOf(used)
+	if t.Skill != nil {
+		for _, part := range []string{"file", "files", "bytes", "dynamic", "nested", "widens", "notes", "pinned", "trusted", "groups"} {
+			unknown["input.skill."+part] = "only the name of the skill is recorded"
+		}
+	}
 	if len(e.Arguments) == 0 {
 		unknown["input.arguments"] = "arguments not recorded"
 		if actions.IsHostCall(e.Action) || actions.IsPeerRequest(e.Action) {
@@ -182,6 +192,21 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 		return gate.Query{}, nil, fmt.Errorf("record %s: arguments: %w", e.ID, err)
 	}
 	return q, unknown, nil
+}
+
+// skillOf returns the skill of a record. A read of a file has its label, and no read of other
+// resources has.
+func skillOf(e audit.Entry, used gate.Feature) *gate.Skill {
+	_, path, _ := strings.Cut(e.Tool, "://")
+	if used == gate.FeatureSkill {
+		return &gate.Skill{Name: e.Server + "/" + strings.TrimSuffix(path, "/SKILL.md"), URI: e.Tool}
+	}
+	for _, name := range (gate.Session{Labels: e.LabelsAfter}).LoadedSkills() {
+		if strings.HasPrefix(e.Server+"/"+path, name+"/") {
+			return &gate.Skill{Name: name}
+		}
+	}
+	return nil
 }
 
 // unknownOf says which parts of the input no record holds, and how to say so.
