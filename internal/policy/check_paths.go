@@ -23,6 +23,9 @@ func beginnings(m *ast.Module) []Problem {
 		if !isArgument && !(isVar && literal && looksLikePlace(string(text))) || isArgument && !(literal && looksLikePlace(string(text))) && kindOf(name) != "path" && kindOf(name) != "url" {
 			return
 		}
+		if terms[0].String() == ast.EndsWith.Name && literal && extension.MatchString(string(text)) {
+			return // the kind of a file is in the end of its name, wherever the file is
+		}
 		problems = append(problems, insteadOf(terms[0].String(), name, string(text), loc))
 	}
 	eachCall(m, compare)
@@ -42,6 +45,7 @@ func insteadOf(function, name, text string, loc *ast.Location) Problem {
 
 var (
 	addressLike = regexp.MustCompile(`(?i)^[a-z][a-z0-9+.-]*://`)
+	extension   = regexp.MustCompile(`^(\.[A-Za-z0-9]+)+$`)
 	placeLike   = regexp.MustCompile(`(?i)^([a-z][a-z0-9+.-]*://|[a-z]:[\\/]|[~.]{0,2}[\\/])|^\.\.$`)
 )
 

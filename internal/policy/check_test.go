@@ -68,6 +68,12 @@ func TestCheckWarns(t *testing.T) {
 		"the beginning of what is no path": {
 			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tstartswith(input.arguments.title, \"DRAFT\")\n}",
 		},
+		"the kind of a file": {
+			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tnot endswith(input.arguments.path, \".tar.gz\")\n}",
+		},
+		"the name of a file": {
+			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tendswith(input.arguments.path, \"passwd\")\n}", line: 5, want: "endswith on a path",
+		},
 		"no condition": {rules: `allow contains "x" if true`},
 		"going through all grants": {
 			rules: "allow contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tsome g in data.grants\n\tinput.tool.name in g.tools\n}", line: 3,

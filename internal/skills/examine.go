@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -26,18 +27,18 @@ const (
 )
 
 // code finds hidden text, and no markup: files hold examples of that.
-var code = func() *sanitize.Sanitizer {
+var code = sync.OnceValue(func() *sanitize.Sanitizer {
 	s, err := sanitize.New(sanitize.Options{Profile: sanitize.Code})
 	if err != nil {
 		panic(err) // the profile is known
 	}
 	return s
-}()
+})
 
 // hidden returns the rules by which a text hides something; "" if it does not.
 func hidden(text string) string {
 	var rules []string
-	_, found := code.Sanitize(text)
+	_, found := code().Sanitize(text)
 	for _, f := range found {
 		if f.Removed && !slices.Contains(rules, f.Rule) {
 			rules = append(rules, f.Rule)
