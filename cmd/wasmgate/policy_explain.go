@@ -22,27 +22,27 @@ import (
 
 func (c *cli) newPolicyExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain ID",
+		Use:   "explain [ID]",
 		Short: "Say why a recorded call was decided as it was",
-		Long: `Finds a record in the audit log by its ID and explains the decision: the rules that decided,
-by file and line; for each rule that nearly allowed the call its first condition that failed; and
-what would have allowed it. Of a rule that denied, which no grant helps against, it shows the
-conditions, and what would be decided without it. Records are of calls of tools, of the use of
-prompts and resources, of what servers asked their client, and of what sandboxed tools asked their
-host for.
+		Long: `Finds a record in the audit log by its ID, or by the beginning of the ID, and explains the decision.
+Without an ID it takes the newest refused call. It shows the rules that decided, by file and line;
+for each rule that nearly allowed the call, its first condition that failed; and what would have
+allowed the call. A grant cannot help against a rule that denied, so it shows the conditions of that
+rule, and what would be decided without it. Records are of calls of tools, of the use of prompts and
+resources, of requests of servers to their client, and of requests of sandboxed tools to their host.
 
 It explains by the policy as it is now, and says so if that is not the one that decided. What the
 log does not hold is said to be unknown: arguments, unless the configuration has
 "audit: {record: full}", what a tool is, unless the gateway runs, and what a resource is.`,
-		Example: "  wasmgate audit --denied --last 1\n  wasmgate policy explain 0199f3a2-6f0e-7c1b-9a54-2f9d3f1c7b10",
-		Args:    cobra.ExactArgs(1),
+		Example: "  wasmgate policy explain\n  wasmgate policy explain 0199f3a2-6f0e-7c1b-9a54-2f9d3f1c7b10",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := c.open()
 			if err != nil {
 				return err
 			}
 			why := reasoned{}
-			if why.Record, err = replay.FindRecord(cmd.Context(), cfg.Audit.Path, args[0]); err != nil {
+			if why.Record, err = replay.FindRecord(cmd.Context(), cfg.Audit.Path, strings.Join(args, "")); err != nil {
 				return named(err)
 			}
 			if replay.Decided(why.Record) {

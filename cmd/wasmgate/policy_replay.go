@@ -207,11 +207,11 @@ func (c *cli) printTally(t replay.Tally) error {
 	fmt.Fprintf(c.err, "%s, %s: %d allow, %d ask, %d deny, %d unknown\n",
 		plural(all.Sessions, "session"), plural(all.Calls, "call"), all.Allow, all.Ask, all.Deny, all.Unknown)
 	if all.Undefined > 0 {
-		fmt.Fprintf(c.err, "undecided for want of their tools' definitions, which are not known or have changed: %s; give them with --tools FILE, or start the gateway\n",
+		fmt.Fprintf(c.err, "%s could not be decided, because their tools' definitions are not known or have changed; give them with --tools FILE, or start the gateway\n",
 			plural(all.Undefined, "call"))
 	}
 	if all.Unrecorded > 0 {
-		fmt.Fprintf(c.err, "undecided for want of their arguments, which the log does not hold: %s; with audit.record: full, or the obligation {\"record\": \"full\"} for some tools, later ones are decided\n",
+		fmt.Fprintf(c.err, "%s could not be decided, because the log does not have their arguments; with audit.record: full, or the obligation {\"record\": \"full\"} for some tools, later ones are decided\n",
 			plural(all.Unrecorded, "call"))
 	}
 	if all.Compared > 0 {

@@ -223,7 +223,7 @@ func (c *cli) printStatus(s *app.Status) error {
 		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
 	}
 	if len(s.OwnProcesses) > 0 {
-		fmt.Fprintf(c.out, "a process for each client: %s (`sessions: shared` of a server for one of all)\n", strings.Join(s.OwnProcesses, ", "))
+		fmt.Fprintf(c.out, "each client gets its own process of: %s (set `sessions: shared` to share one)\n", strings.Join(s.OwnProcesses, ", "))
 	}
 	for _, m := range s.Modules {
 		if m.Progress != "" {

@@ -79,7 +79,7 @@ func TestExplanation(t *testing.T) {
 		t.Error(got)
 	}
 	for path, want := range map[string][]string{
-		"/ui/calls/" + id + "/explanation": {"p.rego:3", "not this text", "no grant helps"},
+		"/ui/calls/" + id + "/explanation": {"p.rego:3", "not this text", "A grant cannot help"},
 		"/ui/calls/" + id:                  {"wasmgate.decision.effect == &#34;deny&#34; with input as", "Try it against the policy"},
 		"/ui/calls/" + id + "/arguments":   {"&#34;text&#34;:&#34;no&#34;", "That you looked is recorded"},
 	} {

@@ -162,7 +162,7 @@ func disk(cfg *config.Config) Check {
 	if err != nil {
 		return Check{of, Warning, fmt.Sprintf("how full the disk of the audit log is cannot be told: %v", err), ""}
 	}
-	c := Check{of, OK, fmt.Sprintf("%d MiB of the disk of the audit log are free", disk.Free>>20), ""}
+	c := Check{of, OK, fmt.Sprintf("%d MiB free on the audit log's disk", disk.Free>>20), ""}
 	if disk.Room() == 0 { // the log leaves the reserve free where it can
 		c.State, c.Do = Warning, "make room: old files of the log go before their time, and a full disk refuses every call"
 	}

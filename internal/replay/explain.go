@@ -66,30 +66,46 @@ var ErrExplain = errors.New("the decision cannot be explained")
 type MissingError struct{ ID, Log string }
 
 func (e *MissingError) Error() string {
+	if e.ID == "" {
+		return fmt.Sprintf("no refused call is recorded in %s", e.Log)
+	}
 	return fmt.Sprintf("no call %q is recorded in %s; wasmgate audit shows the records", e.ID, e.Log)
 }
 
 // FindRecord returns the last record of a call: what became of it, or that it was
-// granted if it has not ended.
+// granted if it has not ended. id is that of the call, or a beginning that only one call has;
+// with "" it is the newest call that was refused.
 func FindRecord(ctx context.Context, file, id string) (audit.Entry, error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return audit.Entry{}, fmt.Errorf("there is no audit log at %s yet", file)
 	}
-	var found audit.Entry
-	for e, err := range audit.Read(ctx, file, audit.Filter{Call: id}) {
+	var found, begins audit.Entry
+	several := false
+	named := func(e *audit.Entry) bool { // what becomes of its approval may come later
+		return e.ID != "" && strings.HasPrefix(e.ID, id) && e.Event != gate.EventApproval
+	}
+	for e, err := range audit.Read(ctx, file, audit.Filter{Choose: named, Denied: id == ""}) {
 		var chain *audit.ChainError
 		switch {
 		case errors.As(err, &chain):
 		case err != nil:
 			return audit.Entry{}, err
-		case e.ID == id && e.Event != gate.EventApproval: // what becomes of its approval may come later
+		case e.ID == id:
 			found = e
+		default:
+			several = several || begins.ID != "" && begins.ID != e.ID
+			begins = e
 		}
 	}
-	if found.Seq == 0 {
+	switch {
+	case found.Seq != 0:
+		return found, nil
+	case begins.Seq == 0:
 		return audit.Entry{}, &MissingError{id, file}
+	case several && id != "":
+		return audit.Entry{}, &MissingError{id + "... (several begin so)", file}
 	}
-	return found, nil
+	return begins, nil
 }
 
 const toolUnknown = "the tool's definition is not recorded, and no gateway runs that knows it"
@@ -241,7 +257,7 @@ func unknownOf(used gate.Feature) map[string]string {
 // Otherwise says what no grant can do about rules of deny, and what would be decided
 // without them.
 func Otherwise(a *policy.Alternative) string {
-	const head = "no grant helps, for deny beats allow: it takes another call, or other rules, so that of each rule above a condition fails. "
+	const head = "A grant cannot help, because deny overrides allow. Change the arguments or the rules, so that one condition of each rule above fails. "
 	switch {
 	case a.Effect == "":
 		return head + "What would be decided then depends on what is not known"
