@@ -113,7 +113,7 @@ func TestOwnerIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "wasmgate.yaml")
 	for name, text := range map[string]string{
-		file:                              "version: 1\nservers: {stub: {command: mcp-stub}}\n",
+		file:                              "version: 1\nservers: {stub: {command: mcp-stub}}\nstate: state/\n",
 		filepath.Join(dir, "grants.yaml"): "- {to: [local], servers: [stub]}\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -156,7 +156,7 @@ func TestOwnerIsKilled(t *testing.T) {
 	other.receive(id)
 	other.works()
 	other.leave()
-	if out, err := exec.Command("wasmgate", "audit", "verify", filepath.Join(dir, "audit.jsonl")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("wasmgate", "audit", "verify", filepath.Join(dir, "state", "audit.jsonl")).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -209,13 +209,14 @@ func (a answered) refusal() (code, reason string) {
 		IsError bool
 		Meta    struct {
 			Refusal struct {
-				Code, Reason string
-				RecordID     string `json:"record_id"`
+				Code     string
+				RecordID string `json:"record_id"`
 			} `json:"io.github.wasmgate/refusal"`
 		} `json:"_meta"`
+		Content []struct{ Text string }
 	}
-	if json.Unmarshal(a.Result, &r) != nil || !r.IsError || r.Meta.Refusal.RecordID == "" {
+	if json.Unmarshal(a.Result, &r) != nil || !r.IsError || r.Meta.Refusal.RecordID == "" || len(r.Content) == 0 {
 		return "", ""
 	}
-	return r.Meta.Refusal.Code, r.Meta.Refusal.Reason
+	return r.Meta.Refusal.Code, r.Content[0].Text
 }
