@@ -88,16 +88,21 @@ func (e *Endpoint) readPages(ctx context.Context, l *link.Link, tools *listing.T
 		tools.Notes = append(tools.Notes, status.Note{Text: "pages of apps are not read: reading them broke the connection"})
 		return
 	}
-	limit := time.Minute
-	if deadline, ok := ctx.Deadline(); ok {
-		limit = time.Until(deadline) / 2
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := halfOf(ctx)
 	defer cancel()
 	tools.AddPages(e.cfg.Tools.Apps, refs, func(uri string) (gate.Doc, error) { return l.Read(ctx, uri) })
 	if l.Peer.Why() != nil {
 		e.pagesBreak.Store(true)
 	}
+}
+
+// halfOf bounds a context to half of the time that it has left, or to a minute if it has no end.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := time.Minute
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = time.Until(deadline) / 2
+	}
+	return context.WithTimeout(ctx, limit)
 }
 
 // readSkills lists the skills of the server and reads those that are new, in half of the time that
@@ -106,11 +111,7 @@ func (e *Endpoint) readSkills(ctx context.Context, l *link.Link, s *listing.Feat
 	if !s.HasSkills {
 		return
 	}
-	limit := time.Minute
-	if deadline, ok := ctx.Deadline(); ok {
-		limit = time.Until(deadline) / 2
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := halfOf(ctx)
 	defer cancel()
 	entries, kept, err := l.ListSkills(ctx)
 	if err != nil {
