@@ -69,6 +69,14 @@ func TestSessionIsTakenUp(t *testing.T) {
 			t.Errorf("one that has ended: %s", got)
 		}
 	}
+	for range 50 { // at the beginning of a gateway, too, by a clock that is too coarse to tell
+		young := begin(secret)
+		ended := young.openSession()
+		young.old("DELETE", ended, "")
+		if got := young.old("POST", ended, ping); !strings.HasPrefix(got, "404") {
+			t.Fatalf("one that has ended with its gateway just started: %s", got)
+		}
+	}
 	long := strings.Replace(rig.Hello, `"capabilities":{}`, `"capabilities":{"experimental":{"x":{"y":"`+strings.Repeat("y", 4000)+`"}}}`, 1)
 	resp := before.open("POST", long)
 	rig.AnswerOf(t, resp)

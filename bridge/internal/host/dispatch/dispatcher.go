@@ -22,6 +22,7 @@ type Dispatcher struct {
 	clients   *sessions.Clients
 	states    sealed.Sealer
 	started   time.Time
+	mark      string // tells it from those before it
 	parking   *parking.Lot[*parked]
 	taskCalls taskCalls
 	listeners listeners

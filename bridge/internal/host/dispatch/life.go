@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -22,7 +23,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	d := &Dispatcher{
-		cfg: cfg, states: states, started: time.Now(),
+		cfg: cfg, states: states, started: time.Now(), mark: rand.Text(),
 		parking:   parking.New[*parked](cfg.ParkIdle),
 		listeners: listeners{by: make(map[gate.SessionKey]*sessions.Listener), calls: make(map[string]*sessions.Outbox), open: make(map[*listenRequest]struct{})},
 	}

@@ -22,7 +22,7 @@ const (
 // a gateway that is started again takes the session up by it, since there are clients that never
 // open another. A client that declares too much for that gets an id that holds nothing.
 func (d *Dispatcher) SessionID(who *gate.Principal, params gate.Doc) string {
-	declared := gate.MustDoc(fmt.Sprintf(`{"began":%d}`, time.Now().UnixMilli()))
+	declared := gate.MustDoc(fmt.Sprintf(`{"began":%d,"by":%q}`, time.Now().UnixMilli(), d.mark))
 	for _, name := range []string{"protocolVersion", "clientInfo", "capabilities"} {
 		if v := params.Get(name); !v.IsZero() {
 			declared = declared.With(name, v.Raw())
@@ -46,7 +46,7 @@ func (d *Dispatcher) TakeUp(who *gate.Principal, id string) (params gate.Doc, ok
 		return gate.Doc{}, false
 	}
 	began, err := strconv.ParseInt(params.Get("began").String(), 10, 64)
-	return params, err == nil && time.UnixMilli(began).Before(d.started)
+	return params, err == nil && began <= d.started.UnixMilli() && params.Get("by").Text() != d.mark
 }
 
 // ofSession is what the id of a session is bound to.
