@@ -179,7 +179,7 @@ func TestManifests(t *testing.T) {
 	for i, object := range objects {
 		objects[i] = strings.TrimSpace(object) + "\n"
 	}
-	got := "# Rendered from deploy/helm/wasmgate by \"go test -C .ci/chart -run Manifests -update\"; docs/kubernetes.md says what to change.\n---\n" + strings.Join(objects, "---\n")
+	got := "# Rendered from deploy/helm/wasmgate by \"go test -C .ci/chart -run Manifests -update\"; docs/how-to/kubernetes.md says what to change.\n---\n" + strings.Join(objects, "---\n")
 	path := filepath.Join(root, "deploy/kubernetes/wasmgate.yaml")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -45,12 +45,12 @@ func TestDocumentsShowConfigurations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	howTos, err := filepath.Glob("../../docs/how-to/*.md")
+	byKind, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
-	for _, name := range slices.Concat(documents, howTos, []string{"../../README.md"}) {
+	for _, name := range slices.Concat(documents, byKind, []string{"../../README.md"}) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

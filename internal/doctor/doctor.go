@@ -346,7 +346,7 @@ func reach(ctx context.Context, of, to string) Check {
 	d := net.Dialer{Timeout: dialTime}
 	c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return Check{of, Warning, err.Error(), "calls pass without it; what is not taken waits or is lost, as docs/operation.md says"}
+		return Check{of, Warning, err.Error(), "calls pass without it; what is not taken waits or is lost, as docs/how-to/monitor.md says"}
 	}
 	c.Close()
 	return Check{of, OK, u.Host + " answers", ""}

@@ -29,7 +29,7 @@ esac
 `
 
 // TestRelease runs .ci/release over this repository with a stand-in for the compiler, and compares what it
-// makes with what docs/operation.md lists, and with each program and file that the docs name.
+// makes with what docs/how-to/install.md lists, and with each program and file that the docs name.
 func TestRelease(t *testing.T) {
 	for _, program := range []string{"bash", "git", "gzip", "sha256sum", "ssh-keygen"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -42,24 +42,28 @@ func TestRelease(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	made := released(t, root)
 
-	operation, err := os.ReadFile(filepath.Join(root, "docs", "operation.md"))
-	if err != nil {
-		t.Fatal(err)
+	var howTos [2]string
+	for i, name := range []string{"install.md", "run-as-a-service.md"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs", "how-to", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		howTos[i] = string(text)
 	}
-	listed := listedFiles(t, string(operation))
+	listed := listedFiles(t, howTos[0])
 	if got, want := slices.Sorted(maps.Keys(made)), slices.Sorted(maps.Keys(listed)); !slices.Equal(got, want) {
-		t.Fatalf("the release has %q\ndocs/operation.md lists %q", got, want)
+		t.Fatalf("the release has %q\ndocs/how-to/install.md lists %q", got, want)
 	}
 	for name, want := range listed {
 		if got := made[name]; !slices.Equal(got, want) {
-			t.Errorf("%s holds %q, docs/operation.md lists %q", name, got, want)
+			t.Errorf("%s holds %q, docs/how-to/install.md lists %q", name, got, want)
 		}
 	}
 
 	// What the docs install from a release for linux is in it, and so is each program that they name.
 	linux := made["wasmgate-v1.2.3-linux-amd64.tar.gz"]
 	var named []string
-	for _, line := range regexp.MustCompile(`(?m)^install -m \d+ .*$`).FindAllString(string(operation), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^install -m \d+ .*$`).FindAllString(howTos[1], -1) {
 		words := strings.Fields(line)
 		named = append(named, words[3:len(words)-1]...)
 	}
@@ -67,6 +71,11 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	howTo, err := filepath.Glob(filepath.Join(root, "docs", "how-to", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(pages, howTo...)
 	for _, page := range append(pages, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -182,7 +191,7 @@ func holds(t *testing.T, archive string) (names []string) {
 func listedFiles(t *testing.T, page string) map[string][]string {
 	_, table, found := strings.Cut(page, "| file | holds |")
 	if !found {
-		t.Fatal("docs/operation.md has no table of a release's files")
+		t.Fatal("docs/how-to/install.md has no table of a release's files")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	code := regexp.MustCompile("`([^`]+)`")
