@@ -1,13 +1,13 @@
 package sanitize
 
 import (
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/microcosm-cc/bluemonday"
+	"github.com/wasmgate/wasmgate/internal/lazy"
 )
 
 //go:generate env WASMGATE_WRITE=allowlist go test -run TestAllowlistInDocs .
@@ -54,7 +54,7 @@ var allowances = []allowance{
 // judged as targets, too.
 type grammar struct {
 	words  string
-	values *regexp.Regexp
+	values func() *regexp.Regexp
 	target func(p *tagPass, value string) string // returns the rule by which an address or a style is off
 }
 
@@ -80,7 +80,7 @@ var grammars = map[string]*grammar{
 	"media":          {words: "`(prefers-color-scheme: dark)`, `(max-width: 600px)` and the like", values: whole(`\((?:prefers-color-scheme|prefers-reduced-motion|m(?:in|ax)-width): ?[\w-]+\)`)},
 	"style": {words: "declarations of the properties below", target: func(_ *tagPass, value string) string {
 		switch {
-		case styles.MatchString(value):
+		case styles().MatchString(value):
 			return ""
 		case len(readCSS(value)) > 0:
 			return ruleImage
@@ -131,7 +131,7 @@ func declarations() string {
 }
 
 // whole returns the expression for a value as a whole, in letters of either case.
-func whole(values string) *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:` + values + `)$`) }
+func whole(values string) func() *regexp.Regexp { return lazy.Regexp(`(?i)^(?:` + values + `)$`) }
 
 func listed(names string) string { return "`" + strings.ReplaceAll(names, " ", "`, `") + "`" }
 
@@ -151,21 +151,21 @@ func attrsOf(list string) map[string]*grammar {
 	return of
 }
 
-// allowed returns the attributes that elements may have, by element.
+// allowed returns the attributes that elements may have, by element. Elements with the same ones
+// share a table.
 func allowed() map[string]*attrs {
-	of := make(map[string]map[string]*grammar)
+	lists := make(map[string]string)
 	for _, a := range allowances[1:] {
-		for _, element := range strings.Fields(a.elements) {
-			if of[element] == nil {
-				of[element] = make(map[string]*grammar)
-			}
-			maps.Copy(of[element], attrsOf(a.attrs))
+		for element := range strings.FieldsSeq(a.elements) {
+			lists[element] += " " + a.attrs
 		}
 	}
-	elements := make(map[string]*attrs)
-	for element, of := range of {
-		maps.Copy(of, everywhere.of)
-		elements[element] = namesOf(of)
+	tables, elements := make(map[string]*attrs), make(map[string]*attrs)
+	for element, list := range lists {
+		if tables[list] == nil {
+			tables[list] = namesOf(attrsOf(list + " " + allowances[0].attrs))
+		}
+		elements[element] = tables[list]
 	}
 	return elements
 }
@@ -208,7 +208,7 @@ func (g *grammar) off(p *tagPass, value string) string {
 		return ruleURL
 	case g.target != nil:
 		return g.target(p, value)
-	case g.values == nil || g == wordsGrammar && plainWord(value) || g.values.MatchString(value):
+	case g.values == nil || g == wordsGrammar && plainWord(value) || g.values().MatchString(value):
 		return ""
 	}
 	return ruleElement
@@ -250,16 +250,16 @@ func policy(l Links) *bluemonday.Policy {
 			case name == "data-*":
 				p.AllowDataAttributes()
 			case a.elements == "" && grammar.values != nil:
-				p.AllowAttrs(name).Matching(grammar.values).Globally()
+				p.AllowAttrs(name).Matching(grammar.values()).Globally()
 			case grammar.values != nil:
-				p.AllowAttrs(name).Matching(grammar.values).OnElements(elements...)
+				p.AllowAttrs(name).Matching(grammar.values()).OnElements(elements...)
 			default:
 				p.AllowAttrs(name).OnElements(elements...)
 			}
 		}
 	}
 	for _, property := range properties {
-		p.AllowStyles(property.name).Matching(whole(property.values)).Globally()
+		p.AllowStyles(property.name).Matching(whole(property.values)()).Globally()
 	}
 	return p
 }

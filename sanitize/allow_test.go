@@ -84,7 +84,7 @@ func TestAllowlistInDocs(t *testing.T) {
 
 // A colour in hex stays only if its letters are seen on white and on black pages.
 func TestColoursInHex(t *testing.T) {
-	allowed := whole(inHex)
+	allowed := whole(inHex)()
 	linear := func(digits string) float64 {
 		n, err := strconv.ParseUint(digits, 16, 8)
 		if err != nil {

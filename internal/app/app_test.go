@@ -26,6 +26,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 func TestMain(m *testing.M) {
@@ -126,20 +127,6 @@ func dial(t *testing.T, cfg *config.Config) *app.Remote {
 	return r
 }
 
-// eventually waits for something that another goroutine brings about, however busy the
-// machine is.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	giveUp := time.After(3 * time.Minute)
-	for !ok() {
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-giveUp:
-			t.Fatal("waited in vain for " + what)
-		}
-	}
-}
-
 const hello = `{"text":"hello","algorithm":"sha256"}`
 
 func TestOneOwner(t *testing.T) {
@@ -186,12 +173,12 @@ func TestPassingGateway(t *testing.T) {
 		}
 		owns <- err
 	}()
-	eventually(t, "who stays waits", func() bool { return waited.Load() == int64(os.Getpid()) })
+	timelimit.Wait(t, "who stays waits", func() bool { return waited.Load() == int64(os.Getpid()) })
 	end()
 	if err := a.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "it owns the configuration", func() bool { return len(owns) == 1 })
+	timelimit.Wait(t, "it owns the configuration", func() bool { return len(owns) == 1 })
 	if err := <-owns; err != nil {
 		t.Error(err)
 	}
@@ -356,7 +343,7 @@ func TestPolicyReload(t *testing.T) {
 	}
 
 	write(t, file, "package wasmgate\n# nothing\n") // without being asked to
-	eventually(t, "the mended policy", func() bool { return a.Status().Policy != first })
+	timelimit.Wait(t, "the mended policy", func() bool { return a.Status().Policy != first })
 	if denied() || problem() != "" {
 		t.Errorf("problems %q", problem())
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -60,7 +61,7 @@ auth:
 	if _, _, err := other.Create(auth.Key{Name: "old", Principal: "gone"}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other key", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 2 })
+	timelimit.Wait(t, "the other key", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 2 })
 	all, err := s.AuthCheck(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -197,7 +198,7 @@ func TestCertificateIsReread(t *testing.T) {
 	ca.files(dir, second)
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.cert)
-	eventually(t, "the new certificate", func() bool {
+	timelimit.Wait(t, "the new certificate", func() bool {
 		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
 		if err != nil {
 			return false // between the two files
@@ -250,13 +251,13 @@ func TestRemovedAuthority(t *testing.T) {
 		resp.Body.Close()
 		return true
 	}
-	eventually(t, "the second authority", func() bool { return answers(shows(other)) })
+	timelimit.Wait(t, "the second authority", func() bool { return answers(shows(other)) })
 	stays, goes := shows(ca), shows(other)
 	if !answers(stays) || !answers(goes) {
 		t.Fatal("a certificate of one of two authorities is refused")
 	}
 	authorities(ca)
-	eventually(t, "the end of the connection", func() bool { return !answers(goes) })
+	timelimit.Wait(t, "the end of the connection", func() bool { return !answers(goes) })
 	if !answers(stays) {
 		t.Error("the connection of the authority that stays has ended")
 	}
@@ -292,7 +293,7 @@ func TestReloadsTLS(t *testing.T) {
 	resp.Body.Close()
 	write(t, s.cfg.File, strings.ReplaceAll(text, "%ADDR%", addr))
 	own, _ := ca.issue("ann", nil)
-	eventually(t, "the other certificate", func() bool {
+	timelimit.Wait(t, "the other certificate", func() bool {
 		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}})
 		if err != nil {
 			return false
@@ -304,7 +305,7 @@ func TestReloadsTLS(t *testing.T) {
 	if _, err := stands.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 		t.Errorf("a connection without a client certificate stands: %v", err)
 	}
-	eventually(t, "the other URL", func() bool { return s.App.Public() == "https://two.example" })
+	timelimit.Wait(t, "the other URL", func() bool { return s.App.Public() == "https://two.example" })
 	if p := strings.Join(s.Status().Problems, "\n"); strings.Contains(p, "restart") {
 		t.Error(p)
 	}

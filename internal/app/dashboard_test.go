@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
@@ -79,7 +80,7 @@ approvals: {channels: [cli], hold: 1s}
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "metrics", func() bool { return a.Status().Metrics != "" })
+	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
 	metrics := a.Status().Metrics
 	_, body := get(t, metrics)
 
@@ -105,7 +106,7 @@ approvals: {channels: [cli], hold: 1s}
 			t.Fatal(err)
 		}
 		p := newPrometheus(t, metrics, rules)
-		eventually(t, "a scrape", func() bool { return p.value(t, "up") == "1" })
+		timelimit.Wait(t, "a scrape", func() bool { return p.value(t, "up") == "1" })
 		for title, all := range exprs {
 			for _, expr := range all {
 				if status, body := get(t, p.url+"/api/v1/query?query="+url.QueryEscape(expr)); status != http.StatusOK {
@@ -120,7 +121,7 @@ approvals: {channels: [cli], hold: 1s}
 				}
 			}
 		}
-		eventually(t, "the alerts", func() bool {
+		timelimit.Wait(t, "the alerts", func() bool {
 			_, body := get(t, p.url+"/api/v1/rules")
 			if err := json.Unmarshal([]byte(body), &firing); err != nil || len(firing.Data.Groups) != 1 {
 				return false

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -26,7 +27,7 @@ func TestReady(t *testing.T) {
 	cfg := load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\nservers: {secretive: {command: no-such-program, required: true}, other: {command: no-such-program}}\n")
 	a := start(t, cfg)
 	url, _, _ := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	eventually(t, "metrics", func() bool { return a.Status().Metrics != "" })
+	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
 	for _, at := range []string{strings.TrimSuffix(url, "/mcp"), strings.TrimSuffix(a.Status().Metrics, "/metrics")} {
 		status, body := get(t, at+"/readyz")
 		if status != http.StatusServiceUnavailable || strings.TrimSpace(body) != `{"parts":["servers"],"status":"not ready"}` {
@@ -46,7 +47,7 @@ func TestReady(t *testing.T) {
 	}
 	since := a.Status().Servers
 	write(t, cfg.File, "version: 1\nservers: {secretive: {command: no-such-program, required: false}, other: {command: no-such-program}}\n")
-	eventually(t, "readiness", func() bool {
+	timelimit.Wait(t, "readiness", func() bool {
 		status, _ := get(t, strings.TrimSuffix(url, "/mcp")+"/readyz")
 		return status == http.StatusOK
 	})
@@ -124,7 +125,7 @@ func TestAnchor(t *testing.T) {
 		}
 		return all
 	}
-	eventually(t, "a head", func() bool { return len(heads("heads.jsonl")) > 0 && len(heads("given.jsonl")) > 0 })
+	timelimit.Wait(t, "a head", func() bool { return len(heads("heads.jsonl")) > 0 && len(heads("given.jsonl")) > 0 })
 	for range 3 {
 		if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
 			t.Fatal(err)
@@ -163,7 +164,7 @@ func TestAnchorFails(t *testing.T) {
 	a := start(t, load(t, "version: 1\naudit: {anchor: {command: [sh, -c, \"echo no space >&2; exit 3\"], every: 1s}}\n"))
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	want := "audit.anchor: sh: exit status 3: no space"
-	eventually(t, want, func() bool { return slices.Contains(a.Status().Problems, want) })
+	timelimit.Wait(t, want, func() bool { return slices.Contains(a.Status().Problems, want) })
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
 		t.Error(err)
 	}

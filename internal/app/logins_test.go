@@ -31,6 +31,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/console"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -103,9 +104,9 @@ func told(t *testing.T, a *app.App, traces *lockedBuffer, tool string) string {
 	if pages < 25 {
 		t.Errorf("%d pages were found, in %s", pages, next)
 	}
-	eventually(t, "the metrics are served", func() bool { return a.Status().Metrics != "" })
+	timelimit.Wait(t, "the metrics are served", func() bool { return a.Status().Metrics != "" })
 	_, metrics := get(t, a.Status().Metrics)
-	eventually(t, "the traces are sent", func() bool { return strings.Contains(traces.String(), tool) })
+	timelimit.Wait(t, "the traces are sent", func() bool { return strings.Contains(traces.String(), tool) })
 	return all.String() + metrics + traces.String()
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
@@ -51,7 +52,7 @@ func measured(t *testing.T, more string) (a *app.App, cfg *config.Config, metric
 	cfg = load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\n"+more)
 	a = start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	eventually(t, "metrics", func() bool { metrics = a.Status().Metrics; return metrics != "" })
+	timelimit.Wait(t, "metrics", func() bool { metrics = a.Status().Metrics; return metrics != "" })
 	return a, cfg, metrics
 }
 
@@ -106,7 +107,7 @@ func TestMetrics(t *testing.T) {
 			`sum(mcp_server_operation_duration_seconds_count{gen_ai_tool_name="local__hash"})`:                                    "3",
 			`histogram_quantile(1, sum by (le) (mcp_client_operation_duration_seconds_bucket{wasmgate_server="local"})) > bool 0`: "1",
 		} {
-			eventually(t, query, func() bool { return p.value(t, query) == want })
+			timelimit.Wait(t, query, func() bool { return p.value(t, query) == want })
 		}
 	})
 }
@@ -145,7 +146,7 @@ func newPrometheus(t *testing.T, metrics string, rules ...string) prometheus {
 		}
 	})
 	p := prometheus{"http://" + address}
-	eventually(t, "Prometheus", func() bool { status, _ := get(t, p.url+"/-/ready"); return status == http.StatusOK })
+	timelimit.Wait(t, "Prometheus", func() bool { status, _ := get(t, p.url+"/-/ready"); return status == http.StatusOK })
 	return p
 }
 
@@ -204,18 +205,18 @@ func TestMetricsChange(t *testing.T) {
 	}
 	defer ln.Close()
 	write(t, cfg.File, "version: 1\ntelemetry: {metrics: {listen: '"+ln.Addr().String()+"'}}\n")
-	eventually(t, "a problem", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "metrics: ") })
+	timelimit.Wait(t, "a problem", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "metrics: ") })
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
 		t.Error(err)
 	}
 	ln.Close()
-	eventually(t, "metrics", func() bool { return a.Status().Metrics != "" })
+	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
 	s := a.Status()
 	if status, body := get(t, s.Metrics); status != http.StatusOK || !strings.Contains(body, `wasmgate_calls_total{action="tools/call",code="ok"`) || len(s.Problems) > 0 {
 		t.Errorf("status %d, problems %q", status, s.Problems)
 	}
 	write(t, cfg.File, "version: 1\n")
-	eventually(t, "no metrics", func() bool { return a.Status().Metrics == "" })
+	timelimit.Wait(t, "no metrics", func() bool { return a.Status().Metrics == "" })
 }
 
 // TestFailedBundles: a bundle that cannot be used any more is counted until it can, while the last
@@ -232,16 +233,16 @@ func TestFailedBundles(t *testing.T) {
 	cfg = reload(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}]}\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\n")
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	eventually(t, "metrics", func() bool { return a.Status().Metrics != "" })
+	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
 	counts := func(n string) func() bool {
 		return func() bool {
 			_, body := get(t, a.Status().Metrics)
 			return strings.Contains(body, "\nwasmgate_bundles_failed "+n+"\n")
 		}
 	}
-	eventually(t, "none", counts("0"))
+	timelimit.Wait(t, "none", counts("0"))
 	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx :=\n")
-	eventually(t, "one", counts("1"))
+	timelimit.Wait(t, "one", counts("1"))
 	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx := 1\n")
-	eventually(t, "none again", counts("0"))
+	timelimit.Wait(t, "none again", counts("0"))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/notify"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -57,7 +58,7 @@ notify:
 		defer mu.Unlock()
 		return hooked[kind]
 	}
-	eventually(t, "notices", func() bool {
+	timelimit.Wait(t, "notices", func() bool {
 		_, err := os.Stat(filepath.Join(dir, "notices"))
 		return len(of(notify.Approval)) > 0 && len(of(notify.Server)) > 0 && err == nil && strings.HasSuffix(readText(t, filepath.Join(dir, "notices")), "\n")
 	})
@@ -83,7 +84,7 @@ notify:
 		t.Fatal(all, err)
 	}
 	write(t, cfg.File, readText(t, cfg.File)+"groups: {g: [\"x__*\"]}\n") // another configuration tells nobody twice
-	eventually(t, "another reading", func() bool { return a.Status().Read.After(all[0].Asked) })
+	timelimit.Wait(t, "another reading", func() bool { return a.Status().Read.After(all[0].Asked) })
 	if n := len(of(notify.Approval)) + len(of(notify.Server)); n != 2 {
 		t.Errorf("%d notices", n)
 	}
@@ -104,7 +105,7 @@ func TestNoticesFail(t *testing.T) {
 	cfg := load(t, "version: 1\nservers: {gone: {command: no-such-program, required: true}}\nnotify: {script: {command: [sh, -c, \"exit 3\"]}}\n")
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	eventually(t, "a problem", func() bool {
+	timelimit.Wait(t, "a problem", func() bool {
 		return strings.Contains(strings.Join(a.Status().Problems, "\n"), "notify script: a notice of kind server was not sent: sh: exit status 3")
 	})
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {

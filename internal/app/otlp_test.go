@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -111,14 +112,14 @@ func TestOneTrace(t *testing.T) {
 	front := start(t, granted(cfg))
 	url, _, _ := run(t, front, app.Front{Listen: []string{"127.0.0.1:0"}})
 	for _, a := range []*app.App{back, front} {
-		eventually(t, "its servers", func() bool { return len(a.Status().Unready()) == 0 })
+		timelimit.Wait(t, "its servers", func() bool { return len(a.Status().Unready()) == 0 })
 	}
 	const id, root = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	meta := `"traceparent":"00-` + id + "-" + root + `-01","tracestate":"a=b","baggage":"user=alice",`
 	if answer := rpc(t, url, "", "tools/call", "back__echo__say", meta, `{}`); !strings.Contains(answer, "said") {
 		t.Fatal(answer)
 	}
-	eventually(t, "four spans", func() bool { return len(c.of(id)) == 4 })
+	timelimit.Wait(t, "four spans", func() bool { return len(c.of(id)) == 4 })
 	parent := make(map[string]*trace.Span)
 	for _, s := range c.of(id) {
 		parent[hex.EncodeToString(s.ParentSpanId)] = s
@@ -142,7 +143,7 @@ func TestOneTrace(t *testing.T) {
 	// A trace in the header alone counts, and what is not sampled passes unchanged.
 	const other = "1af7651916cd43dd8448eb211c80319c"
 	rpc(t, url, "00-"+other+"-"+root+"-01", "tools/call", "back__echo__say", "", `{}`)
-	eventually(t, "the trace of a header", func() bool { return len(c.of(other)) == 4 })
+	timelimit.Wait(t, "the trace of a header", func() bool { return len(c.of(other)) == 4 })
 	const unsampled = "00-2af7651916cd43dd8448eb211c80319c-" + root + "-00"
 	rpc(t, url, "", "tools/call", "back__echo__say", `"traceparent":"`+unsampled+`",`, `{}`)
 	if got := last.meta()["traceparent"]; got != unsampled {
@@ -157,11 +158,11 @@ func TestOneTrace(t *testing.T) {
 		}
 		write(t, file, strings.Replace(string(old), "traces: {ratio: 0}", "traces: {ratio: 0}, baggage: forward", 1))
 	}
-	eventually(t, "baggage", func() bool {
+	timelimit.Wait(t, "baggage", func() bool {
 		rpc(t, url, "", "tools/call", "back__echo__say", `"baggage":"user=alice",`, `{}`)
 		return last.meta()["baggage"] == "user=alice"
 	})
-	eventually(t, "a refused call", func() bool {
+	timelimit.Wait(t, "a refused call", func() bool {
 		rpc(t, url, "", "tools/call", "no_such_tool", "", `{}`) // of many a second, such as those while the servers were connected again, not each is exported
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -239,7 +240,7 @@ func TestDeadCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "problems", func() bool {
+	timelimit.Wait(t, "problems", func() bool {
 		p := strings.Join(a.Status().Problems, "\n")
 		return strings.Contains(p, "otlp metrics: ") && strings.Contains(p, "otlp traces: ")
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -55,7 +56,7 @@ func TestReloadSays(t *testing.T) {
 		return false
 	}
 	write(t, cfg.File, "version: 1\ntools: {m: {module: m.wasm}}\ngroups: {g: [\"local__*\", \"catalog__*\", \"jobs__*\"]}\ncatalog: {mode: beside}\nlimits: {body: 1MiB, session: 3}\nlog: {level: warn}\nsanitize: {profile: strict}\napprovals: {channels: []}\njobs: {max: 7, offer: true}\nsessions: {ttl: 2h, scope: principal}\naudit: {record: full, path: other.jsonl}\n")
-	eventually(t, "the module", func() bool { return strings.Contains(problems(), "module m: ") })
+	timelimit.Wait(t, "the module", func() bool { return strings.Contains(problems(), "module m: ") })
 	if !offered("local__hash") || !offered("catalog__search") || !offered("jobs__start") {
 		t.Error("groups, catalog or jobs are as before")
 	}
@@ -73,9 +74,9 @@ func TestReloadSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := a.Status().Read
-	eventually(t, "another reading, as the module's file has changed", func() bool { return a.Status().Read.After(read) })
+	timelimit.Wait(t, "another reading, as the module's file has changed", func() bool { return a.Status().Read.After(read) })
 	write(t, cfg.File, "version: 1\n")
-	eventually(t, "nothing to be wrong", func() bool { return problems() == "" })
+	timelimit.Wait(t, "nothing to be wrong", func() bool { return problems() == "" })
 	if offered("catalog__search") || offered("jobs__start") {
 		t.Error("the catalog, or the tools of jobs, are still there")
 	}
@@ -94,21 +95,21 @@ func TestReloadsShadowAndBundles(t *testing.T) {
 	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "one"}`)
 	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx := 2\n")
 	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}], shadow: {packs: []}}\n")
-	eventually(t, "the bundle", func() bool { return len(a.Status().Bundles) == 1 && a.Status().Bundles[0].Revision == "one" })
-	eventually(t, "the shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != "" })
+	timelimit.Wait(t, "the bundle", func() bool { return len(a.Status().Bundles) == 1 && a.Status().Bundles[0].Revision == "one" })
+	timelimit.Wait(t, "the shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != "" })
 	first := a.Status().Shadow.Revision
 	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}], shadow: {packs: [flow]}}\n")
-	eventually(t, "another shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != first })
+	timelimit.Wait(t, "another shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != first })
 	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "two"}`)
-	eventually(t, "the bundle to be read again", func() bool { return a.Status().Bundles[0].Revision == "two" })
+	timelimit.Wait(t, "the bundle to be read again", func() bool { return a.Status().Bundles[0].Revision == "two" })
 
 	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: nowhere}]}\n")
-	eventually(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "nowhere") })
+	timelimit.Wait(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "nowhere") })
 	if b := a.Status().Bundles; len(b) != 1 || b[0].Revision != "two" {
 		t.Errorf("after a bundle that is not there: %+v", b)
 	}
 	write(t, cfg.File, "version: 1\n")
-	eventually(t, "neither", func() bool { s := a.Status(); return len(s.Bundles) == 0 && s.Shadow == nil && len(s.Problems) == 0 })
+	timelimit.Wait(t, "neither", func() bool { s := a.Status(); return len(s.Bundles) == 0 && s.Shadow == nil && len(s.Problems) == 0 })
 }
 
 // TestReloadsPolicy: another policy comes in one step with the rest of the file, and from then on
@@ -122,7 +123,7 @@ func TestReloadsPolicy(t *testing.T) {
 	write(t, beside("own.rego"), "package wasmgate\n\nallow contains \"one\"\n")
 	before := a.Status().Policy
 	write(t, cfg.File, "version: 1\npolicy: {packs: [], paths: [own.rego]}\n")
-	eventually(t, "the other policy", func() bool { return a.Status().Policy != before })
+	timelimit.Wait(t, "the other policy", func() bool { return a.Status().Policy != before })
 	if p := a.PolicyFiles(); len(p.Packs) != 0 || len(p.Paths) != 1 {
 		t.Errorf("the policy is of %+v", p)
 	}
@@ -131,19 +132,19 @@ func TestReloadsPolicy(t *testing.T) {
 	}
 	before = a.Status().Policy
 	write(t, beside("own.rego"), "package wasmgate\n\nallow contains \"two\"\n")
-	eventually(t, "its file to be read again", func() bool { return a.Status().Policy != before })
+	timelimit.Wait(t, "its file to be read again", func() bool { return a.Status().Policy != before })
 
 	before = a.Status().Policy
 	write(t, beside("bad.rego"), "package wasmgate\n\nallow contains\n")
 	write(t, cfg.File, "version: 1\npolicy: {packs: [], paths: [bad.rego]}\ngroups: {g: [\"local__*\"]}\n")
-	eventually(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "bad.rego") })
+	timelimit.Wait(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "bad.rego") })
 	if a.Status().Policy != before || len(a.PolicyFiles().Paths) != 1 || strings.Contains(a.PolicyFiles().Paths[0], "bad") {
 		t.Errorf("the policy is %s of %+v, after one that does not load", a.Status().Policy, a.PolicyFiles())
 	}
 	write(t, beside("bad.rego"), "package wasmgate\n\nallow contains \"three\"\n")
-	eventually(t, "the mended policy", func() bool { return a.Status().Policy != before && strings.Contains(a.PolicyFiles().Paths[0], "bad") })
+	timelimit.Wait(t, "the mended policy", func() bool { return a.Status().Policy != before && strings.Contains(a.PolicyFiles().Paths[0], "bad") })
 	write(t, cfg.File, "version: 1\n")
-	eventually(t, "the first policy", func() bool { return len(a.PolicyFiles().Packs) == 1 && len(a.Status().Problems) == 0 })
+	timelimit.Wait(t, "the first policy", func() bool { return len(a.PolicyFiles().Packs) == 1 && len(a.Status().Problems) == 0 })
 }
 
 // TestReloadOrders the servers as the file does, also those that come with it: of two with
@@ -162,7 +163,7 @@ func TestReloadOrders(t *testing.T) {
 	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	const order = "e d a g c f"
 	write(t, cfg.File, servers(order))
-	eventually(t, "the order of the file", func() bool {
+	timelimit.Wait(t, "the order of the file", func() bool {
 		var ids []string
 		for _, s := range a.Status().Servers {
 			if !s.Local {

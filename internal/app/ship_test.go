@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -39,7 +40,7 @@ func TestShipping(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, cfg.File, "version: 1\ntelemetry: {ship: {siem: {to: http, url: \""+siem.URL+"\", compression: none}}}\n")
-	eventually(t, "a failure", func() bool {
+	timelimit.Wait(t, "a failure", func() bool {
 		return strings.Contains(strings.Join(a.Status().Problems, "\n"), "ship siem: it answered with status 503")
 	})
 	if s := a.Status().Shipping; len(s) != 1 || s[0].Target != "siem" || s[0].Lag < 3 {
@@ -49,7 +50,7 @@ func TestShipping(t *testing.T) {
 		t.Errorf("a call while the target is down: %v", err)
 	}
 	refuses.Store(false)
-	eventually(t, "all records", func() bool { s := a.Status(); return s.Shipping[0].Lag == 0 && len(s.Problems) == 0 })
+	timelimit.Wait(t, "all records", func() bool { s := a.Status(); return s.Shipping[0].Lag == 0 && len(s.Problems) == 0 })
 	if n := strings.Count(*got.Load(), `"event":"done"`); n != 2 {
 		t.Errorf("%d calls came: %s", n, *got.Load())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -63,7 +64,7 @@ func TestWhoAmI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other keys", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 4 })
+	timelimit.Wait(t, "the other keys", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 4 })
 	if _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: "gone"}); err != nil {
 		t.Fatal(err)
 	}

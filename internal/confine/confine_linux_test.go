@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -185,7 +186,7 @@ func TestNothingOutlivesAKilledGateway(t *testing.T) {
 			if err := gw.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "all processes are gone", func() bool { return len(marked(m)) == 0 && !supervises(parent) })
+			timelimit.Wait(t, "all processes are gone", func() bool { return len(marked(m)) == 0 && !supervises(parent) })
 		})
 	}
 }
@@ -200,7 +201,7 @@ func TestWithoutMainTheGroupEnds(t *testing.T) {
 	if err := gw.Wait(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "all processes are gone", func() bool { return len(marked(m)) == 0 })
+	timelimit.Wait(t, "all processes are gone", func() bool { return len(marked(m)) == 0 })
 }
 
 func TestTheGroupEndsWithAKilledSupervisor(t *testing.T) {
@@ -216,7 +217,7 @@ func TestTheGroupEndsWithAKilledSupervisor(t *testing.T) {
 	if xe := new(confine.ExitError); err == nil || errors.As(err, &xe) {
 		t.Errorf("Wait = %v, want an error about the supervisor", err)
 	}
-	eventually(t, "all processes are gone", func() bool { return len(marked(m)) == 0 })
+	timelimit.Wait(t, "all processes are gone", func() bool { return len(marked(m)) == 0 })
 }
 
 // Nobody but the kernel is left to end this child.
@@ -231,7 +232,7 @@ func TestTheChildEndsWithAKilledSupervisorOfAStoppedGateway(t *testing.T) {
 	if err := errors.Join(gw.Process.Signal(syscall.SIGSTOP), syscall.Kill(supervisor, syscall.SIGKILL)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the child is gone", func() bool { return !slices.Contains(marked(m), child) })
+	timelimit.Wait(t, "the child is gone", func() bool { return !slices.Contains(marked(m), child) })
 }
 
 func TestSignalsOfTheTerminalDoNotReachTheChild(t *testing.T) {
@@ -282,7 +283,7 @@ func TestNothingLeaks(t *testing.T) {
 	if n := descriptors(t); n > fds {
 		t.Errorf("%d descriptors before, %d after", fds, n)
 	}
-	eventually(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
+	timelimit.Wait(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
 	if left := children(); len(left) > 0 {
 		t.Errorf("zombies: %v", left)
 	}

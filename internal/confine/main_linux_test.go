@@ -271,17 +271,3 @@ func descriptors(t *testing.T) int {
 	}
 	return len(entries)
 }
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("not after %s: %s", patience, what)
-		case <-tick.C:
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -32,7 +33,7 @@ import (
 var pages embed.FS
 
 // templates are the pages, each within the frame.
-var templates = func() map[string]*template.Template {
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	functions := template.FuncMap{
 		"visible": visible, "who": match.Name, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 		"raw": func(b []byte) string { return escaped.JSON(b) }, "otherwise": replay.Otherwise,
@@ -51,7 +52,7 @@ var templates = func() map[string]*template.Template {
 		}
 	}
 	return all
-}()
+})
 
 // visible shows a text, of any type whose kind is string. Anything else that reaches a page by
 // mistake is an error: a person cannot read it.
@@ -74,7 +75,7 @@ type view struct {
 
 func page(w http.ResponseWriter, status int, name string, v view) {
 	var b bytes.Buffer
-	if err := templates[name].Execute(&b, v); err != nil {
+	if err := templates()[name].Execute(&b, v); err != nil {
 		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}

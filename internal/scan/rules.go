@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/lazy"
 )
 
 // A Rule is a kind of finding.
@@ -39,12 +41,12 @@ var byID = func() map[string]Rule {
 type phrase struct {
 	Rule
 	groups  [][]string
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 }
 
 // say makes a phrase. Words are groups, separated by commas.
 func say(id string, s Severity, help, words string, alternatives ...string) phrase {
-	p := phrase{Rule: Rule{id, s, help}, pattern: regexp.MustCompile(strings.Join(alternatives, "|"))}
+	p := phrase{Rule: Rule{id, s, help}, pattern: lazy.Regexp(strings.Join(alternatives, "|"))}
 	for group := range strings.SplitSeq(words, ",") {
 		p.groups = append(p.groups, strings.Fields(group))
 	}
@@ -58,7 +60,7 @@ func (p *phrase) find(text string) []int {
 			return nil
 		}
 	}
-	return p.pattern.FindStringIndex(text)
+	return p.pattern().FindStringIndex(text)
 }
 
 const (
@@ -201,9 +203,9 @@ var marks = []Rule{
 }
 
 var (
-	asksFor = regexp.MustCompile(`^((full|entire|whole|complete|prior|previous)_?)?(conversation(_?(history|context|summary|so_?far))?|chat_?(history|context|log)|message_?history|(previous|prior|all)_?messages|side_?notes?|system_?(prompt|message|instructions?)|(available|other)_?tools|tool_?list|(model_?)?(thoughts|reasoning|chain_?of_?thought|scratchpad)|user_?prompt|feedback_?for_?model)$`)
-	modelOf = regexp.MustCompile(`^((calling|caller|current)_?)?(llm|ai|agent|assistant)_?(model_?)?(name|version|identity|vendor)$`)
-	secret  = regexp.MustCompile(`^((user|admin|root|db|database|master|my)_?)?(password|passwd|passphrase|credentials?|api_?key|private_?key|ssh_?key|secret_?key|access_?token|env(ironment)?_?vars?|client_?secret)$`)
+	asksFor = lazy.Regexp(`^((full|entire|whole|complete|prior|previous)_?)?(conversation(_?(history|context|summary|so_?far))?|chat_?(history|context|log)|message_?history|(previous|prior|all)_?messages|side_?notes?|system_?(prompt|message|instructions?)|(available|other)_?tools|tool_?list|(model_?)?(thoughts|reasoning|chain_?of_?thought|scratchpad)|user_?prompt|feedback_?for_?model)$`)
+	modelOf = lazy.Regexp(`^((calling|caller|current)_?)?(llm|ai|agent|assistant)_?(model_?)?(name|version|identity|vendor)$`)
+	secret  = lazy.Regexp(`^((user|admin|root|db|database|master|my)_?)?(password|passwd|passphrase|credentials?|api_?key|private_?key|ssh_?key|secret_?key|access_?token|env(ironment)?_?vars?|client_?secret)$`)
 
 	// changes are the verbs of names whose tools are not read-only.
 	changes = strings.Fields("delete remove destroy drop exec execute run write create update set insert send post put kill terminate wipe erase purge move rename install deploy transfer pay")

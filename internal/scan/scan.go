@@ -148,11 +148,11 @@ func (w *walk) annotations(def map[string]any) {
 func (w *walk) parameter(at, name string) {
 	words := snake(name)
 	switch {
-	case asksFor.MatchString(words):
+	case asksFor().MatchString(words):
 		w.add(ruleAsks, at, Visible(name))
-	case modelOf.MatchString(words):
+	case modelOf().MatchString(words):
 		w.add(ruleModel, at, Visible(name))
-	case secret.MatchString(words):
+	case secret().MatchString(words):
 		w.add(ruleSecret, at, Visible(name))
 	}
 }

@@ -23,12 +23,14 @@ func (s *Scanner) CompileAll() {
 	lists := []*allowlist{s.global}
 	for _, r := range s.rules {
 		r.compiled()
-		r.path.matches("x")
+		if r.path != nil {
+			r.path("x")
+		}
 		lists = append(lists, r.allowlists...)
 	}
 	for _, l := range lists {
-		l.regexes.matches("x")
-		l.paths.matches("x")
+		l.regexes("x")
+		l.paths("x")
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/wasmgate/wasmgate/internal/lazy"
 )
 
 //go:generate sh -c "go run -C gitleaks . rules >gitleaks.toml"
@@ -52,7 +52,7 @@ type rule struct {
 	order      int  // among all rules
 	generic    bool // whatever looks like a secret, of no certain kind
 	custom     bool // of the configuration; what gitleaks allows in general is not allowed for it
-	path       lazyRegexp
+	path       func(string) bool
 	allowlists []*allowlist
 
 	once    sync.Once
@@ -107,7 +107,7 @@ func newRule(src ruleSource) *rule {
 		src.Keywords = keywordsOf(src.Regex)
 	}
 	r := &rule{ruleSource: src, generic: strings.Contains(src.ID, "generic")}
-	r.path.source = src.Path
+	r.path = matching(src.Path)
 	for _, l := range src.Allowlists {
 		r.allowlists = append(r.allowlists, newAllowlist(l))
 	}
@@ -132,12 +132,12 @@ func (r *rule) compiled() *pattern {
 // An allowlist says which matches are no secrets after all.
 type allowlist struct {
 	listSource
-	regexes, paths lazyRegexp
+	regexes, paths func(string) bool
 }
 
 func newAllowlist(src listSource) *allowlist {
 	a := &allowlist{listSource: src}
-	a.regexes.source, a.paths.source = union(src.Regexes), union(src.Paths)
+	a.regexes, a.paths = matching(union(src.Regexes)), matching(union(src.Paths))
 	for i, w := range a.StopWords {
 		a.StopWords[i] = strings.ToLower(w)
 	}
@@ -153,6 +153,13 @@ func union(regexes []string) string {
 	return "(?:" + strings.Join(regexes, "|") + ")"
 }
 
+// matching returns what reports whether an expression matches a text. Nothing matches without an
+// expression, and an empty text never does.
+func matching(source string) func(string) bool {
+	re := lazy.Regexp(source)
+	return func(text string) bool { return source != "" && text != "" && re().MatchString(text) }
+}
+
 // allows reports whether a match is no secret. Paths alone allow nothing: they
 // come from whoever sends the text.
 func (a *allowlist) allows(path, secret, match, line string) bool {
@@ -164,11 +171,11 @@ func (a *allowlist) allows(path, secret, match, line string) bool {
 		target = line
 	}
 	if strings.EqualFold(a.Condition, "AND") {
-		return (len(a.Paths) == 0 || a.paths.matches(path)) &&
-			(len(a.Regexes) == 0 || a.regexes.matches(target)) &&
+		return (len(a.Paths) == 0 || a.paths(path)) &&
+			(len(a.Regexes) == 0 || a.regexes(target)) &&
 			(len(a.StopWords) == 0 || a.stops(secret))
 	}
-	return a.regexes.matches(target) || a.stops(secret)
+	return a.regexes(target) || a.stops(secret)
 }
 
 func (a *allowlist) stops(secret string) bool {
@@ -179,22 +186,6 @@ func (a *allowlist) stops(secret string) bool {
 		}
 	}
 	return false
-}
-
-// A lazyRegexp is compiled when it is first used. Without a source it matches
-// nothing.
-type lazyRegexp struct {
-	source string
-	once   sync.Once
-	re     *regexp.Regexp
-}
-
-func (l *lazyRegexp) matches(s string) bool {
-	if l.source == "" || s == "" {
-		return false
-	}
-	l.once.Do(func() { l.re = regexp.MustCompile(l.source) })
-	return l.re.MatchString(s)
 }
 
 // entropy is Shannon's, in bits a character, counted as the library does: by

@@ -94,7 +94,7 @@ func (s *Scanner) search(path, text string) []match {
 	}
 	// No generic rules hold in a file of checksums, pictures and the like. Its name is looked at
 	// when one of them matches: that takes longer than to search most texts.
-	lenient := sync.OnceValue(func() bool { return s.global.paths.matches(path) })
+	lenient := sync.OnceValue(func() bool { return s.global.paths(path) })
 	var matches []match
 	var last *rule
 	left, ofRule := maxJudged, 0
@@ -140,7 +140,7 @@ func (p *pass) keyword(r *rule, start int) {
 	if i := p.last[r.order]; i > 0 && p.windows[i-1].from == 0 && p.windows[i-1].to == len(p.text) {
 		return
 	}
-	if r.Path != "" && !r.path.matches(p.path) {
+	if r.Path != "" && !r.path(p.path) {
 		return
 	}
 	c := r.compiled()

@@ -2,8 +2,9 @@ package secrets
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/lazy"
 )
 
 // RuleURL is the rule for passwords and tokens in the user information of URLs.
@@ -82,20 +83,20 @@ func hostOf(text string) string {
 
 var (
 	// templates are values that a program fills in.
-	templates = regexp.MustCompile(`^[$%:]?[{(\[]|^\$|^%[a-zA-Z]?$|^%.*%$|[$#%]\{|\{\{|\.\.\.|…|^[*•]+$`)
+	templates = lazy.Regexp(`^[$%:]?[{(\[]|^\$|^%[a-zA-Z]?$|^%.*%$|[$#%]\{|\{\{|\.\.\.|…|^[*•]+$`)
 	// placeholders are values that a reader fills in, and the passwords of manuals.
-	placeholders = regexp.MustCompile(`^(?:a|abc|access|account|admin|administrator|an|and|anonymous|api|app|auth|bar|basic|baz|blank|change|changeit|clave|client|complex|config|contrasena|credentials?|data|database|db|default|demo|dev|difficult|dummy|empty|enter|env|example|fake|fill|for|foo|ftp|geheim|git|github|gitlab|goes|good|guest|hard|here|hidden|host|hunter|id|in|insert|into|is|it|key|letmein|local|login|long|mariadb|masked|me|mongo|mongodb|motdepasse|my|mypass|mysql|name|new|nil|none|not|null|oauth|of|old|or|our|p|pass|passphrase|passwd|password|passwort|phrase|placeholder|port|postgres|postgresql|pswd|put|pw|pwd|pword|qux|quux|qwerty|rabbitmq|random|real|redacted|redis|removed|replace|root|safe|sample|secret|secreto|secure|senha|server|service|shared|some|someone|something|string|strong|super|sys|test|testing|text|the|this|tiger|to|todo|token|undefined|unused|used|user|username|value|var|variable|very|wachtwoord|weak|with|word|x+|your)+$`)
+	placeholders = lazy.Regexp(`^(?:a|abc|access|account|admin|administrator|an|and|anonymous|api|app|auth|bar|basic|baz|blank|change|changeit|clave|client|complex|config|contrasena|credentials?|data|database|db|default|demo|dev|difficult|dummy|empty|enter|env|example|fake|fill|for|foo|ftp|geheim|git|github|gitlab|goes|good|guest|hard|here|hidden|host|hunter|id|in|insert|into|is|it|key|letmein|local|login|long|mariadb|masked|me|mongo|mongodb|motdepasse|my|mypass|mysql|name|new|nil|none|not|null|oauth|of|old|or|our|p|pass|passphrase|passwd|password|passwort|phrase|placeholder|port|postgres|postgresql|pswd|put|pw|pwd|pword|qux|quux|qwerty|rabbitmq|random|real|redacted|redis|removed|replace|root|safe|sample|secret|secreto|secure|senha|server|service|shared|some|someone|something|string|strong|super|sys|test|testing|text|the|this|tiger|to|todo|token|undefined|unused|used|user|username|value|var|variable|very|wachtwoord|weak|with|word|x+|your)+$`)
 	// telling are words that no random password has.
-	telling = regexp.MustCompile(`passw|secret|change|example|placeh|redact|admin|token|sample|dummy|hunter|qwerty|letmein`)
+	telling = lazy.Regexp(`passw|secret|change|example|placeh|redact|admin|token|sample|dummy|hunter|qwerty|letmein`)
 	// exampleHosts are hosts of manuals and of the reader's machine.
-	exampleHosts = regexp.MustCompile(`^$|(?:^|\.)(?:localhost|example|test|invalid)(?:$|\.)|^(?:127\.|0\.0\.0\.0$|::1$|192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|host\.docker\.internal$)|^(?:my|your|the|some)?[-_]?(?:host|hostname|server|domain|site|company|address|ip|db[-_]?host)(?:name)?(?:\.(?:com|net|org|tld|io))?$`)
+	exampleHosts = lazy.Regexp(`^$|(?:^|\.)(?:localhost|example|test|invalid)(?:$|\.)|^(?:127\.|0\.0\.0\.0$|::1$|192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|host\.docker\.internal$)|^(?:my|your|the|some)?[-_]?(?:host|hostname|server|domain|site|company|address|ip|db[-_]?host)(?:name)?(?:\.(?:com|net|org|tld|io))?$`)
 	leet         = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 )
 
 // isPassword reports whether a URL's password is one, and no placeholder. With a host of
 // manuals only what looks random is a password.
 func isPassword(user, password, host string) bool {
-	if templates.MatchString(password) {
+	if templates().MatchString(password) {
 		return false
 	}
 	if plain, err := url.PathUnescape(password); err == nil {
@@ -108,10 +109,10 @@ func isPassword(user, password, host string) bool {
 		return false
 	case len(password) <= 5 && strings.Trim(password, "0123456789") == "": // a port
 		return false
-	case placeholders.MatchString(lettersOf(password)) || placeholders.MatchString(lettersOf(leet.Replace(password))):
+	case placeholders().MatchString(lettersOf(password)) || placeholders().MatchString(lettersOf(leet.Replace(password))):
 		return false
 	}
-	return isRandom(password) || !exampleHosts.MatchString(host)
+	return isRandom(password) || !exampleHosts().MatchString(host)
 }
 
 // isRandom reports whether a password looks as a generator makes it.
@@ -119,7 +120,7 @@ func isRandom(password string) bool {
 	const least = 12
 	letters, digits := lettersOf(password), strings.ContainsAny(password, "0123456789")
 	mixed := letters != "" && (digits || strings.ToLower(password) != password && strings.ToUpper(password) != password)
-	return len(password) >= least && mixed && entropy(password) > 3 && !telling.MatchString(letters) && !telling.MatchString(lettersOf(leet.Replace(password)))
+	return len(password) >= least && mixed && entropy(password) > 3 && !telling().MatchString(letters) && !telling().MatchString(lettersOf(leet.Replace(password)))
 }
 
 // lettersOf returns the letters of a password, in small letters.

@@ -25,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/ship"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -122,15 +123,6 @@ func running(t *testing.T, s *ship.Shipper) (stop func()) {
 	return stop
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain for " + what)
-		}
-	}
-}
-
 func sent(s *ship.Shipper) func() bool {
 	return func() bool { lag, _ := s.Lag(); return lag == 0 }
 }
@@ -153,7 +145,7 @@ func TestShip(t *testing.T) {
 	l, s := newLog(t, audit.Options{MaxSize: 4 << 10, Keep: -1, Compress: true}, to)
 	record(t, l, 100)
 	stop := running(t, s)
-	eventually(t, "the first records", sent(s))
+	timelimit.Wait(t, "the first records", sent(s))
 	stop()
 	record(t, l, 100)
 	if lag, _ := s.Lag(); lag < 100 {
@@ -163,7 +155,7 @@ func TestShip(t *testing.T) {
 		Log: s.Log, Position: s.Position, Kind: s.Kind, Format: s.Format, Head: s.Head, To: s.To, Failed: s.Failed, Retry: s.Retry,
 	}
 	running(t, again)
-	eventually(t, "the others", sent(again))
+	timelimit.Wait(t, "the others", sent(again))
 	if diff := cmp.Diff(upTo(l.Head().Seq), to.seqs(t)); diff != "" {
 		t.Error(diff)
 	}
@@ -179,13 +171,13 @@ func TestAtLeastOnce(t *testing.T) {
 	l, s := newLog(t, audit.Options{}, to)
 	record(t, l, 10)
 	stop := running(t, s)
-	eventually(t, "all", sent(s))
+	timelimit.Wait(t, "all", sent(s))
 	stop()
 	if err := os.Remove(s.Position); err != nil { // as if the process had died before
 		t.Fatal(err)
 	}
 	running(t, s)
-	eventually(t, "all again", func() bool { return len(to.seqs(t)) == 22 })
+	timelimit.Wait(t, "all again", func() bool { return len(to.seqs(t)) == 22 })
 	if got, want := to.seqs(t), slices.Concat(upTo(11), upTo(11)); !slices.Equal(got, want) {
 		t.Errorf("%d, want %d", got, want)
 	}
@@ -203,9 +195,9 @@ func TestPositionCannotBeWritten(t *testing.T) {
 	s.Failed = func(err error) { failed.Store(fmt.Sprint(err), true) }
 	record(t, l, 3)
 	stop := running(t, s)
-	eventually(t, "the first", sent(s))
+	timelimit.Wait(t, "the first", sent(s))
 	record(t, l, 2)
-	eventually(t, "the others", sent(s))
+	timelimit.Wait(t, "the others", sent(s))
 	stop()
 	told := false
 	failed.Range(func(said, _ any) bool { told = strings.Contains(said.(string), "not written down"); return !told })
@@ -214,7 +206,7 @@ func TestPositionCannotBeWritten(t *testing.T) {
 	}
 	again := &ship.Shipper{Log: s.Log, Position: s.Position, Kind: s.Kind, Format: s.Format, Head: s.Head, To: s.To, Failed: s.Failed}
 	running(t, again)
-	eventually(t, "all again", sent(again))
+	timelimit.Wait(t, "all again", sent(again))
 	if got := to.seqs(t); !slices.Equal(got, append(upTo(6), upTo(6)...)) {
 		t.Errorf("after a restart sent %v", got)
 	}
@@ -233,7 +225,7 @@ func TestTooLarge(t *testing.T) {
 	l, s := newLog(t, audit.Options{}, to)
 	record(t, l, 30)
 	running(t, s)
-	eventually(t, "all", sent(s))
+	timelimit.Wait(t, "all", sent(s))
 	if got := to.seqs(t); !slices.Equal(got, upTo(31)) {
 		t.Errorf("%d", got)
 	}
@@ -256,7 +248,7 @@ func TestContentThatIsRefused(t *testing.T) {
 		}
 		record(t, l, 3)
 		running(t, s)
-		eventually(t, "all", sent(s))
+		timelimit.Wait(t, "all", sent(s))
 		if got := to.seqs(t); !slices.Equal(got, upTo(8)) {
 			t.Errorf("%d: %d", status, got)
 		}
@@ -290,7 +282,7 @@ func TestDead(t *testing.T) {
 		}
 	}
 	stop := running(t, s)
-	eventually(t, "a failure", func() bool { _, ok := failed.Load("it answered with status 503"); return ok })
+	timelimit.Wait(t, "a failure", func() bool { _, ok := failed.Load("it answered with status 503"); return ok })
 	stop()
 	record(t, l, 100) // most of which Keep does not keep
 	dead.Lock()
@@ -300,7 +292,7 @@ func TestDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	running(t, s)
-	eventually(t, "what is left", sent(s))
+	timelimit.Wait(t, "what is left", sent(s))
 	got := to.seqs(t)
 	_, gone := s.Lag()
 	if len(got) == 0 || gone != got[0]-2 || gone == 0 || got[len(got)-1] != l.Head().Seq {
@@ -323,7 +315,7 @@ func TestNewLog(t *testing.T) {
 		}
 		want = append(want, upTo(4)...)
 		stop := running(t, s)
-		eventually(t, "all", func() bool { return slices.Equal(to.seqs(t), want) })
+		timelimit.Wait(t, "all", func() bool { return slices.Equal(to.seqs(t), want) })
 		stop()
 	}
 	if err := os.WriteFile(s.Position, []byte(`{"lo`), 0o600); err != nil {
@@ -351,7 +343,7 @@ func TestFormats(t *testing.T) {
 		record(t, l, 1)
 		s.Kind, s.Format = kind, format
 		running(t, s)
-		eventually(t, string(kind), sent(s))
+		timelimit.Wait(t, string(kind), sent(s))
 		if len(to.bodies) != 1 {
 			t.Fatalf("%s: %d requests", kind, len(to.bodies))
 		}

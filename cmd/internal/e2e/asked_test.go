@@ -25,7 +25,7 @@ func testAsked(t *testing.T, p *program) {
 	pl.write("wasmgate.yaml", "version: 1\npolicy: {packs: [grants, approve], timeout: 5s}\nservers:\n  up: {url: "+up.start(t)+"}\n")
 	pl.must("grant", "--yes", "up__*")
 	gw := pl.serve()
-	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools", "--all"), "up__send") })
+	timelimit.Wait(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools", "--all"), "up__send") })
 	info, err := os.Stat(pl.file("state/secret"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Size() != 32 {
 		t.Errorf("the secret: %+v, %v", info, err)
@@ -66,7 +66,7 @@ Why you are asked: approve: the tool does more than read`, i)) {
 	c := clients[0]
 	c.says("approve always for this tool")
 	c.call(t, 300, "fine")
-	eventually(t, "nobody is asked any more", func() bool {
+	timelimit.Wait(t, "nobody is asked any more", func() bool {
 		c.asked()
 		c.call(t, 301, "fine")
 		return len(c.asked()) == 0

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // A logged is a line of the audit log, as far as these tests look at it.
@@ -110,5 +112,5 @@ func processes(t *testing.T, mark string) map[int]string {
 // none waits until no process is left whose arguments hold the mark.
 func none(t *testing.T, mark string) {
 	t.Helper()
-	eventually(t, "no process with "+mark+" is left", func() bool { return len(processes(t, mark)) == 0 })
+	timelimit.Wait(t, "no process with "+mark+" is left", func() bool { return len(processes(t, mark)) == 0 })
 }

@@ -161,11 +161,11 @@ func testSickServers(t *testing.T, p *program) {
 	if a := w.mustCall(t, "sh__die", "{}"); code(a) != "transport" {
 		t.Errorf("a server that ends in a call: %s", a.Result)
 	}
-	eventually(t, "the server that ended works again", func() bool {
+	timelimit.Wait(t, "the server that ended works again", func() bool {
 		return strings.Contains(string(w.mustCall(t, "sh__hello", "{}").Result), "hello")
 	})
 	var found map[string]string
-	eventually(t, "every sick server is faulted", func() bool {
+	timelimit.Wait(t, "every sick server is faulted", func() bool {
 		found = faults(t, pl)
 		return len(found) == len(servers)
 	})
@@ -252,7 +252,7 @@ func testClientGone(t *testing.T, p *program) {
 	case <-time.After(timelimit.Patience(t)):
 		t.Error("the server's call was not cancelled")
 	}
-	eventually(t, "the call is recorded as cancelled", func() bool {
+	timelimit.Wait(t, "the call is recorded as cancelled", func() bool {
 		for _, e := range pl.log() {
 			if e.Event == "done" && e.Tool == "up__slow" {
 				return e.Code == "cancelled"

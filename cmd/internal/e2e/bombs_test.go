@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testBombs gives a running gateway modules that are made to break a compiler, as many at
@@ -31,7 +32,7 @@ func testBombs(t *testing.T, p *program) {
 	if underRace {
 		t.Skip("it is the program itself that is measured: the tests without the race detector do")
 	}
-	n, batch := 24, 3 // .ci/nightly has 10,000
+	n, batch := 12, 3 // .ci/nightly has 10,000
 	if testing.Short() {
 		n = 20
 	}
@@ -139,7 +140,7 @@ func (pl *place) settle(gw *process, config string, names map[string]string) map
 	pl.write("wasmgate.yaml", b.String())
 	gw.signal(syscall.SIGHUP)
 	found := map[string]moduleStatus{}
-	eventually(pl.t, "the modules are compiled", func() bool {
+	timelimit.Wait(pl.t, "the modules are compiled", func() bool {
 		var s struct{ Modules []moduleStatus }
 		if err := json.Unmarshal([]byte(pl.must("status", "--json")), &s); err != nil {
 			pl.t.Fatal(err)

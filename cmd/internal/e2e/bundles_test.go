@@ -32,6 +32,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // A signer is a pair of keys in PEM.
@@ -194,7 +195,7 @@ policy:
 	}
 	d.full.Store(0)
 	same := d.notAnew.Load()
-	eventually(t, "it is asked for again, and not sent again", func() bool { return d.notAnew.Load() >= same+2 })
+	timelimit.Wait(t, "it is asked for again, and not sent again", func() bool { return d.notAnew.Load() >= same+2 })
 	if n := d.full.Load(); n != 0 {
 		t.Errorf("the bundle was sent %d times although it is the same", n)
 	}
@@ -213,7 +214,7 @@ policy:
 		t.Fatal(err)
 	}
 	d.put(two)
-	eventually(t, "status tells of the key", func() bool { return strings.Contains(pl.must("status"), "key release: ") })
+	timelimit.Wait(t, "status tells of the key", func() bool { return strings.Contains(pl.must("status"), "key release: ") })
 	if o := hashes(); o.code != 0 {
 		t.Errorf("under the last good bundle: %+v", o)
 	}
@@ -242,7 +243,7 @@ policy:
 		t.Errorf("status does not tell that the source is out of reach: %s", s)
 	}
 	d.put(release.sign(t, one))
-	eventually(t, "the source is in use again", func() bool { return hashes().code == 0 })
+	timelimit.Wait(t, "the source is in use again", func() bool { return hashes().code == 0 })
 	gw.signal(os.Interrupt)
 	gw.wait()
 	configure(true, "other.pem")
@@ -280,7 +281,7 @@ func refuseEach(t *testing.T, pl *place, d *depot, release, other signer, works 
 		{"a test that fails", release.sign(t, rules("2", denyHash, `"acme lists it" in wasmgate.allow`)), "test_it does not pass"},
 	} {
 		d.put(bad.archive)
-		eventually(t, "status tells of a bundle that is "+bad.what, func() bool {
+		timelimit.Wait(t, "status tells of a bundle that is "+bad.what, func() bool {
 			var s struct {
 				Bundles  []struct{ Error string }
 				Problems []string
@@ -350,8 +351,8 @@ func swapUnderLoad(t *testing.T, url string, swapped func() bool) {
 			}
 		})
 	}
-	eventually(t, "the new bundle is in use", swapped)
-	eventually(t, "a hundred calls were made", func() bool { return calls.Load() >= 100 })
+	timelimit.Wait(t, "the new bundle is in use", swapped)
+	timelimit.Wait(t, "a hundred calls were made", func() bool { return calls.Load() >= 100 })
 	close(stop)
 	wg.Wait()
 	if wrong.Load() > 0 {

@@ -87,7 +87,7 @@ func testConnect(t *testing.T, p *program) {
 	people, provider := startIDP(t, pl, dir, time.Hour), startIDP(t, pl, dir, time.Hour)
 	port := freePort(t)
 	start(t, pl.command(context.WithoutCancel(t.Context()), "node", dir+"/protected.mjs", fmt.Sprint(port), provider.url))
-	eventually(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
+	timelimit.Wait(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
 	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	pl.write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {timeout: 5s}
@@ -100,7 +100,7 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 `, addr, addr, people.url, port))
 	pl.write("grants.yaml", "- {to: [\"*\"], tools: [\"*\"], prompts: [\"*\"], resources: [\"*\"]}\n")
 	gw := serving(t, pl.command(context.WithoutCancel(t.Context()), p.path, pl.args("--json", "serve")...))
-	eventually(t, "the gateway listens", func() bool { return listens(t, addr) })
+	timelimit.Wait(t, "the gateway listens", func() bool { return listens(t, addr) })
 	type visit struct {
 		page string
 		err  error

@@ -187,7 +187,7 @@ func (pl *place) must(args ...string) string {
 // ready waits until all servers of the gateway that runs are ready.
 func (pl *place) ready() {
 	pl.t.Helper()
-	eventually(pl.t, "the servers are ready", func() bool { return pl.run("status", "--check").code == 0 })
+	timelimit.Wait(pl.t, "the servers are ready", func() bool { return pl.run("status", "--check").code == 0 })
 }
 
 func noRace(t testing.TB, stderr string) {
@@ -295,20 +295,6 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.b)
-}
-
-// eventually waits until ok, and fails the test if that does not come.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	every := time.NewTicker(20 * time.Millisecond)
-	defer every.Stop()
-	for end := time.After(timelimit.Patience(t)); !ok(); {
-		select {
-		case <-every.C:
-		case <-end:
-			t.Fatalf("still not: %s", what)
-		}
-	}
 }
 
 // get returns the status and the body of a page.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testFair has callers keep as many calls under way as they can, which sleep for as long as the test
@@ -83,7 +85,7 @@ func testFair(t *testing.T, p *program) {
 					})
 				}
 			}
-			eventually(t, "the calls sleep", func() bool { return asleep.Load() >= tt.naps })
+			timelimit.Wait(t, "the calls sleep", func() bool { return asleep.Load() >= tt.naps })
 			victim := keyWire(t, gw.url, key[tt.victim])
 			for range 20 {
 				for _, tool := range []string{"up__quick", "up__nap"} {

@@ -48,7 +48,7 @@ func startIDP(t *testing.T, pl *place, dir string, life time.Duration, env ...st
 	c.Env = append(c.Env, env...)
 	p := start(t, c)
 	i := &idp{t, fmt.Sprintf("http://127.0.0.1:%d", port)}
-	eventually(t, "the identity provider listens", func() bool {
+	timelimit.Wait(t, "the identity provider listens", func() bool {
 		select {
 		case <-p.ended:
 			t.Fatal("the identity provider has ended")
@@ -392,7 +392,7 @@ func testLoginServer(t *testing.T, p *program) {
 	provider := startIDP(t, pl, dir, 62*time.Second, "ROBOT_SECRET="+robot, "SIGNER_JWK="+key) // due after two seconds
 	port := freePort(t)
 	start(t, pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "protected.mjs"), strconv.Itoa(port), provider.url))
-	eventually(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
+	timelimit.Wait(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
 	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	pl.write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {timeout: 5s}

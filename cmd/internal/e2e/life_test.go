@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testKill kills the gateway in the middle of 1,000 calls of 16 clients, three
@@ -39,7 +41,7 @@ func testKill(t *testing.T, p *program) {
 	for round, after := range []int64{100, 400, 800} {
 		gw.Store(pl.serve())
 		mustWire(t, gw.Load().url).mustCall(t, "sh__hello", "{}")
-		eventually(t, "the stdio server and its child run", func() bool { return len(processes(t, mark)) >= 2 })
+		timelimit.Wait(t, "the stdio server and its child run", func() bool { return len(processes(t, mark)) >= 2 })
 		left.Store(after)
 		failed := callAll(t, gw.Load().url, round, calls, clients)
 		if code := gw.Load().wait(); code != -1 {
@@ -132,7 +134,7 @@ func testDrain(t *testing.T, p *program) {
 	}()
 	<-up.began
 	gw.signal(syscall.SIGTERM)
-	eventually(t, "new calls are refused", func() bool {
+	timelimit.Wait(t, "new calls are refused", func() bool {
 		a, err := late.call(t.Context(), "up__none", "{}")
 		return err != nil || a.Error != nil && strings.Contains(a.Error.Message, "shutting down")
 	})
@@ -184,7 +186,7 @@ func testSecondSignal(t *testing.T, p *program) {
 	}()
 	<-up.began
 	gw.signal(syscall.SIGTERM)
-	eventually(t, "the gateway drains", func() bool {
+	timelimit.Wait(t, "the gateway drains", func() bool {
 		a, err := late.call(t.Context(), "up__none", "{}")
 		return err != nil || a.Error != nil && strings.Contains(a.Error.Message, "shutting down")
 	})

@@ -76,7 +76,7 @@ func testMethods(t *testing.T, p *program) {
 
 	pl.write("wasmgate.yaml", "version: 1\npolicy: {paths: [policies], timeout: 5s}\n"+servers("methods: [tailor/secret]")+over)
 	c := methodClient(t, &mcp.StreamableClientTransport{Endpoint: gw.url}, "2025-11-25")
-	eventually(t, "the server has lost its method", func() bool { return c.price(t, "stdio__tailor/price") == "-32601 method not found" })
+	timelimit.Wait(t, "the server has lost its method", func() bool { return c.price(t, "stdio__tailor/price") == "-32601 method not found" })
 	if got := c.price(t, "tailor/price"); got != `coat 4200` {
 		t.Errorf("of the next server: %s", got)
 	}

@@ -55,7 +55,7 @@ func testPeers(t *testing.T, p *program) {
 		c.session.Close()
 	}
 	pl.askTypeScript(t, dir, gw.url)
-	eventually(t, "the clients' own servers end with them", func() bool { return len(processes(t, mark)) == began })
+	timelimit.Wait(t, "the clients' own servers end with them", func() bool { return len(processes(t, mark)) == began })
 	pl.verify()
 	for _, action := range []string{"elicitation/create", "sampling/createMessage", "roots/list", "resources/subscribe"} {
 		if !slices.ContainsFunc(pl.log(), func(e logged) bool { return e.Event == "done" && e.Action == action && e.Code == "ok" }) {
@@ -106,7 +106,7 @@ func (c *peer) note(what string) {
 
 func (c *peer) hears(t *testing.T, want string) {
 	t.Helper()
-	eventually(t, c.name+" hears "+want, func() bool {
+	timelimit.Wait(t, c.name+" hears "+want, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return slices.ContainsFunc(c.heard, func(h string) bool { return strings.Contains(h, want) })
@@ -156,7 +156,7 @@ func (c *peer) check(t *testing.T) {
 	c.hears(t, uri)
 
 	// A server of files lets each client into its own folder alone.
-	eventually(t, "the server has taken in the folder of "+c.name, func() bool {
+	timelimit.Wait(t, "the server has taken in the folder of "+c.name, func() bool {
 		return strings.Contains(c.use(t, "files__read_text_file", map[string]any{"path": filepath.Join(c.folder, "note.txt")}), "of "+c.name)
 	})
 	other := filepath.Join(filepath.Dir(c.folder), map[string]string{"ann": "bob", "bob": "ann"}[c.name], "note.txt")

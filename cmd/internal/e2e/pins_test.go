@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // changing is an MCP server whose definitions change while it runs.
@@ -40,7 +41,7 @@ func testPins(t *testing.T, p *program) {
 	pl := p.place(t, "servers:\n  up: {url: "+web.URL+"}\n")
 	pl.write("policies/all.rego", "package wasmgate\n\nallow contains \"all\"\n")
 	gw := pl.serve()
-	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools"), "up__read") })
+	timelimit.Wait(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools"), "up__read") })
 	watchers := []*watcher{watch(t, gw.url, "2025-11-25"), watch(t, gw.url, "2026-07-28")}
 	w := mustWire(t, gw.url)
 	offered := func(name string, want bool) {
@@ -62,7 +63,7 @@ func testPins(t *testing.T, p *program) {
 	time.Sleep(firstTrust) // what comes within it is trusted
 	up.declare("read", "reads, and sends")
 	up.declare("late", "comes late")
-	eventually(t, "the change is quarantined", func() bool { return code(w.mustCall(t, "up__read", "{}")) == "refused_pin" })
+	timelimit.Wait(t, "the change is quarantined", func() bool { return code(w.mustCall(t, "up__read", "{}")) == "refused_pin" })
 	for _, one := range watchers {
 		one.told(t)
 		one.forget()
@@ -93,7 +94,7 @@ func testPins(t *testing.T, p *program) {
 	up.declare("write", "writes everywhere")
 	gw = pl.serve()
 	w, watchers = mustWire(t, gw.url), []*watcher{watch(t, gw.url, "2025-11-25")}
-	eventually(t, "the server has started", func() bool { return !strings.Contains(pl.must("tools"), "up__write") })
+	timelimit.Wait(t, "the server has started", func() bool { return !strings.Contains(pl.must("tools"), "up__write") })
 	offered("up__write", false)
 	offered("up__read", true)
 	pl.verify()
@@ -108,7 +109,7 @@ func checkLockfile(t *testing.T, pl *place, offered func(name string, want bool)
 	}
 	const merged = "wasmgate-lock 1\n<<<<<<< HEAD\n"
 	pl.write("wasmgate.lock", merged)
-	eventually(t, "status tells of the conflict", func() bool {
+	timelimit.Wait(t, "status tells of the conflict", func() bool {
 		s := pl.must("status")
 		return strings.Contains(s, "wasmgate.lock:2: a merge conflict") && strings.Contains(s, "last good")
 	})
@@ -119,10 +120,10 @@ func checkLockfile(t *testing.T, pl *place, offered func(name string, want bool)
 	before, block, _ := strings.Cut(string(b), "tool up read\n")
 	_, after, _ := strings.Cut(block, "\n")
 	pl.write("wasmgate.lock", before+after)
-	eventually(t, "an approval that was taken back does not hold", func() bool {
+	timelimit.Wait(t, "an approval that was taken back does not hold", func() bool {
 		return strings.Contains(pl.must("pin", "list"), "quarantined new") && !strings.Contains(pl.must("status"), "conflict")
 	})
 	offered("up__read", false)
 	pl.write("wasmgate.lock", string(b))
-	eventually(t, "the lockfile is as it was", func() bool { return strings.Contains(pl.must("tools"), "up__read") })
+	timelimit.Wait(t, "the lockfile is as it was", func() bool { return strings.Contains(pl.must("tools"), "up__read") })
 }

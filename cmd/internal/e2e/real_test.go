@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
@@ -39,7 +40,7 @@ func everything(t *testing.T, pl *place, dir, transport string) int {
 	c := pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, everythingServer), transport)
 	c.Env = append(c.Env, "PORT="+strconv.Itoa(port))
 	start(t, c)
-	eventually(t, "server-everything listens", func() bool { return listens(t, fmt.Sprintf("localhost:%d", port)) })
+	timelimit.Wait(t, "server-everything listens", func() bool { return listens(t, fmt.Sprintf("localhost:%d", port)) })
 	return port
 }
 
@@ -104,7 +105,7 @@ func testRealServers(t *testing.T, p *program) {
 
 	checkStatus(t, pl, false)
 	gw := pl.serve()
-	eventually(t, "all servers but the broken one are ready", func() bool {
+	timelimit.Wait(t, "all servers but the broken one are ready", func() bool {
 		_, phases, _ := pl.phases()
 		return strings.Count(strings.Join(phases, ","), " ready") == 5 // with local
 	})

@@ -27,7 +27,7 @@ func testReload(t *testing.T, p *program) {
 	up := &stub{tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, answer: answerFine}
 	pl := p.place(t, "servers:\n  up: {url: "+up.start(t)+"}\n")
 	gw := pl.serve()
-	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools", "--all"), "up__echo") })
+	timelimit.Wait(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools", "--all"), "up__echo") })
 	watchers := []*watcher{watch(t, gw.url, "2025-11-25"), watch(t, gw.url, "2026-07-28")}
 	for _, w := range watchers {
 		if w.offers(t, "up__echo") {
@@ -58,7 +58,7 @@ func testReload(t *testing.T, p *program) {
 func checkBadPolicy(t *testing.T, pl *place, w *wire) {
 	t.Helper()
 	pl.write("policies/bad.rego", "package wasmgate\nallow contains if nonsense(")
-	eventually(t, "status tells that the policy does not compile", func() bool {
+	timelimit.Wait(t, "status tells that the policy does not compile", func() bool {
 		s := pl.must("status")
 		return strings.Contains(s, "bad.rego:2") && strings.Contains(s, "last good one")
 	})
@@ -69,14 +69,14 @@ func checkBadPolicy(t *testing.T, pl *place, w *wire) {
 		t.Errorf("policy check of what does not compile: exit %d, want 3", o.code)
 	}
 	pl.write("policies/bad.rego", "package wasmgate\n\ndeny contains \"closed\" if input.tool.server == \"up\"\n")
-	eventually(t, "the policy that compiles is in use", func() bool { return w.mustCall(t, "up__echo", "{}").Error != nil })
+	timelimit.Wait(t, "the policy that compiles is in use", func() bool { return w.mustCall(t, "up__echo", "{}").Error != nil })
 	if s := pl.must("status"); strings.Contains(s, "bad.rego") {
 		t.Errorf("status still has a problem: %s", s)
 	}
 	if err := os.Remove(pl.file("policies/bad.rego")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the policy without it is in use", func() bool { return w.mustCall(t, "up__echo", "{}").Error == nil })
+	timelimit.Wait(t, "the policy without it is in use", func() bool { return w.mustCall(t, "up__echo", "{}").Error == nil })
 }
 
 // A watcher is a client that is told when the tools change.
@@ -232,7 +232,7 @@ func testAuditHold(t *testing.T, p *program) {
 	}
 	holds(t, pl.must("status"), "the oldest goes")
 	pl.write("wasmgate.yaml", "version: 1\n"+fmt.Sprintf(log, ", hold: 0s"))
-	eventually(t, "the log to keep to audit.keep", func() bool {
+	timelimit.Wait(t, "the log to keep to audit.keep", func() bool {
 		w.mustCall(t, "local__nothing", "{}")
 		_, err := os.Stat(first)
 		return os.IsNotExist(err) && !warned()
@@ -281,7 +281,7 @@ func testReadme(t *testing.T, _ *program) {
 		t.Fatal(err)
 	}
 	gw.wait() // with the code of go run, which is 1 after any interrupt
-	eventually(t, "nobody listens any more", func() bool {
+	timelimit.Wait(t, "nobody listens any more", func() bool {
 		return !listens(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"))
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
@@ -41,7 +42,7 @@ func (pl *place) serveModules() *process {
 		pl.t.Fatalf("compile the modules: %v\n%s", err, out)
 	}
 	gw := pl.serve()
-	eventually(pl.t, "the modules are loaded", func() bool { return pl.run("status", "--check").code != 1 }) // 3: one that cannot be
+	timelimit.Wait(pl.t, "the modules are loaded", func() bool { return pl.run("status", "--check").code != 1 }) // 3: one that cannot be
 	return gw
 }
 
@@ -353,7 +354,7 @@ func (pl *place) checkSpin(gw *process, w *wire) {
 	if e := pl.lastDone("guest__spin"); e.Code != "timeout" || !strings.Contains(e.Error, "deadline: it ran longer than 5s") {
 		t.Errorf("recorded as %s", e.Raw)
 	}
-	eventually(t, "the server works again", func() bool { return w.mustCall(t, "guest__upper", `{"text":"abc"}`).text() == "ABC" })
+	timelimit.Wait(t, "the server works again", func() bool { return w.mustCall(t, "guest__upper", `{"text":"abc"}`).text() == "ABC" })
 	if after := w.mustCall(t, "guest__count", `{"text":""}`).text(); len(after) >= len(before) {
 		t.Errorf("it counts %d calls after %d: it is the old one", len(after), len(before))
 	}

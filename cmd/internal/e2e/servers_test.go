@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testServers changes the servers of a running gateway in its configuration: clients
@@ -33,7 +35,7 @@ func testServers(t *testing.T, p *program) {
 	gw := pl.serve()
 	pl.must("grant", "--yes", "up__*")
 	pl.must("grant", "--yes", "other__*")
-	eventually(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools"), "up__slow") })
+	timelimit.Wait(t, "the server is ready", func() bool { return strings.Contains(pl.must("tools"), "up__slow") })
 	watchers := []*watcher{watch(t, gw.url, "2025-11-25"), watch(t, gw.url, "2026-07-28")}
 	configure := func(servers string) {
 		pl.write("wasmgate.yaml", "version: 1\npolicy: {paths: [policies], timeout: 5s}\n"+servers)
@@ -47,7 +49,7 @@ func testServers(t *testing.T, p *program) {
 		w.forget()
 	}
 	configure("servers:\n  up: {url: " + url + ", timeout: 29s}\n  other: {url: " + otherURL + "}\nlimits: {session: 5, body: 1MiB}\nlog: {level: warn}\njobs: {max: 7}\nconsole: {listen: 127.0.0.1:1}\n")
-	eventually(t, "the other server is there", func() bool { return strings.Contains(pl.must("tools"), "other__echo") })
+	timelimit.Wait(t, "the other server is there", func() bool { return strings.Contains(pl.must("tools"), "other__echo") })
 	for _, w := range watchers {
 		w.told(t)
 	}
@@ -65,7 +67,7 @@ func testServers(t *testing.T, p *program) {
 	}
 
 	configure("servers:\n  up: {}\n  other: {url: nowhere}\n")
-	eventually(t, "status tells what is wrong", func() bool {
+	timelimit.Wait(t, "status tells what is wrong", func() bool {
 		s := pl.run("status").stdout
 		return strings.Contains(s, "wasmgate.yaml:4: servers.up: ") && strings.Contains(s, "wasmgate.yaml:5: servers.other.url: ") && strings.Contains(s, "last good one")
 	})
@@ -77,7 +79,7 @@ func testServers(t *testing.T, p *program) {
 	if err := syscall.Kill(gw.pid(), syscall.SIGHUP); err != nil {
 		t.Fatal(os.NewSyscallError("kill", err))
 	}
-	eventually(t, "the server is gone", func() bool { return !strings.Contains(pl.must("tools"), "up__slow") })
+	timelimit.Wait(t, "the server is gone", func() bool { return !strings.Contains(pl.must("tools"), "up__slow") })
 	if s := pl.must("status"); strings.Contains(s, "problem: configuration") {
 		t.Errorf("status still has a problem: %s", s)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testShadow has a policy decide beside the one in use: what would differ is
@@ -25,7 +27,7 @@ func testShadow(t *testing.T, p *program) {
 	}
 	hash("sha256")
 	hash("sha1")
-	eventually(t, "the difference is recorded", func() bool { return len(differences()) == 1 })
+	timelimit.Wait(t, "the difference is recorded", func() bool { return len(differences()) == 1 })
 	d, call := differences()[0], pl.lastDone("local__hash")
 	if d.ID != call.ID || d.Effect != "allow" || !strings.Contains(d.Raw, `"shadow":{"effect":"deny","reasons":["no sha1 any more"],"revision":"`) || !strings.Contains(d.Raw, `"differs":["effect"]`) {
 		t.Errorf("the difference of call %s: %s", call.ID, d.Raw)
@@ -39,11 +41,11 @@ func testShadow(t *testing.T, p *program) {
 	checkDecisionLog(t, pl, call)
 
 	pl.write("next/next.rego", "package wasmgate\n\ndeny contains nonsense(1)\n")
-	eventually(t, "status tells that the shadow policy does not compile", func() bool {
+	timelimit.Wait(t, "status tells that the shadow policy does not compile", func() bool {
 		return strings.Contains(pl.must("status"), "shadow policy: next/next.rego:3: ")
 	})
 	hash("sha1") // the one before it still decides
-	eventually(t, "the difference is recorded", func() bool { return len(differences()) == 2 })
+	timelimit.Wait(t, "the difference is recorded", func() bool { return len(differences()) == 2 })
 	pl.verify()
 }
 

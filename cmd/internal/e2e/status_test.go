@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testStatusCheck: a server that is still connecting is neither fine nor faulted, and the
@@ -29,7 +31,7 @@ func testStatusCheck(t *testing.T, p *program) {
 		t.Errorf("without --check: exit %d: %s", o.code, o.stdout)
 	}
 	check := start(t, pl.command(context.WithoutCancel(t.Context()), p.plain, pl.args("status", "--check")...))
-	eventually(t, "it says what it waits for", func() bool { return strings.Contains(check.stderr.String(), "waiting for slow, for 5m0s at most") })
+	timelimit.Wait(t, "it says what it waits for", func() bool { return strings.Contains(check.stderr.String(), "waiting for slow, for 5m0s at most") })
 	close(let)
 	if code := check.wait(); code != 0 {
 		t.Errorf("exit %d, want 0: %s", code, check.stderr)

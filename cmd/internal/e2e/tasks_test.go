@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // testTaskAsks has server-everything ask its client in the middle of a task: the question
@@ -31,7 +32,7 @@ func testTaskAsks(t *testing.T, p *program) {
 		t.Fatal(err)
 	}
 	id := w.ask(t, "tools/call", `"name":"ev__simulate-research-query","arguments":{"topic":"python","ambiguous":true},"task":{"ttl":60000}`).At("/task/taskId").String()
-	eventually(t, "the task asks", func() bool {
+	timelimit.Wait(t, "the task asks", func() bool {
 		return w.ask(t, "tasks/get", `"taskId":`+id).Get("status").Text() == "input_required"
 	})
 	asked, res := w.talk(t, "tasks/result", `"taskId":`+id, `{"action":"accept","content":{"interpretation":"technical"}}`)

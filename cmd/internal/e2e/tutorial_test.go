@@ -164,7 +164,7 @@ func (r *reader) serve() {
 // settled waits until the gateway has the policy of the files, and all servers.
 func (r *reader) settled() {
 	r.t.Helper()
-	eventually(r.t, "the gateway has the policy of the files and all servers", func() bool {
+	timelimit.Wait(r.t, "the gateway has the policy of the files and all servers", func() bool {
 		var s struct {
 			Revision string `json:"policy_revision"`
 			Servers  []struct{ Phase string }

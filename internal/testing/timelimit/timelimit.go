@@ -34,3 +34,20 @@ func Patience(t testing.TB) time.Duration {
 	}
 	return without
 }
+
+// Wait calls is until it returns true, and fails t after its Patience. Between two calls it pauses for
+// three times as long as one takes, and at least 5 ms: a check that starts a program leaves the
+// machine to what it waits for.
+func Wait(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience(t)); ; {
+		began := time.Now()
+		if is() {
+			return
+		}
+		if began.After(end) {
+			t.Fatalf("not in time: %s", what)
+		}
+		time.Sleep(max(5*time.Millisecond, 3*time.Since(began)))
+	}
+}
