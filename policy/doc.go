@@ -2,7 +2,7 @@
 //
 // [Load] compiles the built-in packs, the user's files and the grants into an
 // [Engine], which is immutable and a [gate.Authorizer]. A policy that changes is
-// another engine. What rules look like, and what they see, is in docs/policy.md.
+// another engine. What rules look like, and what they see, is in docs/explanation/policy.md.
 //
 // Whatever goes wrong denies: an error in a built-in function, a decision of another
 // shape, an obligation that is not understood, a panic, a policy that takes more steps

@@ -189,7 +189,7 @@ func rules(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
 		var engine *policy.Engine
 		if engine, err = policy.Load(ctx, p.Files, p.Options); err == nil {
 			if unread != nil {
-				return Check{of, Warning, unread.Error(), "see docs/policy.md about bundles"}
+				return Check{of, Warning, unread.Error(), "see docs/how-to/bundles.md"}
 			}
 			return Check{of, OK, "it compiles, revision " + engine.Revision(), ""}
 		}

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the table into the document")
 // TestReference: the document has the table of the fields that the input has. Run it with
 // -update after a change of the input.
 func TestReference(t *testing.T) {
-	const document, begin, end = "../../../docs/policy.md", "<!-- fields of the input, written by go test ./internal/policy/input -update -->\n", "<!-- end of the fields -->"
+	const document, begin, end = "../../../docs/reference/policy-input.md", "<!-- fields of the input, written by go test ./internal/policy/input -update -->\n", "<!-- end of the fields -->"
 	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
