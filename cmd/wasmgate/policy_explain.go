@@ -89,7 +89,7 @@ func (c *cli) printExplained(x reasoned) error {
 	e := x.Record
 	if c.json {
 		out := map[string]any{
-			"id": e.ID, "time": e.Time, "action": e.Action, "principal": e.Principal, "tool": e.Tool, "session": e.Session,
+			"id": e.ID, "time": e.Time, "action": e.Action, "tenant": e.Tenant, "principal": e.Principal, "tool": e.Tool, "session": e.Session,
 			"code": e.Code, "effect": e.Effect, "reasons": e.Reasons, "error": e.Error, "policy_revision": e.PolicyRevision,
 			"labels_before": e.LabelsBefore, "met": e.Met, "remedy": x.remedy(), "explanation": x.Explanation,
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
@@ -231,7 +232,7 @@ func (c *checks) keys() {
 		switch {
 		case shown.State == "orphaned":
 			good = false
-			c.bad("key "+k.ID, fmt.Sprintf("%s is of %s, whom the configuration does not list", k.Name, k.Principal), "list the principal, or run `wasmgate key revoke "+k.ID+"`")
+			c.bad("key "+k.ID, fmt.Sprintf("%s is of %s, whom the configuration does not list", k.Name, match.Name(k.Tenant, k.Principal)), "list the principal, or run `wasmgate key revoke "+k.ID+"`")
 		case shown.State == "active" && !k.Expires.IsZero() && time.Until(k.Expires) < 7*24*time.Hour:
 			good = false
 			c.bad("key "+k.ID, fmt.Sprintf("%s ends at %s", k.Name, k.Expires.UTC().Format(time.RFC3339)), "make another with `wasmgate key create` and give it out before")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/structure"
@@ -77,7 +78,7 @@ func Compare(ctx context.Context, engine *policy.Engine, log Log, told func(done
 					}
 				}
 			} else if d.Effect != d.Before && len(c.Differences) < MaxDifferences {
-				c.Differences = append(c.Differences, Difference{s.IDs[i], d.Tool, r.Principal, d.Before, d.Effect, d.Reasons, d.Rules})
+				c.Differences = append(c.Differences, Difference{s.IDs[i], d.Tool, match.Name(s.Who.Tenant, s.Who.ID), d.Before, d.Effect, d.Reasons, d.Rules})
 			}
 		}
 		told(c, all)
