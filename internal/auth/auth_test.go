@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -666,6 +667,38 @@ func TestStrangersForgetNobody(t *testing.T) {
 	}
 	if ended, err := a.Revoke(auth.Revocation{Subject: "alice"}); err != nil || len(ended) != 100 {
 		t.Errorf("ends %d of 100, %v", len(ended), err)
+	}
+}
+
+// TestNoTurn: a token whose signature has to be verified waits for a turn, and is refused for a second when there is none. A caller
+// that is known, or has a key, needs no turn.
+func TestNoTurn(t *testing.T) {
+	p := authtest.New(t)
+	keys, err := auth.OpenKeys(filepath.Join(t.TempDir(), "keys.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ci := &gate.Principal{Owner: gate.Owner{ID: "ci"}, Roles: []string{"dev"}}
+	secret, _, err := keys.Create(auth.Key{Name: "build", Principal: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAuth(t, p, func(o *auth.Options) { o.Keys, o.Principals = keys, map[gate.Owner]*gate.Principal{ci.Owner: ci} })
+	known := p.Sign(t, p.Claims(nil), nil)
+	if code, refusal := status(a, ask(known)); code != http.StatusOK {
+		t.Fatalf("%d %v", code, refusal)
+	}
+	a.TakeTurns()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	unknown := p.Sign(t, p.Claims(map[string]any{"jti": "another"}), nil)
+	if code, _ := status(a, ask(unknown).WithContext(ctx)); code != http.StatusServiceUnavailable {
+		t.Errorf("an unknown token: %d", code)
+	}
+	for name, token := range map[string]string{"known": known, "key": secret} {
+		if code, refusal := status(a, ask(token)); code != http.StatusOK {
+			t.Errorf("%s: %d %v", name, code, refusal)
+		}
 	}
 }
 

@@ -177,6 +177,64 @@ func pages(t *testing.T) []string {
 	return all
 }
 
+var (
+	namedTests = regexp.MustCompile("((?:`(?:Test|Benchmark|Fuzz)\\w+(?:/\\w+)?`(?:, )?)+)(?: \\(([\\w/-]+)\\))?")
+	testName   = regexp.MustCompile("`(\\w+)(?:/(\\w+))?`")
+	testFunc   = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
+)
+
+// A promise names the tests that hold it. Each of them exists, in the folder that follows it.
+func TestPromisesNameTests(t *testing.T) {
+	root := os.DirFS("../../..")
+	tests := map[string][]string{} // folders, by test
+	err := fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == "node_modules" || e.Name() == ".git"):
+			return fs.SkipDir
+		case !strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		source, err := fs.ReadFile(root, name)
+		for _, f := range testFunc.FindAllSubmatch(source, -1) {
+			tests[string(f[1])] = append(tests[string(f[1])], path.Dir(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// parts has the file that names the parts of a test, and the form of the name in it.
+	parts := map[string][2]string{"TestE2E": {"cmd/internal/e2e/e2e_test.go", `{"%s", `}, "TestScripts": {"cmd/wasmgate/testdata/%s.txtar", ""}}
+	seen := 0
+	for _, row := range strings.Split(document(t, "SECURITY.md"), "\n") {
+		for _, list := range namedTests.FindAllStringSubmatch(row, -1) {
+			for _, test := range testName.FindAllStringSubmatch(list[1], -1) {
+				seen++
+				name, part, folder := test[1], test[2], list[2]
+				if in := tests[name]; in == nil || folder != "" && !slices.Contains(in, folder) {
+					t.Errorf("there is no %s in %q, but in %q", name, folder, in)
+				}
+				if part == "" {
+					continue
+				}
+				file := strings.Replace(parts[name][0], "%s", part, 1)
+				source, err := fs.ReadFile(root, file)
+				if err != nil || !strings.Contains(string(source), strings.Replace(parts[name][1], "%s", part, 1)) {
+					t.Errorf("%s has no part %s", name, part)
+				}
+			}
+		}
+		if strings.HasPrefix(row, "| ") && row[2] >= '1' && row[2] <= '9' && !namedTests.MatchString(row) {
+			t.Errorf("no test: %s", row)
+		}
+	}
+	if seen < 200 {
+		t.Errorf("only %d tests are named", seen)
+	}
+}
+
 func TestReadmeIsShort(t *testing.T) {
 	if words := len(strings.Fields(document(t, "README.md"))); words > 900 {
 		t.Errorf("README.md has %d words, of at most 900", words)
