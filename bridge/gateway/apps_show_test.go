@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 const html = "<!doctype html><script>\u202e/*\x00*/alert(1)</script><!-- x --><p>hello</p>"
@@ -166,64 +164,6 @@ func TestAppsOfTwoServers(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestAppSequences holds random sequences of reads and calls by two apps against a model: no
-// call reaches a server that it did not name.
-func TestAppSequences(t *testing.T) {
-	g, c1, c2 := twoApps(t, nil)
-	servers := map[string]*appServer{"c1": c1, "c2": c2}
-	host := newAppHost(t, g, rig.Old, true)
-	random := rand.New(rand.NewPCG(seed.Of(t), 0))
-	for range 60 {
-		host.open()
-		open := hasOpen(host) // of earlier sessions of the program
-		for range 12 {
-			id := []string{"c1", "c2"}[random.IntN(2)]
-			before := c1.calls["refresh"] + c2.calls["refresh"]
-			switch random.IntN(4) {
-			case 0:
-				if got := textOf(host.read("ui://" + id + "/shared/app.html")); got != "<p>"+id+"</p>" {
-					t.Fatalf("%s: read %q", id, got)
-				}
-				open[id] = true
-			case 1:
-				if got := textOf(host.call(id + "__show")); got != "show of <p>"+id+"</p>" {
-					t.Fatalf("%s: %q", id, got)
-				}
-				open[id] = true
-			case 2:
-				was := servers[id].calls["refresh"]
-				host.call(id + "__refresh")
-				if called := servers[id].calls["refresh"] > was; called != open[id] {
-					t.Fatalf("%s is open: %v, called: %v", id, open[id], called)
-				}
-			default:
-				was := map[string]int{"c1": c1.calls["refresh"], "c2": c2.calls["refresh"]}
-				host.call("refresh")
-				for id, s := range servers {
-					only := open[id] && len(open) == 1
-					if called := s.calls["refresh"] > was[id]; called != only {
-						t.Fatalf("open %v: %s is called: %v", open, id, called)
-					}
-				}
-			}
-			if now := c1.calls["refresh"] + c2.calls["refresh"]; now > before+1 {
-				t.Fatal("one call reached two servers")
-			}
-		}
-	}
-}
-
-// hasOpen finds out which servers have an app open.
-func hasOpen(h *appHost) map[string]bool {
-	open := make(map[string]bool)
-	for _, id := range []string{"c1", "c2"} {
-		if strings.HasPrefix(textOf(h.call(id+"__refresh")), "refresh of") {
-			open[id] = true
-		}
-	}
-	return open
 }
 
 // TestPagesArePinned: a page is shown once a person has approved it, and not after any of it

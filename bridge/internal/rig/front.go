@@ -155,7 +155,7 @@ func Request(era, id, method, params string) string {
 
 // Post sends a message over HTTP as a client of an era does.
 func Post(ctx context.Context, url, era, session, msg string) (*http.Response, error) {
-	r, err := posted(ctx, url, era, session, msg)
+	r, err := NewPost(ctx, url, era, session, msg)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func Post(ctx context.Context, url, era, session, msg string) (*http.Response, e
 // Serve has a handler answer the same without a network.
 func Serve(t testing.TB, h http.Handler, era, msg string) *http.Response {
 	t.Helper()
-	r, err := posted(t.Context(), "http://localhost/mcp", era, "", msg)
+	r, err := NewPost(t.Context(), "http://localhost/mcp", era, "", msg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,8 @@ func Serve(t testing.TB, h http.Handler, era, msg string) *http.Response {
 	return w.Result()
 }
 
-func posted(ctx context.Context, url, era, session, msg string) (*http.Request, error) {
+// NewPost returns the request by which a client of a revision sends a message.
+func NewPost(ctx context.Context, url, era, session, msg string) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(msg))
 	if err != nil {
 		return nil, err
