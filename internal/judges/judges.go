@@ -22,6 +22,10 @@ type Judge func(texts []string) []string
 // without them is skipped.
 func Parsers(t *testing.T) Judge { return in(t, "active.mjs") }
 
+// Comments says which of marked, markdown-it and commonmark.js leave a comment in the page. A test
+// without them is skipped.
+func Comments(t *testing.T) Judge { return in(t, "comments.mjs") }
+
 // Browser is a headless Chromium from which no request gets out.
 func Browser(t *testing.T) Judge {
 	toolchain.Need(t, "chromium")

@@ -6,6 +6,7 @@
 //	resources/read -> content.go: a file held against its digest
 //	            -> frontmatter.go: the frontmatter of SKILL.md held against that of the entry
 //	            -> examine.go: hidden text, which refuses a skill, and what a person should know
+//	            -> code.go: what renderers of Markdown show as code
 //
 // Hosts verify each file by its digest. So nothing here changes a byte.
 package skills

@@ -132,6 +132,8 @@ func checkFrontmatter(front doc.Doc, folder string) error {
 	switch {
 	case front.Kind() != doc.Object:
 		return errors.New("it has no frontmatter")
+	case front.Get("name").IsZero():
+		return fmt.Errorf("its frontmatter has no name: %s must begin with a line ---, YAML with name and description, and a line ---", File)
 	case len(front.Raw()) > maxFrontmatter:
 		return fmt.Errorf("its frontmatter has more than %d KiB", maxFrontmatter>>10)
 	case len(name) > 64 || !namePart.MatchString(name):

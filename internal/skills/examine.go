@@ -115,91 +115,80 @@ func refused(p string, b []byte) string {
 }
 
 var (
-	codeSpan   = regexp.MustCompile("(`+)[^`\n]+`+")
-	fence      = regexp.MustCompile("^[ >*+-]*(`{3,}|~{3,})")
 	title      = regexp.MustCompile(`\]\([^()\s]*\s+("[^"]*"|'[^']*'|\([^)]*\))\s*\)`)
-	definition = regexp.MustCompile(`^ {0,3}\[[^\]]+\]:\s*\S+\s+(["'(].*)$`)
+	definition = regexp.MustCompile(`(?m)^ {0,3}\[[^\]]+\]:\s*\S+\s+(["'(].*)$`)
 	styled     = regexp.MustCompile(`(?i)<[a-z][a-z0-9]*\b[^>]*\bstyle\s*=\s*["']?[^"'>]*(display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(px|pt|em|rem|%)?\s*(;|["'>])|opacity\s*:\s*0(\.0+)?\s*(;|["'>]))`)
 	attribute  = regexp.MustCompile(`(?i)<[a-z][a-z0-9]*\b[^>]*\shidden(\s|=|>)`)
+	element    = regexp.MustCompile(`(?i)<([a-z][a-z0-9-]*)\b((?:\s[^<>]*)?)>`)
+	unshown    = regexp.MustCompile(`(?i)^(audio|canvas|datalist|dialog|head|iframe|math|meta|noembed|noframes|noscript|object|option|param|script|select|style|svg|template|textarea|title|video)$`)
+	restyled   = regexp.MustCompile(`(?i)\s(class|style|width|height|color|aria-hidden)\s*=`)
 	// order matches text that tells an agent what to do.
 	order = regexp.MustCompile(`(?is)\b(` + strings.Join([]string{
-		`(ignore|disregard|forget|override) (all|any|the|your|previous|prior|earlier|every|these|those|other|what)\b`,
+		`(ignore|disregard|forget|override) (all|any|the|your|previous|prior|earlier|every|these|those|other|what (the|i|we|was|you (were|know|have)|you've))\b`,
 		`(agents?|assistants?|claude|chatgpt|copilot|codex|gemini|gpt|llms?|ai|(language )?models?) ?[:,]`,
 		`(dear|hey|attention|note to( the)?|instructions? (for|to)( the)?|for the|as an?|you are an?) (ai|agent|assistant|llm|language model|model)s?\b`,
 		`you (must|should|shall|will|have to|need to|are to|can now)\b`,
 		`(do not|don't|never) (tell|mention|show|reveal|inform|disclose|ask|warn)\b`,
 		`(without|before) (asking|telling|informing|mentioning|confirm|approval|permission|answering|responding)`,
 		`system (prompt|message|instruction)`,
-		`(read|cat|send|upload|post|exfiltrate|copy|include|forward|e?mail|append|print|leak|fetch|open)\b[^\n]{0,80}(~/|\.env\b|\.ssh|\.aws|id_rsa|id_ed25519|credential|secret|password|passwd|api.?key|private key|access token|https?://)`,
-		`(curl|wget)\s+\S`, `rm -rf`, `(run|execute) (the|this|these|following|command|script|in the)\b`,
+		`(read|cat|send|upload|post|exfiltrate|copy|include|forward|mail|append|print|leak|fetch|open)\b[^\n]{0,80}(~/|\.env\b|\.ssh|\.aws|id_rsa|id_ed25519|credential|secret|password|passwd|api.?key|private key|access token|https?://)`,
+		`e?mail (it|this|that|these|them|the|all|any|every|your|me|us|to)\b`, `(curl|wget)\s+\S`, `rm -rf`, `(run|execute) (the|this|these|following|command|script|in the)\b`,
 	}, "|") + `)`)
+	// guidance matches what the comments of templates say of the file that they are in.
+	guidance = regexp.MustCompile(`(?i)\byou (must|should|need to|have to) ((update|fill in|fill out|complete|edit|replace) this (document|file|section|table|template)|answer)\b`)
 )
+
+// orders reports whether a text tells an agent what to do.
+func orders(text string) bool { return order.MatchString(guidance.ReplaceAllString(text, "")) }
 
 // unseen returns what a text in Markdown hides from its readers and tells an agent: in comments, in
 // titles of links, and in elements that are not shown. Examples in code are seen.
 func unseen(text string) string {
-	var comment *strings.Builder
-	open := ""
-	ended := func() bool { return order.MatchString(comment.String()) }
-	for line := range strings.Lines(text) {
-		if comment == nil {
-			if m := fence.FindStringSubmatch(line); m != nil && (open == "" || strings.HasPrefix(m[1], open)) {
-				if open == "" {
-					open = m[1]
-				} else {
-					open = ""
-				}
-				continue
-			}
-			if open != "" {
-				continue
-			}
-			line = codeSpan.ReplaceAllString(line, "")
+	text = withoutCode(text)
+	var seen strings.Builder
+	for {
+		before, rest, comment := strings.Cut(text, "<!--")
+		seen.WriteString(before)
+		if !comment {
+			break
 		}
-		for line != "" {
-			if comment != nil {
-				body, rest, closed := strings.Cut(line, "-->")
-				comment.WriteString(body)
-				if line = rest; !closed {
-					break
-				}
-				if ended() {
-					return "a comment that addresses the agent"
-				}
-				comment = nil
-			}
-			before, rest, begins := strings.Cut(line, "<!--")
-			if why := unseenIn(before); why != "" {
-				return why
-			}
-			if line = rest; begins {
-				comment = new(strings.Builder)
-			} else {
-				break
-			}
+		body, after, _ := strings.Cut(rest, "-->")
+		if orders(body) {
+			return "a comment that addresses the agent"
 		}
+		text = after
 	}
-	if comment != nil && ended() {
-		return "a comment that addresses the agent"
+	text = seen.String()
+	if styled.MatchString(text) || attribute.MatchString(text) || addresses(text) {
+		return "an element that is not shown"
+	}
+	for _, m := range slices.Concat(title.FindAllStringSubmatch(text, -1), definition.FindAllStringSubmatch(text, -1)) {
+		if orders(m[1]) {
+			return "a title of a link that addresses the agent"
+		}
 	}
 	return ""
 }
 
-// unseenIn is as unseen, of one line without comments.
-func unseenIn(line string) string {
-	line = strings.TrimRight(line, "\r\n")
-	if styled.MatchString(line) || attribute.MatchString(line) {
-		return "an element that is not shown"
-	}
-	for _, m := range title.FindAllStringSubmatch(line, -1) {
-		if order.MatchString(m[1]) {
-			return "a title of a link that addresses the agent"
+// maxElement bounds how much of an element is looked at.
+const maxElement = 4 << 10
+
+// addresses reports whether an attribute, or an element that a style or its kind may hide, tells an
+// agent what to do.
+func addresses(text string) bool {
+	for _, m := range element.FindAllStringSubmatchIndex(text, -1) {
+		attributes, content := text[m[4]:m[5]], text[m[1]:min(len(text), m[1]+maxElement)]
+		if orders(attributes) {
+			return true
+		}
+		if !unshown.MatchString(text[m[2]:m[3]]) && !restyled.MatchString(attributes) {
+			continue
+		}
+		if content, _, _ = strings.Cut(content, "</"+text[m[2]:m[3]]); orders(content) {
+			return true
 		}
 	}
-	if m := definition.FindStringSubmatch(line); m != nil && order.MatchString(m[1]) {
-		return "a title of a link that addresses the agent"
-	}
-	return ""
+	return false
 }
 
 var (

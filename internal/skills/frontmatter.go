@@ -22,10 +22,25 @@ func Frontmatter(file string) (front, text string, err error) {
 	}
 	for i, line := range lines[1:] {
 		if strings.TrimRight(line, " \t\r\n") == "---" {
-			return strings.Join(lines[1:i+1], ""), strings.Join(lines[i+2:], ""), nil
+			return quoted(strings.Join(lines[1:i+1], "")), strings.Join(lines[i+2:], ""), nil
 		}
 	}
 	return "", "", errors.New("the frontmatter of SKILL.md has no end")
+}
+
+// unquoted matches a member whose value has a colon that YAML wants quoted.
+var unquoted = regexp.MustCompile(`(?m)^([A-Za-z][\w-]*):[ \t]+([^\s"'|>&*!%@{}\[\],#?\x60-][^\r\n]*:[^\r\n]*?)[ \t\r]*$`)
+
+// quoted returns frontmatter as it is or, if it is no YAML, with its values quoted that hold a colon:
+// many authors forget that, and their hosts read it so.
+func quoted(front string) string {
+	if _, err := mapping(front); err == nil || len(front) > maxFrontmatter {
+		return front
+	}
+	return unquoted.ReplaceAllStringFunc(front, func(line string) string {
+		m := unquoted.FindStringSubmatch(line)
+		return m[1] + ": '" + strings.ReplaceAll(m[2], "'", "''") + "'"
+	})
 }
 
 // mapping parses YAML that is a mapping.

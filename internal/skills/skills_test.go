@@ -21,6 +21,7 @@ func TestFrontmatterIsCompared(t *testing.T) {
 		{"none: ~", `"none":null`, true}, {"none: ~", `"none":"x"`, false},
 		{"of: {a: 1}", `"of":{"a":1}`, true}, {"of: {a: 1}", `"of":{"b":1}`, false},
 		{"x: 1", `"y":1`, false},
+		{"when: Use it when: asked, 'a' or b", `"when":"Use it when: asked, 'a' or b"`, true}, {"when: Use it when: asked", `"when":"Use it"`, false},
 	} {
 		file := "---\nname: a\ndescription: A\n" + tt.yaml + "\n---\n"
 		entry := gate.MustDoc(`{"uri":"skill://a/SKILL.md","frontmatter":{"name":"a","description":"A",` + tt.entry + `},"resources":[{"uri":"skill://a/SKILL.md","digest":"sha256:` + zeros + `","size":1}]}`)
