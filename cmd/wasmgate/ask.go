@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -99,4 +100,13 @@ func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, 
 		return nil, errors.Join(err, a.Close(ctx))
 	}
 	return own{a, end}, nil
+}
+
+// askFor gives use the gateway of a configuration, as [cli.ask] returns it.
+func (c *cli) askFor(ctx context.Context, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
+	g, err := c.ask(ctx, cfg, only)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(g), g.close(ctx))
 }

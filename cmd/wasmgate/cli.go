@@ -44,6 +44,10 @@ func misuse(format string, args ...any) error {
 	return &exitError{exitMisuse, fmt.Errorf(format, args...)}
 }
 
+func foundFalse(format string, args ...any) error {
+	return &exitError{exitFalse, fmt.Errorf(format, args...)}
+}
+
 // named makes a misuse of an error that says that what the command line names is not
 // there.
 func named(err error) error {

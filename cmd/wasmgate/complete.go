@@ -34,13 +34,14 @@ func (c *cli) complete(root *cobra.Command) {
 		return names
 	})
 	for command, complete := range map[string]cobra.CompletionFunc{
-		"import": wordsOrFile(clients.Names()...), "sandbox new": words(starter.Languages()...),
-		"scan": servers, "confine learn": servers, "policy label": servers, "pin list": servers, "pin diff": servers, "pin approve": servers,
+		"sandbox new": words(starter.Languages()...),
+		"scan":        servers, "confine learn": servers, "policy label": servers, "pin list": servers, "pin diff": servers, "pin approve": servers,
 	} {
 		at(root, command).ValidArgsFunction = first(complete)
 	}
 	for flag, complete := range map[[2]string]cobra.CompletionFunc{
 		{"", "log-level"}:            words("debug", "info", "warn", "error"),
+		{"add", "from"}:              wordsOrFile(clients.Names()...),
 		{"audit", "format"}:          words(decisionLog),
 		{"scan", "format"}:           words(formatTable, formatJSON, formatSARIF),
 		{"scan", "fail-on"}:          words("high", "medium", "low", "none"),

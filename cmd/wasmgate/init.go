@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -20,7 +21,8 @@ import (
 type initFlags struct {
 	from, servers, grant []string
 	tokens, arguments    bool
-	add, noCheck         bool
+	noCheck              bool
+	add                  bool // a person wants servers added to a configuration that is there
 }
 
 func (c *cli) newInit() *cobra.Command {
@@ -38,8 +40,8 @@ a tool. It lists the tools that it leaves out; grant those by wasmgate grant. A 
 start, and every server with --no-check, is granted nothing.
 
 With --from or --server it asks nothing. It then replaces literal tokens by ${NAME}, unless you give
---keep-tokens, and adds servers to an existing configuration only with --add. It exits with 3 if
-something does not work.`,
+--keep-tokens. It exits with 3 if something does not work. To add servers to a configuration later,
+use wasmgate add.`,
 		Example: "  wasmgate init\n  wasmgate init --from claude --grant all --keep-tokens\n  wasmgate init --server 'files=npx -y @modelcontextprotocol/server-filesystem /srv/docs' --grant files",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.init(cmd, f) },
@@ -50,7 +52,6 @@ something does not work.`,
 	flags.StringSliceVar(&f.grant, "grant", nil, "grant yourself the tools of this server that only read; all for every server; may be repeated")
 	flags.BoolVar(&f.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")
 	flags.BoolVar(&f.arguments, "arguments", false, "keep arguments and results of calls for 14 days, sealed, beside the audit log")
-	flags.BoolVar(&f.add, "add", false, "add the servers to a configuration that is there")
 	flags.BoolVar(&f.noCheck, "no-check", false, "do not start the servers; grants nothing")
 	return cmd
 }
@@ -66,7 +67,7 @@ func (c *cli) init(cmd *cobra.Command, f initFlags) error {
 	}
 	made, err := setup.Write(c.config, cwd, p, f.add)
 	if errors.Is(err, setup.ErrThere) {
-		return misuse("%v: --add adds servers to it", err)
+		return misuse("%v; `wasmgate add` adds servers to it", err)
 	}
 	if err != nil {
 		return err
@@ -104,13 +105,15 @@ func (c *cli) init(cmd *cobra.Command, f initFlags) error {
 	}
 	next := made.Next(c.config, "http://"+cfg.Listen[0]+"/mcp", from)
 	if c.json {
-		said, moved := noted(notes, made.Moved)
+		said, moved := serverconfig.Noted(notes, made.Moved)
 		err = c.printJSON(map[string]any{
 			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants, "left": append([]setup.Left{}, made.Left...),
 			"arguments": len(cfg.Audit.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
 		})
 	} else {
-		c.sayNotes(notes, nil)
+		for _, n := range notes {
+			fmt.Fprintln(c.err, visible(n.String()))
+		}
 		fmt.Fprintf(c.out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))
 		for _, line := range made.Text() {
 			fmt.Fprintln(c.out, visible(line))

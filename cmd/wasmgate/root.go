@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/clientconfig"
 	"github.com/wasmgate/wasmgate/cmd/internal/memory"
+	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -115,16 +116,18 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return misuse("%v; see %s --help", err, cmd.CommandPath())
 	})
-	connect, disconnect := clientconfig.Commands(clientconfig.Shell{
+	shell := clientconfig.Shell{
 		Open: c.open, Config: func() string { return c.config }, Terminal: c.atTerminal,
 		In: c.in, Out: c.out, Err: c.err, Print: c.said, Misuse: misuse,
-	})
-	addGroup(root, "Start here:", c.newInit(), connect, c.newServe(), c.newDoctor())
+	}
+	connect, disconnect := clientconfig.Commands(shell)
+	add := serverconfig.Add(serverconfig.Shell{Shell: shell, Ask: c.askFor, JSON: func() bool { return c.json }, False: foundFalse})
+	addGroup(root, "Start here:", c.newInit(), add, connect, c.newServe(), c.newDoctor())
 	addGroup(root, "Daily:", c.newStatus(), c.newTools(), c.newCall(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newAudit(), c.newConsole())
 	addGroup(root, "Policy and definitions:", c.newPolicy(), c.newPin(), c.newScan(), c.newFindings(), c.newSessions(), c.newTrust())
 	addGroup(root, "Identity:", c.newKey(), c.newAuth(), c.newWhoami(), c.newLogin(), c.newLogout(), c.newLogins())
 	addGroup(root, "Modules and confinement:", c.newSandbox(), c.newDev(), c.newConfine())
-	addGroup(root, "Operation:", c.newLogs(), c.newPause(), c.newResume(), c.newHook(), disconnect, c.newImport(), c.newProbe(), c.newVersion(), newCompletion(root))
+	addGroup(root, "Operation:", c.newLogs(), c.newPause(), c.newResume(), c.newHook(), disconnect, c.newProbe(), c.newVersion(), newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID("Operation:")
 	c.complete(root)

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/reference"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
@@ -38,6 +39,7 @@ type App struct {
 	beside  *beside.Beside
 	senders *senders
 	logins  *login.Logins
+	secrets reference.Sources
 	connect *connect.Connect
 	listing sync.Map     // of servers with a new login, what is closed when they are listed again
 	listens []string     // addresses for HTTP

@@ -21,12 +21,13 @@ import (
 	"github.com/wasmgate/wasmgate/internal/connect"
 	"github.com/wasmgate/wasmgate/internal/keyring"
 	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/reference"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
-// newLogins has what people have logged in to.
-func (a *App) newLogins(c *config.Config) {
-	key := func() ([]byte, error) {
+// Vault returns the vault of a configuration.
+func Vault(c *config.Config) *vault.Vault {
+	return vault.New(filepath.Join(c.State, "vault"), func() ([]byte, error) {
 		switch {
 		case c.Vault.Keyring:
 			return keyring.Key(c.State)
@@ -38,9 +39,15 @@ func (a *App) newLogins(c *config.Config) {
 			return nil, fmt.Errorf("the environment has no variable %s (vault.key)", c.Vault.Env)
 		}
 		return []byte(secret), nil
-	}
+	})
+}
+
+// newLogins has what people have logged in to, and the secrets that servers refer to.
+func (a *App) newLogins(c *config.Config) {
+	kept := Vault(c)
+	a.secrets = reference.New(kept)
 	a.logins = login.New(login.Options{
-		Vault: vault.New(filepath.Join(c.State, "vault"), key), Public: a.public, Note: a.noteLogin, Changed: a.loginChanged,
+		Vault: kept, Public: a.public, Note: a.noteLogin, Changed: a.loginChanged,
 	})
 	a.logins.Set(loginServers(c))
 	a.connect = connect.New(connect.Options{

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/modules"
@@ -163,6 +164,17 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 	return e
 }
 
+// refers reports whether a server has secrets that are read when it starts.
+func refers(s config.Server) bool {
+	all := slices.Clone(s.Args)
+	for _, values := range []map[string]config.Secret{s.Env, s.Headers} {
+		for _, v := range values {
+			all = append(all, string(v))
+		}
+	}
+	return slices.ContainsFunc(all, variables.Refers)
+}
+
 // appsOf says how the pages of a server are offered.
 func appsOf(s config.Server) gateway.AppOptions {
 	if s.Apps == nil {
@@ -238,6 +250,9 @@ func callLimits(c *config.Config) gateway.Limits {
 func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
 	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
 	a.authorize(s, &to.EndpointConfig)
+	if refers(s) {
+		to.Reveal = a.secrets.Resolve
+	}
 	to.Written, to.Declared = s.Written, s.Declared
 	to.PinTLS, to.MaxMessage, to.Processes = c.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
 	if a.learn != nil {

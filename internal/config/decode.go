@@ -25,6 +25,8 @@ type decoder struct {
 	lookup   func(string) (string, bool) // the environment
 	keep     bool                        // leave variables as they are (for an import)
 	lenient  bool                        // an unset variable is empty (for a disabled server)
+	foreign  bool                        // the file is a project's, which may not refer to the user's secrets
+	refers   bool                        // what is read may refer to secrets
 	faults   *[]string                   // takes what a server lacks to be started; nil where a variable has to be set
 	problems Problems
 	warnings []Problem
@@ -118,7 +120,21 @@ func (d *decoder) expanded(n *node, path string) (string, bool) {
 	} else if err != nil {
 		d.fail(n, path, "%v", err)
 	}
+	if err == nil && variables.Refers(s) && !d.refers && !strings.ContainsRune(n.text, 0) {
+		d.fail(n, path, "refers to a secret: that works only in args, env and headers of a server, and not in a project's file")
+		return "", false
+	}
 	return s, err == nil
+}
+
+// referring has a reader take references to secrets, which are read when the server starts.
+func (d *decoder) referring(read reader) reader {
+	return func(n *node, path string) {
+		outer := d.refers
+		d.refers = !d.foreign
+		defer func() { d.refers = outer }()
+		read(n, path)
+	}
 }
 
 // faulting has variables that are not set fault what is read, and nothing else: who reads
@@ -225,7 +241,7 @@ func (d *decoder) written(n *node, path string) (string, bool) {
 		return "", false
 	}
 	s, ok := d.expanded(n, path)
-	if ok && strings.ContainsRune(s, 0) {
+	if ok && strings.ContainsRune(n.text, 0) {
 		d.fail(n, path, "holds a NUL character")
 		return "", false
 	}

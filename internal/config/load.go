@@ -96,7 +96,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"tools":   func(n *node, path string) { d.modules(&c.Tools, n, path) },
 		"secrets": func(n *node, path string) { d.boundSecrets(&c.Secrets, n, path) },
 		"mcpServers": func(n *node, path string) {
-			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate import FILE`")
+			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate add --from FILE`")
 		},
 	})
 	for _, k := range []string{"store", "node", "secret", "tenants", "cluster"} {

@@ -260,7 +260,7 @@ func TestLoadProblems(t *testing.T) {
 		"a mapping for a list":          {"policy: {packs: {a: b}}\n", `wasmgate.yaml:1: policy.packs: must be a list, not a mapping`},
 		"a number for text":             {"listen: 7420\n", `wasmgate.yaml:1: listen: must be text, not a number: put it in quotes`},
 		"nothing for text":              {"listen:\n", `wasmgate.yaml:1: listen: must be text, not nothing`},
-		"the key of an mcp.json":        {"mcpServers: {}\n", "wasmgate.yaml:1: mcpServers: is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate import FILE`"},
+		"the key of an mcp.json":        {"mcpServers: {}\n", "wasmgate.yaml:1: mcpServers: is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate add --from FILE`"},
 		"two documents":                 {"version: 1\n---\nversion: 1\n", `wasmgate.yaml:3: holds more than one document`},
 		"a tag":                         {"version: 1\nlisten: !!str x\n", `wasmgate.yaml:2: tags such as !x are not used here`},
 		"a merge key":                   {"servers:\n  a: &a {command: x}\n  b: {<<: *a}\n", `wasmgate.yaml:3: a YAML MergeKey as a key is not used here`},

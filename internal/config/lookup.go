@@ -99,7 +99,7 @@ func (c *Config) addProject(path string, data []byte, o Options) error {
 	if err != nil {
 		return fmt.Errorf("configuration %s: %w", path, err)
 	}
-	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv}
+	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv, foreign: true}
 	p := &Config{}
 	if root := d.parse(data, false); root != nil {
 		d.project(root, c, p)

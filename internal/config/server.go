@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
@@ -193,6 +194,11 @@ func (d *decoder) server(f field, path string) Server {
 		"env_file": func(n *node, path string) { d.envFile(&envFile, n, path) },
 		"module":   d.module(&s.Module),
 	})
+	if f.value.get("module") == nil { // which gets its secrets otherwise
+		for _, key := range []string{"args", "env", "headers"} {
+			readers[key] = d.referring(readers[key])
+		}
+	}
 	of := d.fields(&s.Module)
 	for _, key := range ofModule {
 		readers[key] = of[key]
@@ -322,7 +328,7 @@ func (d *decoder) secrets(to *map[string]Secret, name, value check) reader {
 				seen[folded] = true
 			}
 			s, ok := d.written(f.value, path)
-			if ok && value != nil && !d.unchecked(f.value) {
+			if ok && value != nil && !d.unchecked(f.value) && !variables.Refers(s) {
 				if err := value(s); err != nil {
 					d.fail(f.value, path, "%v", err)
 				}

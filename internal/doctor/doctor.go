@@ -63,7 +63,13 @@ func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use) []
 	if err == nil {
 		defer running.Close()
 		if use != nil {
-			awaitServers(ctx, running, cfg)
+			var ids []string
+			for _, s := range cfg.Servers {
+				if s.Enabled {
+					ids = append(ids, s.ID)
+				}
+			}
+			_, _ = Await(ctx, running.Status, ids) // what failed is looked at below
 		}
 		all = append(all, use.of(ctx, running)...)
 		s, err := running.Status(ctx)
@@ -256,20 +262,20 @@ func (use Use) of(ctx context.Context, g interface {
 	return nil
 }
 
-// awaitServers waits until a gateway has read the configuration as it is now, and its servers
-// have connected or failed.
-func awaitServers(ctx context.Context, running *app.Remote, cfg *config.Config) {
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
+// Await waits until a gateway knows the servers, and each has connected or failed, for a minute at most. It returns
+// the last status.
+func Await(ctx context.Context, status func(context.Context) (*app.Status, error), ids []string) (*app.Status, error) {
+	waiting, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	for {
-		s, err := running.Status(ctx)
-		if err != nil || !slices.ContainsFunc(cfg.Servers, func(want config.Server) bool {
-			return want.Enabled && !slices.ContainsFunc(s.Servers, func(has gateway.ServerStatus) bool { return has.Server == want.ID && has.Phase != gateway.Connecting })
+		s, err := status(ctx)
+		if err != nil || !slices.ContainsFunc(ids, func(id string) bool {
+			return !slices.ContainsFunc(s.Servers, func(has gateway.ServerStatus) bool { return has.Server == id && has.Phase != gateway.Connecting })
 		}) {
-			return
+			return s, err
 		}
-		if !watch.Wait(ctx, watch.Every/4) {
-			return
+		if !watch.Wait(waiting, watch.Every/4) {
+			return s, ctx.Err()
 		}
 	}
 }

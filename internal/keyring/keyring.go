@@ -23,3 +23,12 @@ func Key(name string) ([]byte, error) {
 	}
 	return []byte(key), nil
 }
+
+// Secret returns what the keyring has of an account at a service.
+func Secret(service, account string) (string, error) {
+	secret, err := keyring.Get(service, account)
+	if err != nil {
+		return "", fmt.Errorf("the keyring of the system has no secret of %s at %s that can be read: %w", account, service, err)
+	}
+	return secret, nil
+}

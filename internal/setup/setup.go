@@ -117,11 +117,16 @@ func Own(written string) (config.Server, error) {
 	if err != nil || !found || len(words) == 0 {
 		return config.Server{}, cmp.Or(err, fmt.Errorf("%q is no server: write NAME=COMMAND and its words, or NAME=URL", written))
 	}
+	return Server(strings.TrimSpace(id), words)
+}
+
+// Server returns the server of a URL, or of a command and its words.
+func Server(id string, words []string) (config.Server, error) {
 	s := map[string]any{"command": words[0], "args": words[1:]}
 	if strings.Contains(words[0], "://") {
 		s = map[string]any{"url": words[0]}
 	}
-	one, _, err := config.ImportMCP(bytes.NewReader(mcpJSON(strings.TrimSpace(id), s)), "mcp.json")
+	one, _, err := config.ImportMCP(bytes.NewReader(mcpJSON(id, s)), "mcp.json")
 	if err != nil {
 		return config.Server{}, err
 	}
@@ -183,6 +188,9 @@ type Plan struct {
 	Granted   []string        // servers whose tools that only read are granted to local
 	Tokens    bool            // stay in the file; else ${NAME} is in their place
 	Arguments bool            // of calls are kept
+	Project   bool            // the servers go into the file of the project
+	// Complete changes the servers once the configuration is known that gets them; nil changes nothing.
+	Complete func(cfg *config.Config, servers []config.Server) error
 }
 
 // Tokens are those that the servers of a plan bring.
@@ -218,7 +226,11 @@ var ErrThere = errors.New("is there already")
 // Write writes a configuration: the one that explicit names, or the person's own. A file that is
 // there gets servers alone, and only with add. If something fails, a new file is taken away again.
 func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
-	if m.File, err = File(explicit); err != nil {
+	m.File, err = File(explicit)
+	if p.Project {
+		m.File, err = projectFile(cwd)
+	}
+	if err != nil {
 		return m, err
 	}
 	_, err = os.Stat(m.File)
@@ -245,15 +257,25 @@ func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 	if !p.Tokens {
 		servers, m.Moved = extract.Servers(servers)
 	}
-	if m.Added, err = config.AddServers(m.File, servers); err != nil {
-		return m, err
-	}
 	cfg, err := config.Open(explicit, cwd, config.Options{})
 	if err != nil {
 		return m, err
 	}
 	m.Grants = cfg.Policy.Grants
-	return m, nil
+	if p.Complete != nil {
+		if err = p.Complete(cfg, servers); err != nil {
+			return m, err
+		}
+	}
+	if m.Added, err = config.AddServers(m.File, servers); err == nil && !p.Project {
+		_, err = config.Open(explicit, cwd, config.Options{})
+	}
+	return m, err
+}
+
+func projectFile(cwd string) (string, error) {
+	dirs, err := config.UserDirs()
+	return config.ProjectFile(cwd, dirs), err
 }
 
 // Grant grants local the tools of a server that only read, as far as their definitions say so,
@@ -295,7 +317,7 @@ const arguments = `audit: {arguments: {tools: ["*"], keep: 14d}}`
 
 // begin writes a configuration without servers.
 func begin(file string, keep bool) error {
-	text := "# made by wasmgate init; servers and keys can be added at any time\nversion: 1\n"
+	text := "# made by wasmgate; servers and keys can be added at any time\nversion: 1\n"
 	if keep {
 		text += arguments + "\n"
 	}

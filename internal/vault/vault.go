@@ -116,6 +116,9 @@ func (v *Vault) open() (cipher.AEAD, error) {
 func KeyFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
 		key := make([]byte, minKey)
 		rand.Read(key) // never fails
 		return key, files.ReplaceSynced(path, key, 0o600)

@@ -242,18 +242,22 @@ func (e *Endpoint) Offers(t *gate.Tool) error {
 type permitKey struct{}
 
 // remote is the server that URL says.
-func (e *Endpoint) remote() wire.Remote {
+func (e *Endpoint) remote(ctx context.Context) (wire.Remote, error) {
 	c := &e.cfg
-	r := wire.Remote{URL: c.URL, Headers: c.Headers, DialContext: c.DialContext, PinTLS: c.PinTLS, MaxMessage: c.MaxMessage}
+	headers, err := c.headers(ctx)
+	if err != nil {
+		return wire.Remote{}, err
+	}
+	r := wire.Remote{URL: c.URL, Headers: headers, DialContext: c.DialContext, PinTLS: c.PinTLS, MaxMessage: c.MaxMessage}
 	if c.Authorize == nil {
-		return r
+		return r, nil
 	}
 	r.Authorize = func(ctx context.Context, refused *http.Response) (string, error) {
 		p, _ := ctx.Value(permitKey{}).(gate.Permit)
 		who, p := e.ownership.caller(p)
 		return c.Authorize(ctx, who, p, refused)
 	}
-	return r
+	return r, nil
 }
 
 // nothingToComplete is the answer to completion/complete of a server that completes

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -68,6 +69,9 @@ type Config struct {
 	Args    []string
 	Env     []string
 	Dir     string
+	// Reveal returns a text of Args, Env or Headers with the secrets that it refers to, each time that the server
+	// is started or connected; nil if they refer to none. Its error names no secret.
+	Reveal func(ctx context.Context, text string) (string, error)
 	// Confine says what Command may do; nil restricts nothing. Where the system
 	// cannot enforce it the endpoint faults, with the reason.
 	Confine *confine.Rules
@@ -210,8 +214,41 @@ func (c *Config) check() error {
 }
 
 // command is the child that Command says.
-func (c *Config) command() confine.Command {
-	return confine.Command{Path: c.Command, Args: c.Args, Env: c.Env, Dir: c.Dir, Confine: c.Confine, Learn: c.Learn}
+func (c *Config) command(ctx context.Context) (to confine.Command, err error) {
+	to = confine.Command{Path: c.Command, Args: c.Args, Env: c.Env, Dir: c.Dir, Confine: c.Confine, Learn: c.Learn}
+	if c.Reveal == nil {
+		return to, nil
+	}
+	to.Args, to.Env = slices.Clone(c.Args), slices.Clone(c.Env)
+	for _, list := range [][]string{to.Args, to.Env} {
+		for i, text := range list {
+			if list[i], err = c.Reveal(ctx, text); err != nil {
+				return to, err
+			}
+		}
+	}
+	return to, nil
+}
+
+// headers are those of requests to URL.
+func (c *Config) headers(ctx context.Context) (http.Header, error) {
+	if c.Reveal == nil {
+		return c.Headers, nil
+	}
+	to := c.Headers.Clone()
+	for name, values := range to {
+		for i, text := range values {
+			value, err := c.Reveal(ctx, text)
+			if err != nil {
+				return nil, err
+			}
+			if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return nil, fmt.Errorf("the secret for the header %s holds a line break or another control character", name)
+			}
+			values[i] = value
+		}
+	}
+	return to, nil
 }
 
 func (c *Config) setDefaults() {

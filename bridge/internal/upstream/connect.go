@@ -33,7 +33,11 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link.Link, 
 		if !e.ownership.reports() {
 			said = slog.LevelDebug
 		}
-		c, err := wire.StartStdio(ctx, e.cfg.command(), e.cfg.MaxMessage, e.cfg.Log, said)
+		command, err := e.cfg.command(ctx)
+		if err != nil {
+			return nil, nil, fault.New(fault.SpawnFailed, e.cfg.Server, "secrets", err)
+		}
+		c, err := wire.StartStdio(ctx, command, e.cfg.MaxMessage, e.cfg.Log, said)
 		if err != nil {
 			return nil, nil, fault.New(fault.SpawnFailed, e.cfg.Server, "start", err)
 		}
@@ -50,7 +54,11 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link.Link, 
 	if e.cfg.Transport == TransportSSE {
 		return e.openSSE(ctx)
 	}
-	c, err := wire.NewHTTPConn(ctx, e.remote())
+	remote, err := e.remote(ctx)
+	if err != nil {
+		return nil, nil, fault.New(fault.Transport, e.cfg.Server, "secrets", err)
+	}
+	c, err := wire.NewHTTPConn(ctx, remote)
 	if err != nil {
 		return nil, nil, fault.New(fault.Transport, e.cfg.Server, "connect", err)
 	}
@@ -66,7 +74,11 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link.Link, 
 }
 
 func (e *Endpoint) openSSE(ctx context.Context) (*link.Link, *listing.Tools, error) {
-	client, err := wire.NewHTTPClient(e.remote())
+	remote, err := e.remote(ctx)
+	if err != nil {
+		return nil, nil, fault.New(fault.Transport, e.cfg.Server, "secrets", err)
+	}
+	client, err := wire.NewHTTPClient(remote)
 	if err != nil {
 		return nil, nil, fault.New(fault.Transport, e.cfg.Server, "connect", err)
 	}

@@ -143,7 +143,7 @@ func (s Shell) report(c setup.Connection, removed bool) error {
 		lines = append(lines, fmt.Sprintf("the client can still bypass the gateway by %s: run `wasmgate connect %s --yes` to remove them", strings.Join(c.Bypass, ", "), c.Client))
 	}
 	if len(c.Others) > 0 {
-		lines = append(lines, fmt.Sprintf("the gateway does not protect %s: run `wasmgate import %s --user` first", strings.Join(c.Others, ", "), c.File))
+		lines = append(lines, fmt.Sprintf("the gateway does not protect %s: run `wasmgate add --from %s` first", strings.Join(c.Others, ", "), c.File))
 	}
 	lines = append(lines, "restart "+c.Client+" to use it; `wasmgate disconnect "+c.Client+"` puts the file back")
 	result := map[string]any{"client": c.Client, "file": c.File, "bypass": append([]string{}, c.Bypass...), "removed": removed, "others": append([]string{}, c.Others...)}

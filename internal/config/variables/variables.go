@@ -13,8 +13,34 @@ var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$`
 // Is reports whether a text may stand between ${ and }.
 func Is(inner string) bool { return variable.MatchString(inner) }
 
+// reference matches a secret that is named, between ${ and }, by where it is.
+var reference = regexp.MustCompile(`^(?:exec:|file:|keyring:|vault:|op://).`)
+
+// mark stands on both sides of a reference in an expanded text. No value of a configuration has it.
+const mark = "\x00"
+
+// IsReference reports whether a text between ${ and } names a secret by where it is.
+func IsReference(inner string) bool { return reference.MatchString(inner) }
+
+// Refers reports whether an expanded text holds references.
+func Refers(s string) bool { return strings.Contains(s, mark) }
+
+// Resolve returns an expanded text with its references replaced. The error is the first of read.
+func Resolve(s string, read func(reference string) (string, error)) (string, error) {
+	parts := strings.Split(s, mark)
+	for i := 1; i < len(parts)-1; i += 2 {
+		secret, err := read(parts[i])
+		if err != nil {
+			return "", err
+		}
+		parts[i] = secret
+	}
+	return strings.Join(parts, ""), nil
+}
+
 // Expand returns s with its variables replaced and $$ made a dollar. Any other
-// dollar stands for itself. The errors name variables, never values.
+// dollar stands for itself. References stay, for [Resolve]. The errors name variables, never
+// values.
 func Expand(s string, lookup func(string) (string, bool)) (string, error) {
 	var b strings.Builder
 	for {
@@ -46,6 +72,9 @@ func Expand(s string, lookup func(string) (string, bool)) (string, error) {
 }
 
 func value(inner string, lookup func(string) (string, bool)) (string, error) {
+	if IsReference(inner) {
+		return mark + inner + mark, nil
+	}
 	m := variable.FindStringSubmatch(inner)
 	if m == nil {
 		return "", fmt.Errorf("%q is no variable: write ${NAME}, ${env:NAME} or ${NAME:-default}, and $${ for the characters themselves", "${"+inner+"}")

@@ -1,0 +1,450 @@
+package serverconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/clientconfig"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/clients"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/variables"
+	"github.com/wasmgate/wasmgate/internal/doctor"
+	"github.com/wasmgate/wasmgate/internal/escaped"
+	"github.com/wasmgate/wasmgate/internal/extract"
+	"github.com/wasmgate/wasmgate/internal/lock"
+	secrets "github.com/wasmgate/wasmgate/internal/reference"
+	"github.com/wasmgate/wasmgate/internal/setup"
+)
+
+// A Gateway is what the commands ask of the gateway of a configuration.
+type Gateway interface {
+	Status(ctx context.Context) (*app.Status, error)
+	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
+	PinReview(ctx context.Context, selector string) (*lock.Review, error)
+	ReloadPins(ctx context.Context, by string) error
+}
+
+// A Shell is what the commands need of the program that has them.
+type Shell struct {
+	clientconfig.Shell
+	// Ask gives use the gateway that runs on a configuration, or one that is started for it, with the server only
+	// if that is not empty.
+	Ask   func(ctx context.Context, cfg *config.Config, only string, use func(Gateway) error) error
+	JSON  func() bool                            // results are printed as JSON
+	False func(format string, args ...any) error // an error that says what does not work
+}
+
+// addition is what a call of add wants.
+type addition struct {
+	Shell
+	id                     string
+	from, env, read, write []string
+	project, print         bool
+	tokens, noCheck        bool
+	unconfined             bool
+	unconfinable           []string        // why a server was not confined
+	stored, moved          []extract.Moved // secrets that are in the vault now, and those that the environment has to have
+}
+
+// Add returns the command that adds servers.
+func Add(s Shell) *cobra.Command {
+	a := addition{Shell: s}
+	cmd := &cobra.Command{
+		Use:   "add URL | -- COMMAND [WORD...] | --from CLIENT|FILE",
+		Short: "Add a server to the configuration, confined and pinned",
+		Long: `Adds a server to your configuration, or to that of --config, which it creates if there is none. The rest of
+the file stays as it is. Then it starts the server, lists its tools and pins their definitions. It
+grants nothing.
+
+A command is confined where this machine can do that: it reads the files that its arguments name,
+writes to a folder of its own and connects to port 443. --read, --write and --unconfined change that.
+
+With --from it adds the servers that a client has, or those of a file in its format, unconfined.
+
+Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place, unless you give
+--keep-tokens. With --print and --project they become ${NAME}.`,
+		Example: "  wasmgate add https://mcp.example.com/mcp\n  wasmgate add --id files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs\n  wasmgate add --from cursor",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&a.id, "id", "", "name of the server in the configuration (default: made of what is added)")
+	flags.StringArrayVar(&a.from, "from", nil, "add the servers of this client ("+strings.Join(clients.Names(), ", ")+") or file; may be repeated")
+	flags.StringArrayVar(&a.env, "env", nil, "set a variable of the server: NAME=VALUE; may be repeated")
+	flags.StringArrayVar(&a.read, "read", nil, "let the confined server read this file or folder; may be repeated")
+	flags.StringArrayVar(&a.write, "write", nil, "let the confined server write to this file or folder; may be repeated")
+	flags.BoolVar(&a.unconfined, "unconfined", false, "let the server do what you can")
+	flags.BoolVar(&a.project, "project", false, "add to the file of the project that you are in; it has no effect until it is trusted")
+	flags.BoolVar(&a.print, "print", false, "print the servers as a configuration, and add nothing")
+	flags.BoolVar(&a.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")
+	flags.BoolVar(&a.noCheck, "no-check", false, "do not start the server; pins nothing")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return s.Misuse("%v; see %s --help. Write the options of a command after --: wasmgate add -- npx -y PACKAGE", err, cmd.CommandPath())
+	})
+	return cmd
+}
+
+func (a *addition) run(cmd *cobra.Command, args []string) error {
+	servers, from, err := a.servers(args)
+	if err != nil {
+		return a.Misuse("%v", err)
+	}
+	var notes []config.Problem
+	for _, s := range from {
+		notes = append(notes, s.Notes...)
+	}
+	if a.print {
+		return a.printed(servers, notes)
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	made, err := setup.Write(a.Config(), cwd, setup.Plan{Servers: servers, Tokens: true, Project: a.project, Complete: a.complete}, true)
+	if err != nil {
+		return err
+	}
+	made.Moved = a.moved
+	result := added{File: made.File, New: made.New, Added: append([]string{}, made.Added...)}
+	result.Notes, result.Moved = Noted(notes, made.Moved)
+	for _, s := range a.stored {
+		result.Notes = append(result.Notes, fmt.Sprintf("%s: the vault has %s now", s.Server, s.Where))
+	}
+	for _, why := range a.unconfinable {
+		result.Notes = append(result.Notes, "not confined, because this machine cannot: "+why)
+	}
+	if a.project {
+		result.Next = []string{"wasmgate trust    # it has no effect until you have read and trusted it"}
+		return a.report(&result)
+	}
+	cfg, err := a.Open()
+	if err != nil {
+		return err
+	}
+	if !a.noCheck && len(made.Added) > 0 {
+		if err := a.look(cmd.Context(), cfg, &result); err != nil {
+			return err
+		}
+	}
+	result.Next = made.Next(a.Config(), "http://"+cfg.Listen[0]+"/mcp", from)
+	return a.report(&result)
+}
+
+// servers returns what is to be added, and the files that it comes from.
+func (a *addition) servers(args []string) (all []config.Server, from []setup.Source, err error) {
+	switch {
+	case len(a.from) > 0 && len(args) > 0:
+		return nil, nil, errors.New("name a server or --from, not both")
+	case len(a.from) > 0 && (a.id != "" || len(a.env) > 0):
+		return nil, nil, errors.New("--id and --env are for one server; --from adds all of a client")
+	case len(a.from) > 0:
+		for _, name := range a.from {
+			sources, err := setup.From(name)
+			if err != nil {
+				return nil, nil, err
+			}
+			from = append(from, sources...)
+		}
+		if all = setup.Merged(from); len(all) == 0 {
+			return nil, nil, errors.New(strings.Join(a.from, ", ") + ": no servers there")
+		}
+		return all, from, nil
+	case len(args) == 0:
+		return nil, nil, errors.New("name a URL or a command, or a client by --from")
+	}
+	id := a.id
+	if id == "" {
+		id = nameOf(args)
+	}
+	one, err := setup.Server(id, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if one.Env == nil {
+		one.Env = map[string]config.Secret{}
+	}
+	for _, e := range a.env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return nil, nil, errors.New("--env takes NAME=VALUE")
+		}
+		one.Env[name] = config.Secret(written(value))
+	}
+	return []config.Server{one}, nil, nil
+}
+
+// reference is a variable, or a secret by where it is kept.
+var reference = regexp.MustCompile(`^\$\{([^}]*)\}$`)
+
+// written returns a value as a configuration has it.
+func written(value string) string {
+	if m := reference.FindStringSubmatch(value); m != nil && (variables.Is(m[1]) || variables.IsReference(m[1])) {
+		return value
+	}
+	return strings.ReplaceAll(value, "$", "$$")
+}
+
+// complete puts secrets into the vault, and confines the servers that are commands.
+func (a *addition) complete(cfg *config.Config, servers []config.Server) error {
+	if err := a.store(cfg, servers); err != nil {
+		return err
+	}
+	access, err := a.access()
+	if err != nil || a.unconfined || a.project || len(a.from) > 0 {
+		return err // a client's servers run as they ran there, and a project's on other machines
+	}
+	for i := range servers {
+		missing, err := setup.Confine(cfg, &servers[i], access)
+		if err != nil {
+			return err
+		}
+		a.unconfinable = append(a.unconfinable, missing...)
+	}
+	return nil
+}
+
+// store puts the secrets of servers into the vault, and leaves references. A project's file has none, and a URL
+// cannot have them: there a variable takes the place.
+func (a *addition) store(cfg *config.Config, servers []config.Server) error {
+	if a.tokens {
+		return nil
+	}
+	extracted, moved := extract.Servers(servers)
+	copy(servers, extracted)
+	v := app.Vault(cfg)
+	for _, m := range moved {
+		name := m.Server + "/" + m.Name
+		i := slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == m.Server })
+		if a.project || !refer(&servers[i], "${"+m.Name+"}", "${vault:"+name+"}") {
+			a.moved = append(a.moved, m)
+			continue
+		}
+		if err := v.Put(secrets.Key(name), []byte(m.Value)); err != nil {
+			return err
+		}
+		a.stored = append(a.stored, m)
+	}
+	return nil
+}
+
+// refer replaces a variable of a server, and reports whether that can refer to the vault.
+func refer(s *config.Server, variable, to string) (done bool) {
+	if strings.Contains(s.URL, variable) {
+		return false
+	}
+	for i := range s.Args {
+		done = done || strings.Contains(s.Args[i], variable)
+		s.Args[i] = strings.ReplaceAll(s.Args[i], variable, to)
+	}
+	for _, values := range []map[string]config.Secret{s.Env, s.Headers} {
+		for name, value := range values {
+			done = done || strings.Contains(string(value), variable)
+			values[name] = config.Secret(strings.ReplaceAll(string(value), variable, to))
+		}
+	}
+	return done
+}
+
+func (a *addition) access() (to setup.Access, err error) {
+	for _, path := range a.read {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return to, err
+		}
+		to.Read = append(to.Read, abs)
+	}
+	for _, path := range a.write {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return to, err
+		}
+		to.Write = append(to.Write, abs)
+	}
+	return to, nil
+}
+
+// runners are commands that are named by what they run.
+var runners = []string{"npx", "uvx", "bunx", "dnx", "node", "bun", "deno", "python", "python3", "uv", "docker", "podman", "sh", "bash", "go"}
+
+// nameOf makes a name of a URL, or of a command and its words.
+func nameOf(words []string) string {
+	if u, err := url.Parse(words[0]); err == nil && u.Host != "" {
+		labels := strings.Split(u.Hostname(), ".")
+		if _, err := netip.ParseAddr(u.Hostname()); err == nil || len(labels) < 2 {
+			return u.Hostname()
+		}
+		return labels[len(labels)-2]
+	}
+	name := words[0]
+	if base := strings.TrimSuffix(filepath.Base(name), ".exe"); slices.Contains(runners, base) {
+		i := slices.IndexFunc(words[1:], func(word string) bool {
+			return !strings.HasPrefix(word, "-") && !slices.Contains([]string{"run", "tool", "exec", "x"}, word)
+		})
+		if i >= 0 {
+			name = words[1+i]
+		}
+	}
+	return shortName(name)
+}
+
+// shortName returns what tells a package, a script or an image from others.
+func shortName(name string) string {
+	name, _, _ = strings.Cut(filepath.Base(filepath.ToSlash(name)), "@")
+	name, _, _ = strings.Cut(name, ":")
+	name, _, _ = strings.Cut(name, "==")
+	name = strings.TrimSuffix(name, filepath.Ext(name))
+	for _, prefix := range []string{"mcp-server-", "server-", "mcp-"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(name, "-mcp"), "-server")
+}
+
+// printed prints the servers as a configuration.
+func (a *addition) printed(servers []config.Server, problems []config.Problem) error {
+	var moved []extract.Moved
+	if !a.tokens {
+		servers, moved = extract.Servers(servers)
+	}
+	yaml := "version: 1\n" + string(config.Render(servers))
+	result := added{Added: setup.IDs(servers), Configuration: yaml}
+	result.Notes, result.Moved = Noted(problems, moved)
+	a.notes(&result)
+	return a.Print(&result, strings.TrimSuffix(yaml, "\n"))
+}
+
+// added is what was done, for machines.
+type added struct {
+	File          string              `json:"file,omitempty"`
+	New           bool                `json:"new"`
+	Added         []string            `json:"added"`
+	Tools         []string            `json:"tools"`
+	Pinned        int                 `json:"pinned"`
+	Lockfile      string              `json:"lockfile,omitempty"`
+	Faults        []string            `json:"faults,omitempty"`
+	Notes         []string            `json:"notes"`
+	Moved         []map[string]string `json:"moved"`
+	Next          []string            `json:"next,omitempty"`
+	Configuration string              `json:"configuration,omitempty"`
+}
+
+// Noted returns what was left out, and which tokens became variables.
+func Noted(problems []config.Problem, moved []extract.Moved) (notes []string, variables []map[string]string) {
+	notes, variables = []string{}, []map[string]string{}
+	for _, p := range problems {
+		notes = append(notes, p.String())
+	}
+	for _, m := range moved {
+		variables = append(variables, map[string]string{"server": m.Server, "where": m.Where, "name": m.Name})
+	}
+	return notes, variables
+}
+
+// notes writes to the person what was noted.
+func (a *addition) notes(r *added) {
+	if a.JSON() {
+		return
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(a.Err, escaped.Text(n))
+	}
+	for _, m := range r.Moved {
+		fmt.Fprintf(a.Err, "%s: %s is ${%s} now; put its value into the environment\n", m["server"], escaped.Text(m["where"]), m["name"])
+	}
+}
+
+// look starts the servers that were added, and pins what they declare.
+func (a *addition) look(ctx context.Context, cfg *config.Config, r *added) error {
+	only := ""
+	if len(r.Added) == 1 {
+		only = r.Added[0]
+	}
+	return a.Ask(ctx, cfg, only, func(g Gateway) error {
+		s, err := doctor.Await(ctx, g.Status, r.Added)
+		if err != nil {
+			return err
+		}
+		for _, one := range s.Servers {
+			if slices.Contains(r.Added, one.Server) && one.Phase != gateway.Ready {
+				r.Faults = append(r.Faults, fmt.Sprintf("%s is %s: %s", one.Server, one.Phase, one.Error))
+			}
+		}
+		tools, err := g.Tools(ctx, "", true)
+		if err != nil {
+			return err
+		}
+		for _, t := range tools {
+			if slices.Contains(r.Added, t.Server) {
+				r.Tools = append(r.Tools, t.Name)
+			}
+		}
+		if cfg.Pins.Mode == "off" {
+			return nil
+		}
+		return pin(ctx, g, cfg, r)
+	})
+}
+
+// pin approves what the servers declare: a person has just added them. Pages of apps and skills wait for an
+// approval of their own.
+func pin(ctx context.Context, g Gateway, cfg *config.Config, r *added) error {
+	r.Lockfile = cfg.Pins.Lockfile
+	for _, id := range r.Added {
+		review, err := g.PinReview(ctx, id)
+		if errors.Is(err, lock.ErrNothing) {
+			continue // it did not start
+		}
+		if err != nil {
+			return err
+		}
+		pins := slices.DeleteFunc(review.Approval, func(p lock.Pin) bool { return p.Kind == lock.Page || p.Kind == lock.Skill })
+		approved, err := lock.Approve(cfg.Pins.Lockfile, pins)
+		if err != nil {
+			return err
+		}
+		r.Pinned += len(approved)
+	}
+	return g.ReloadPins(ctx, "local")
+}
+
+func (a *addition) report(r *added) error {
+	a.notes(r)
+	if r.Tools == nil {
+		r.Tools = []string{}
+	}
+	lines := []string{fmt.Sprintf("%s has %s", r.File, strings.Join(append([]string{"the servers"}, r.Added...), " "))}
+	if len(r.Added) == 0 {
+		lines[0] = r.File + " has these servers already; nothing was changed"
+	}
+	if len(r.Tools) > 0 {
+		lines = append(lines, "tools: "+strings.Join(r.Tools, ", "))
+	}
+	if r.Pinned > 0 {
+		lines = append(lines, fmt.Sprintf("pinned %d definitions in %s; nothing is granted", r.Pinned, r.Lockfile))
+	}
+	for _, f := range r.Faults {
+		lines = append(lines, "fault: "+f)
+	}
+	for _, n := range r.Next {
+		lines = append(lines, "  "+n)
+	}
+	for i := range lines {
+		lines[i] = escaped.Text(lines[i])
+	}
+	err := a.Print(r, strings.Join(lines, "\n"))
+	if err == nil && len(r.Faults) > 0 {
+		err = a.False("the server was added, but does not work: read its log with `wasmgate status %s`; if it needs more files, use --read, --write or --unconfined", r.Added[0])
+	}
+	return err
+}

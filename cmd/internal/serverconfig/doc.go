@@ -1,0 +1,2 @@
+// Package serverconfig provides the commands that add servers to a configuration.
+package serverconfig
