@@ -1,4 +1,4 @@
-# Short names for the scripts of this repository. docs/development.md lists what each runs.
+# Short names for the scripts of this repository. docs/internals/development.md lists what each runs.
 
 .PHONY: help build test check nightly bench release
 

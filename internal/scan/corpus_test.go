@@ -118,7 +118,7 @@ func (y tally) row(name string) string {
 	return fmt.Sprintf("| %s | %d | %s | %s | %s |\n", name, y.all, cell(scan.High), cell(scan.Medium), cell(scan.Low))
 }
 
-// The table of docs/measurements.md. Only the false alarms have a bound: recall is
+// The table of docs/internals/measurements.md. Only the false alarms have a bound: recall is
 // what it is.
 func TestCorpus(t *testing.T) {
 	s := scanner(t)
