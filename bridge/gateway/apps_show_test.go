@@ -2,15 +2,20 @@ package gateway_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
 
 const html = "<!doctype html><script>\u202e/*\x00*/alert(1)</script><!-- x --><p>hello</p>"
@@ -238,6 +243,44 @@ func TestPagesArePinned(t *testing.T) {
 	}
 }
 
+// TestPartsOfPagesArePinned: an approval covers the bytes, what the page asks for, or nothing.
+func TestPartsOfPagesArePinned(t *testing.T) {
+	for name, tt := range map[string]struct {
+		o           gateway.AppOptions
+		bytes, asks bool // whether a page is shown after a change of these
+	}{
+		"bytes":  {gateway.AppOptions{On: true}, false, false},
+		"policy": {gateway.AppOptions{On: true, PinPolicy: true}, true, false},
+		"off":    {gateway.AppOptions{On: true, PinOff: true}, true, true},
+	} {
+		dir := t.TempDir()
+		s := newAppServer("ui://map/app.html", html).serve()
+		shown := func() bool {
+			g := start(t, gateway.Config{
+				Recorder: new(records), Policy: grantingServers("maps"), Servers: []gateway.EndpointConfig{s.endpoint("maps", tt.o)},
+				Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			})
+			defer stop(t, g)
+			if err := g.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return textOf(newAppHost(t, g, rig.Old, true).read("ui://maps/map/app.html")) == s.html
+		}
+		if !shown() {
+			t.Errorf("%s: not shown at first", name)
+		}
+		s.html += " "
+		if got := shown(); got != tt.bytes {
+			t.Errorf("%s: shown after a change of its bytes: %v", name, got)
+		}
+		s.html = strings.TrimSuffix(s.html, " ")
+		s.ui = map[string]any{"csp": map[string]any{"connectDomains": []string{"https://a.example.com"}}}
+		if got := shown(); got != tt.asks {
+			t.Errorf("%s: shown after a change of what it asks for: %v", name, got)
+		}
+	}
+}
+
 // TestAppsOn: what the configuration says decides where nothing of a server was approved.
 func TestAppsOn(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -297,6 +340,76 @@ func TestAppsAreNarrowed(t *testing.T) {
 	}
 	if got := string(host.resources()["ui://maps/map/app.html"].At("/_meta/ui").Raw()); got != want {
 		t.Errorf("listed: %s", got)
+	}
+}
+
+// TestRisksOfPages: a scan and a review of pins name what a page asks for, and what is cut.
+func TestRisksOfPages(t *testing.T) {
+	s := newAppServer("ui://map/app.html", html)
+	s.ui = map[string]any{
+		"csp": map[string]any{
+			"connectDomains":  []string{"https://a.example.com", "https://b.example.com", "https://c.example.com; connect-src *"},
+			"resourceDomains": []string{"https://*.example.com", "*", "https://d.example.com"}, "frameDomains": []string{"https://a.example.com"},
+			"baseUriDomains": []string{"https://a.example.com"}, "scriptDomains": []string{"https://a.example.com"},
+		},
+		"permissions": map[string]any{"camera": map[string]any{}, "clipboardWrite": map[string]any{}, "geolocation": map[string]any{}},
+	}
+	s.serve()
+	g := start(t, gateway.Config{
+		Recorder: new(records), Policy: grantingServers("maps"), Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(t.TempDir(), lock.FileName), Dir: t.TempDir()},
+		Servers: []gateway.EndpointConfig{s.endpoint("maps", gateway.AppOptions{Allow: gateway.AppSources{Connect: []string{"https://a.example.com"}, Permissions: []string{"camera", "clipboardWrite"}}})},
+	})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"high app/base /csp/baseUriDomains/0", "high app/device /permissions/camera", "high app/frames /csp/frameDomains/0", "high app/injection /csp/connectDomains/2",
+		"high app/wildcard /csp/connectDomains/2", "high app/wildcard /csp/resourceDomains/0", "high app/wildcard /csp/resourceDomains/1",
+		"low app/clipboard /permissions/clipboardWrite", "low app/narrowed /csp/connectDomains/1", "low app/narrowed /permissions/geolocation",
+		"medium app/connect /csp/connectDomains/0", "medium app/cut /csp/resourceDomains/1", "medium app/cut /csp/scriptDomains",
+		"medium app/resources /csp/resourceDomains/0", "medium app/resources /csp/resourceDomains/2",
+	}
+	names := func(found []scan.Finding) (all []string) {
+		for _, f := range found {
+			all = append(all, f.Severity.String()+" "+f.Rule+" "+f.At)
+		}
+		slices.Sort(all)
+		return all
+	}
+	scanned, err := report.Servers(t.Context(), g, "maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []scan.Finding
+	for _, f := range scanned.Findings {
+		if f.Tool == "ui://map/app.html" {
+			found = append(found, f.Finding)
+		}
+	}
+	if diff := cmp.Diff(want, names(found)); diff != "" {
+		t.Errorf("scan (-want +got):\n%s", diff)
+	}
+	look, err := report.Look(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins, err := g.Operator().Pins()
+	if err != nil {
+		t.Fatal(err)
+	}
+	review, err := pins.Review("maps ui ui://map/app.html", look)
+	if err != nil || len(review.Differences) != 1 {
+		t.Fatalf("review %+v, %v", review, err)
+	}
+	found = review.Differences[0].Findings
+	for _, c := range review.Differences[0].Changes {
+		found = append(found, c.Findings...)
+	}
+	if diff := cmp.Diff(want, names(found)); diff != "" {
+		t.Errorf("review (-want +got):\n%s", diff)
+	}
+	if changes := review.Differences[0].Changes; changes[len(changes)-1].Pointer != "/html" {
+		t.Errorf("the HTML is not the last change: %+v", changes)
 	}
 }
 

@@ -95,7 +95,7 @@ func (o observer) Observe(d Declaration) {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Template, Name: t.Get("uriTemplate").Text(), Doc: t, Own: d.Config == nil})
 	}
 	for _, p := range d.Pages {
-		l.Items = append(l.Items, lock.Item{Kind: lock.Page, Name: p.Get("uri").Text(), Doc: p, Asks: !d.Config.Tools.Apps.On})
+		l.Items = append(l.Items, lock.Item{Kind: lock.Page, Name: p.Get("uri").Text(), Doc: p, Asks: !d.Config.Tools.Apps.On, Own: d.Config.Tools.Apps.PinOff})
 	}
 	for _, s := range d.Skills {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Skill, Name: s.Get("uri").Text(), Doc: s, Own: d.Config.Tools.Skills.Own})

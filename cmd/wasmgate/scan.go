@@ -213,6 +213,8 @@ func toolOf(f report.Finding) string {
 		return f.Server
 	case f.Server == "":
 		return f.Tool
+	case strings.Contains(f.Tool, "://"): // a page
+		return f.Server + " " + f.Tool
 	default:
 		return f.Server + "__" + f.Tool
 	}

@@ -22,7 +22,7 @@ type Page struct {
 	// Settings are what a host gets to know of the page: see [Settings]. Left names what was left
 	// out of them.
 	Settings doc.Doc
-	Left     []string
+	Left     []Cut
 }
 
 // ReadPage makes a page of the result of resources/read. listed is the server's entry in

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // Allow narrows what pages may use: to these sources, and to these permissions. A nil list
@@ -20,45 +21,61 @@ type Allow struct {
 // A directive is a member of "csp" that lists sources.
 type directive struct {
 	name    string
+	risk    string
 	allowed func(Allow) []string
 }
 
 var directives = []directive{
-	{"connectDomains", func(a Allow) []string { return a.Connect }},
-	{"resourceDomains", func(a Allow) []string { return a.Resources }},
-	{"frameDomains", func(a Allow) []string { return a.Frames }},
-	{"baseUriDomains", func(a Allow) []string { return a.Base }},
+	{"connectDomains", RiskConnect, func(a Allow) []string { return a.Connect }},
+	{"resourceDomains", RiskResources, func(a Allow) []string { return a.Resources }},
+	{"frameDomains", RiskFrames, func(a Allow) []string { return a.Frames }},
+	{"baseUriDomains", RiskBase, func(a Allow) []string { return a.Base }},
 }
 
 // Permissions are those that a page can ask for.
 var Permissions = []string{"camera", "microphone", "geolocation", "clipboardWrite"}
 
+// A Cut is a part of what a server says of a page that hosts do not get to know.
+type Cut struct {
+	At       string // its JSON Pointer in what the server says
+	Why      string
+	Narrowed bool // the configuration does not allow it, and nothing else is wrong with it
+}
+
+// String says what is cut, and why.
+func (c Cut) String() string {
+	return strings.ReplaceAll(strings.TrimPrefix(c.At, "/"), "/", ".") + ": " + c.Why
+}
+
 // Settings are what a host gets to know of a page, the member "ui" of its _meta: of what the
 // server says, the plain sources, the known permissions, the domain and the border, as far as
 // they are allowed. left names everything else.
-func Settings(ui doc.Doc, allow Allow) (settings doc.Doc, left []string) {
+func Settings(ui doc.Doc, allow Allow) (settings doc.Doc, left []Cut) {
 	var out struct {
 		CSP         map[string][]string `json:"csp,omitempty"`
 		Domain      string              `json:"domain,omitempty"`
 		Permissions map[string]struct{} `json:"permissions,omitempty"`
 		Border      *bool               `json:"prefersBorder,omitempty"`
 	}
-	leave := func(format string, args ...any) { left = append(left, fmt.Sprintf(format, args...)) }
+	leave := func(why string, at ...string) {
+		for i := range at {
+			at[i] = pointer.Escape(fmt.Sprintf("%.40s", at[i]))
+		}
+		left = append(left, Cut{At: "/" + strings.Join(at, "/"), Why: why})
+	}
 	for _, name := range []string{"csp", "permissions"} {
 		if d := ui.Get(name); !d.IsZero() && d.Kind() != doc.Object {
-			leave("%s: no object", name)
+			leave("no object", name)
 		}
 	}
 	for name, list := range ui.Get("csp").Members() {
 		i := slices.IndexFunc(directives, func(d directive) bool { return d.name == name })
 		if i < 0 || list.Kind() != doc.Array {
-			leave("csp.%.40q: no list of sources", name)
+			leave("no list of sources", "csp", name)
 			continue
 		}
-		kept, refused := sources(list, directives[i].allowed(allow))
-		for _, why := range refused {
-			leave("csp.%s: %s", name, why)
-		}
+		kept, refused := sources("/csp/"+name, list, directives[i].allowed(allow))
+		left = append(left, refused...)
 		if kept != nil {
 			if out.CSP == nil {
 				out.CSP = make(map[string][]string)
@@ -69,9 +86,9 @@ func Settings(ui doc.Doc, allow Allow) (settings doc.Doc, left []string) {
 	for name := range ui.Get("permissions").Members() {
 		switch {
 		case !slices.Contains(Permissions, name):
-			leave("permissions.%.40q: unknown", name)
+			leave("unknown", "permissions", name)
 		case allow.Permissions != nil && !slices.Contains(allow.Permissions, name):
-			leave("permissions.%s: not allowed by the configuration", name)
+			left = append(left, Cut{"/permissions/" + name, notAllowed, true})
 		default:
 			if out.Permissions == nil {
 				out.Permissions = make(map[string]struct{})
@@ -82,7 +99,7 @@ func Settings(ui doc.Doc, allow Allow) (settings doc.Doc, left []string) {
 	if domain := ui.Get("domain"); host.MatchString(domain.Text()) {
 		out.Domain = domain.Text()
 	} else if !domain.IsZero() {
-		leave("domain: no name of a host")
+		leave("no name of a host", "domain")
 	}
 	if border := ui.Get("prefersBorder"); border.Kind() == doc.Bool {
 		yes := border.True()
@@ -98,15 +115,20 @@ func Settings(ui doc.Doc, allow Allow) (settings doc.Doc, left []string) {
 // maxSources bounds those of one directive.
 const maxSources = 64
 
-// sources returns the plain sources of a list that are allowed; allowed nil allows all.
-func sources(list doc.Doc, allowed []string) (kept, refused []string) {
+const notAllowed = "not allowed by the configuration"
+
+// sources returns the plain sources of the list at a place that are allowed; allowed nil allows
+// all.
+func sources(at string, list doc.Doc, allowed []string) (kept []string, refused []Cut) {
+	i := -1
 	for one := range list.Elements() {
-		if len(kept) >= maxSources {
-			return kept, append(refused, fmt.Sprintf("more than %d sources", maxSources))
+		if i++; len(kept) >= maxSources {
+			return kept, append(refused, Cut{At: at, Why: fmt.Sprintf("more than %d sources", maxSources)})
 		}
+		its := at + "/" + strconv.Itoa(i)
 		s, err := ParseSource(one.Text())
 		if err != nil {
-			refused = append(refused, err.Error())
+			refused = append(refused, Cut{At: its, Why: err.Error()})
 			continue
 		}
 		narrowed := []string{s}
@@ -114,7 +136,7 @@ func sources(list doc.Doc, allowed []string) (kept, refused []string) {
 			narrowed = intersect(s, allowed)
 		}
 		if len(narrowed) == 0 {
-			refused = append(refused, s+" is not allowed by the configuration")
+			refused = append(refused, Cut{its, s + " is " + notAllowed, true})
 		}
 		for _, s := range narrowed {
 			if !slices.Contains(kept, s) {

@@ -69,8 +69,8 @@ type Server struct {
 	Fault      string     // why it cannot be started as written; empty if it can
 }
 
-// Apps say whether the pages of a server's apps are shown, and what they may use. With any of
-// the lists they are; a nil list leaves what was approved.
+// Apps say whether the pages of a server's apps are shown, what they may use, and which part is
+// pinned. With any of the keys they are shown; a nil list leaves what was approved.
 type Apps struct {
 	Mode        string   // on or off; empty with lists
 	Connect     []string `key:"connect source"`
@@ -78,6 +78,7 @@ type Apps struct {
 	Frames      []string `key:"frames source"`
 	Base        []string `key:"base source"`
 	Permissions []string `key:"permissions camera|microphone|geolocation|clipboardWrite"`
+	Pin         string   `key:"pin bytes|policy|off"` // the part that is pinned; empty: bytes
 }
 
 // Skills say whether the skills of a server are offered, and which of them. With any of the other

@@ -54,8 +54,8 @@ type Review struct {
 	Approval    []Pin        `json:"approval"`
 }
 
-// A Look returns what a scan finds in a definition of a server.
-type Look func(server string, definition gate.Doc) []scan.Finding
+// A Look returns what a scan finds in what a server declares.
+type Look func(k Key, declared gate.Doc) []scan.Finding
 
 // Review returns what the things that a selector names differ in from what was approved of
 // the same name, and what their approval adds. Look may be nil.
@@ -81,7 +81,7 @@ func (p *Pins) differences(v *view, some []Entry, look Look) []Difference {
 			d.compare(old, now, v.file.of(e.Key))
 		}
 		if look != nil && !now.Doc.IsZero() {
-			d.review(look(e.Server, now.Doc))
+			d.review(look(e.Key, now.Doc))
 		}
 		all = append(all, d)
 	}
@@ -165,6 +165,9 @@ func Compare(k Kind, old, now gate.Doc) (changes []Change, means []string) {
 		}
 	} else {
 		c.walk("", old, now)
+	}
+	if k == Page {
+		slices.SortStableFunc(c.changes, htmlLast)
 	}
 	if len(c.changes) > maxChanges {
 		rest := len(c.changes) - maxChanges

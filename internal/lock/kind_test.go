@@ -100,9 +100,9 @@ func TestFindingsBesideChanges(t *testing.T) {
 	r := newRig(t, lock.TrustFirst)
 	r.connected("s", item(`{"name":"a","title":"A","description":"reads"}`))
 	r.connected("s", item(`{"name":"a","title":"A","description":"writes"}`))
-	review, err := r.Review("", func(server string, d gate.Doc) []scan.Finding {
-		if server != "s" || d.Get("description").Text() != "writes" {
-			t.Errorf("scanned: %s of %s", d, server)
+	review, err := r.Review("", func(k lock.Key, d gate.Doc) []scan.Finding {
+		if k.Server != "s" || k.Kind != lock.Tool || d.Get("description").Text() != "writes" {
+			t.Errorf("scanned: %s of %s", d, k)
 		}
 		return []scan.Finding{{Rule: "one", At: "/description"}, {Rule: "two", At: "/title"}}
 	})

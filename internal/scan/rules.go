@@ -172,6 +172,16 @@ var shapes = []Rule{
 	{ruleSecret, Low, "A parameter for a password or key: the model would have to know it."},
 	{ruleBase64, Medium, "A long encoded text, which a person cannot read."},
 	{RuleMention, Medium, "The definition speaks of a tool of another server."},
+	{"app/injection", High, "A source that holds more than one: a host that joins sources would widen the page's policy. Hosts do not get it."},
+	{"app/wildcard", High, "A source that is every name of a domain, or any address."},
+	{"app/frames", High, "The page may show pages of others."},
+	{"app/base", High, "The page may have its relative addresses lead elsewhere."},
+	{"app/device", High, "The page asks for the camera, the microphone or the place of the person."},
+	{"app/connect", Medium, "The page can send what it sees to this address."},
+	{"app/resources", Medium, "The page loads files from this address, scripts too. Their bytes are not pinned."},
+	{"app/cut", Medium, "Malformed or unknown: hosts do not get it."},
+	{"app/clipboard", Low, "The page may write to the clipboard."},
+	{"app/narrowed", Low, "The page asks for it, and the configuration does not allow it. Hosts do not get it."},
 	{RuleUnread, Medium, "So long a text that the rest of it was not looked at."},
 }
 

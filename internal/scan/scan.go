@@ -70,6 +70,14 @@ func (s *Scanner) Text(at, text string) []Finding {
 	return w.found
 }
 
+// Found returns the finding of a rule that another package has applied, with the text that it is
+// about.
+func Found(rule, at, text string) Finding {
+	var w walk
+	w.add(rule, at, excerpt(text, 0, len(text)))
+	return w.found[0]
+}
+
 // walk goes through one definition.
 type walk struct {
 	scanner *Scanner

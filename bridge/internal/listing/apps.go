@@ -15,6 +15,8 @@ type Apps struct {
 	On  bool // also if no person has approved one
 	// Allow narrows what they may use.
 	Allow apps.Allow
+	// PinPolicy pins what they ask of their host, and not their bytes; PinOff pins neither.
+	PinPolicy, PinOff bool
 }
 
 // maxPages bounds the pages of one server, and maxPageBytes them together.
@@ -143,13 +145,17 @@ func (s *Tools) newPage(o Apps, ref PageRef, read func(uri string) (gate.Doc, er
 		return nil, gate.Doc{}, err
 	}
 	for _, left := range page.Left {
-		s.noteApp(ref.URI, "app/csp: left out: "+left)
+		s.noteApp(ref.URI, "app/cut: "+left.String())
 	}
-	t.Offered, t.Digest, t.MIME = apps.OfferedURI(f.Server, ref.URI), page.Pinned.Digest(), apps.MIME
+	pinned := page.Pinned
+	if o.PinPolicy {
+		pinned = mcp.Without(pinned, "html")
+	}
+	t.Offered, t.Digest, t.MIME = apps.OfferedURI(f.Server, ref.URI), pinned.Digest(), apps.MIME
 	t.Page = &gate.Page{Content: page.Content, Settings: page.Settings, Usable: o.On}
 	t.Definition = t.Definition.With("uri", mcp.MustJSON(t.Offered)).With("mimeType", mcp.MustJSON(apps.MIME))
 	if meta := page.Content.Get("_meta"); !meta.IsZero() {
 		t.Definition = t.Definition.With("_meta", meta.Raw())
 	}
-	return t, page.Pinned, nil
+	return t, pinned, nil
 }

@@ -61,7 +61,7 @@ func printDifference(w io.Writer, d lock.Difference) {
 		printFindings(w, change.Findings)
 	}
 	for i, m := range d.Means {
-		if i == 0 {
+		if i == 0 && d.Kind != lock.Page {
 			fmt.Fprintln(w, "  for callers:")
 		}
 		fmt.Fprintln(w, "    "+m)

@@ -15,8 +15,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -33,7 +35,7 @@ type Report struct {
 // A Finding is a finding of the scanner, with what it was found in.
 type Finding struct {
 	Server string `json:"server,omitempty"`
-	Tool   string `json:"tool,omitempty"` // its name there; empty for the server's instructions
+	Tool   string `json:"tool,omitempty"` // its name there, or the URI of a page; empty for the server's instructions
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"` // at which the definition begins, from 1
 	scan.Finding
@@ -52,19 +54,28 @@ type declared struct {
 	server, file string
 	instructions gate.Doc
 	tools        []gate.Doc
-	lines        []int // of tools, in the file
+	lines        []int      // of tools, in the file
+	pages        []gate.Doc // of apps, as they are pinned
+	allow        apps.Allow // narrows pages
 }
 
-// Look returns a function that scans one definition of a server, or its instructions, as
-// [Servers] does.
-func Look(g *gateway.Gateway) (func(server string, d gate.Doc) []scan.Finding, error) {
+// Look returns a function that scans one definition of a server, the page of an app, or its
+// instructions, as [Servers] does.
+func Look(g *gateway.Gateway) (lock.Look, error) {
 	clean, err := sanitize.New(sanitize.Options{})
 	if err != nil {
 		return nil, err
 	}
-	owners := ownersOf(declaredBy(g))
-	return func(server string, d gate.Doc) []scan.Finding {
-		scanner := owners.scanner(server, clean)
+	all := declaredBy(g)
+	owners, allow := ownersOf(all), make(map[string]apps.Allow)
+	for _, one := range all {
+		allow[one.server] = one.allow
+	}
+	return func(k lock.Key, d gate.Doc) []scan.Finding {
+		scanner := owners.scanner(k.Server, clean)
+		if k.Kind == lock.Page {
+			return risks(d, allow[k.Server])
+		}
 		if d.Kind() == doc.String {
 			return scanner.Text("", d.Text())
 		}
@@ -76,7 +87,11 @@ func Look(g *gateway.Gateway) (func(server string, d gate.Doc) []scan.Finding, e
 // declaredBy returns what the servers of a gateway have declared.
 func declaredBy(g *gateway.Gateway) (all []declared) {
 	for _, d := range g.Fleet().Declared() {
-		all = append(all, declared{server: d.Server, instructions: d.Instructions, tools: d.Tools})
+		one := declared{server: d.Server, instructions: d.Instructions, tools: d.Tools, pages: d.Pages}
+		if d.Config != nil {
+			one.allow = d.Config.Tools.Apps.Allow
+		}
+		all = append(all, one)
 	}
 	return all
 }
@@ -236,8 +251,20 @@ func scanAll(all []declared, chosen func(declared) bool) (*Report, error) {
 			s.Definitions++
 			s.add(d, t.Get("name").Text(), line, found)
 		}
+		for _, p := range d.pages {
+			s.Definitions++
+			s.add(d, p.Get("uri").Text(), 0, risks(p, d.allow))
+		}
 	}
 	return s, nil
+}
+
+// risks are the findings in a page. Its HTML is not searched: no model reads it.
+func risks(page gate.Doc, allow apps.Allow) (found []scan.Finding) {
+	for _, r := range apps.Risks(page, allow) {
+		found = append(found, scan.Found(r.Rule, r.At, r.Excerpt))
+	}
+	return found
 }
 
 func (s *Report) add(d declared, tool string, line int, found []scan.Finding) {
