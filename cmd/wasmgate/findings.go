@@ -16,7 +16,7 @@ import (
 func (c *cli) newFindings() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "findings",
-		Short:   "Show what was made inert or reported in calls, and make exceptions",
+		Short:   "Show what was neutralized or reported in calls, and make exceptions",
 		Long:    "Shows what the sanitizer and the search for secrets have found in the calls of the audit log, and\nwrites exceptions from their rules into the configuration.",
 		Example: "  wasmgate findings list --tool 'files__*'\n  wasmgate findings except 1f0c3a5b7d9e\n  wasmgate findings except 1f0c3a5b7d9e tool",
 	}, c.newFindingsList(), c.newFindingsExcept())
