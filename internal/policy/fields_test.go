@@ -361,7 +361,7 @@ func TestShippedFields(t *testing.T) {
 			}
 		}
 	}
-	for _, pack := range []string{"approve", "flow", "flow-ask", "grants", "ratelimit", "readonly"} {
+	for _, pack := range []string{"approve", "flow", "flow-ask", "grants", "ratelimit", "readonly", "skills"} {
 		rules, tests, err := policies.Pack(pack)
 		if err != nil {
 			t.Fatal(err)
