@@ -132,7 +132,7 @@ var (
 		`(without|before) (asking|telling|informing|mentioning|confirm|approval|permission|answering|responding)`,
 		`system (prompt|message|instruction)`,
 		`(read|cat|send|upload|post|exfiltrate|copy|include|forward|mail|append|print|leak|fetch|open)\b[^\n]{0,80}(~/|\.env\b|\.ssh|\.aws|id_rsa|id_ed25519|credential|secret|password|passwd|api.?key|private key|access token|https?://)`,
-		`e?mail (it|this|that|these|them|the|all|any|every|your|me|us|to)\b`, `(curl|wget)\s+\S`, `rm -rf`, `(run|execute) (the|this|these|following|command|script|in the)\b`,
+		`e?mail (it|this|that|these|them|the|all|any|every|your|me|us)\b`, `e?mail to \S*@`, `(curl|wget)\s+\S`, `rm -rf`, `(run|execute) (the|this|these|following|command|script|in the)\b`,
 	}, "|") + `)`)
 	// guidance matches what the comments of templates say of the file that they are in.
 	guidance = regexp.MustCompile(`(?i)\byou (must|should|need to|have to) ((update|fill in|fill out|complete|edit|replace) this (document|file|section|table|template)|answer)\b`)
