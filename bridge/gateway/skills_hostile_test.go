@@ -217,6 +217,7 @@ func TestSkillsArePinned(t *testing.T) {
 		"rights added": func(s *skillServer) { s.set(own+"SKILL.md", front("git-workflow", "allowed-tools: Bash\n")) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a skill is listed again after five seconds
 			s := newSkillServer(workflow("skill://git-workflow"), map[string]string{"skill://good/SKILL.md": front("good")})
 			dir := t.TempDir()
 			g, _ := skillGateway(t, pinned(dir), s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{}))
