@@ -21,7 +21,7 @@ func (c *cli) newSandbox() *cobra.Command {
 		Use:     "sandbox",
 		Short:   "Begin, look at and run WASM tools, without the gate",
 		Example: "  wasmgate sandbox new go words\n  wasmgate sandbox inspect tool.wasm\n  echo '{\"text\":\"hello\"}' | wasmgate sandbox run tool.wasm --tool hash",
-	}, c.newSandboxInspect(), c.newSandboxManifest(), c.newSandboxCheck(), c.newSandboxRun(), c.newSandboxNew())
+	}, c.newSandboxInspect(), c.newSandboxManifest(), c.newSandboxPush(), c.newSandboxCheck(), c.newSandboxRun(), c.newSandboxNew())
 }
 
 // withSandbox runs f with a sandbox, and with what reads modules. What they keep

@@ -45,26 +45,49 @@ the module covers both. Do so after each build.`,
 
 // embedManifest puts the manifest next to a module into it.
 func (c *cli) embedManifest(module string) error {
-	wasm, err := os.ReadFile(module)
+	out, embedded, err := modules.WithManifest(module)
 	if err != nil {
 		return named(err)
 	}
-	manifest, err := modules.ManifestBeside(module)
-	if err != nil {
-		return err
-	}
-	if manifest == nil {
+	if !embedded {
 		return misuse("there is no %s: `wasmgate sandbox manifest %s` writes a first one", visible(config.ManifestFile(module)), visible(module))
-	}
-	out, err := sandbox.Embed(wasm, *manifest)
-	if err != nil {
-		return err
 	}
 	if err := files.Replace(module, out, files.Mode(module, 0o644)); err != nil {
 		return err
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256(out))
 	return c.said(map[string]string{"module": module, "sha256": digest}, fmt.Sprintf("%s carries its manifest now; sha256: %s", visible(module), digest))
+}
+
+func (c *cli) newSandboxPush() *cobra.Command {
+	return &cobra.Command{
+		Use:   "push FILE oci://REGISTRY/REPOSITORY:TAG",
+		Short: "Push a WASM module and its manifest to a registry",
+		Long: `Puts the manifest X.yaml into a copy of the module X.wasm, pushes the copy, and prints the reference
+that a configuration names. Credentials come from .docker/config.json, where docker login puts them.`,
+		Example: "  wasmgate sandbox push words.wasm oci://ghcr.io/someone/words:v1",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime, reader moduleReader) error {
+				wasm, _, err := modules.WithManifest(args[0])
+				if err != nil {
+					return named(err)
+				}
+				report, err := sandbox.Inspect(cmd.Context(), r, wasm, sandbox.ModuleConfig{Name: args[0]})
+				if err != nil {
+					return err
+				}
+				if len(report.Problems) > 0 {
+					return fmt.Errorf("%s was not pushed, because it does not load: %s", visible(args[0]), visible(strings.Join(report.Problems, "; ")))
+				}
+				ref, err := modules.Reader{Dir: reader.state, Log: reader.log}.Push(cmd.Context(), args[1], wasm)
+				if err != nil {
+					return err
+				}
+				return c.said(map[string]string{"module": ref}, ref)
+			})
+		},
+	}
 }
 
 func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, reader moduleReader, module string) error {

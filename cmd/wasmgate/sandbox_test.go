@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -244,6 +246,62 @@ func TestSandboxManifest(t *testing.T) {
 		if code, _, err = wasmgate("", "sandbox", command, "n.wasm"); code != 1 || !strings.Contains(err, "does not load") {
 			t.Errorf("%s of what is no module: exit code %d, %s", command, code, err)
 		}
+	}
+}
+
+// What is pushed has its manifest inside, and the reference that is printed names it; the file stays as it is.
+func TestSandboxPush(t *testing.T) {
+	const blobs = "/v2/someone/tool/"
+	kept := map[string][]byte{}
+	types := map[string]string{}
+	var mu sync.Mutex
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		digest := fmt.Sprintf("sha256:%x", sha256.Sum256(body))
+		switch {
+		case r.Method == http.MethodPost:
+			w.Header().Set("Location", blobs+"blobs/uploads/1")
+			w.WriteHeader(http.StatusAccepted)
+		case r.Method == http.MethodPut && r.URL.Query().Get("digest") != "":
+			kept[blobs+"blobs/"+digest] = body
+			w.WriteHeader(http.StatusCreated)
+		case r.Method == http.MethodPut:
+			kept[blobs+"manifests/"+digest], types[blobs+"manifests/"+digest] = body, r.Header.Get("Content-Type")
+			w.WriteHeader(http.StatusCreated)
+		case kept[r.URL.Path] == nil:
+			http.NotFound(w, r)
+		default:
+			w.Header().Set("Content-Type", types[r.URL.Path])
+			_, _ = w.Write(kept[r.URL.Path])
+		}
+	}))
+	defer registry.Close()
+	tag := "oci://" + registry.Listener.Addr().String() + "/someone/tool:v1"
+	wasmgate := program(t, bare(relay("kv")))
+	if code, _, err := wasmgate("", "sandbox", "push", "m.wasm", tag); code != 1 || !strings.Contains(err, "it has no manifest") {
+		t.Errorf("without a manifest: exit code %d, %s", code, err)
+	}
+	if code, _, err := wasmgate("", "sandbox", "manifest", "m.wasm"); code != 0 {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile("m.wasm")
+	code, out, err := wasmgate("", "sandbox", "push", "m.wasm", tag)
+	if code != 0 || !strings.HasPrefix(out, tag+"@sha256:") {
+		t.Fatalf("exit code %d: %s%s", code, out, err)
+	}
+	if after, _ := os.ReadFile("m.wasm"); !bytes.Equal(before, after) {
+		t.Error("the file has changed")
+	}
+	if e := os.Remove("m.yaml"); e != nil {
+		t.Fatal(e)
+	}
+	if code, out, err = wasmgate("", "sandbox", "inspect", strings.TrimSpace(out)); code != 0 || strings.Contains(out, "problem") || !strings.Contains(out, "\nm     What it does") {
+		t.Errorf("what was pushed: exit code %d: %s%s", code, out, err)
+	}
+	if code, _, err = wasmgate("", "sandbox", "push", "m.wasm", "ghcr.io/someone/tool:v1"); code != 1 {
+		t.Errorf("no reference: exit code %d, %s", code, err)
 	}
 }
 

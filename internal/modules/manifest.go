@@ -3,6 +3,7 @@ package modules
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -20,6 +21,20 @@ func ManifestBeside(module string) (*sandbox.Manifest, error) {
 		return nil, err
 	}
 	return parsed(file)
+}
+
+// WithManifest reads a module, and puts the manifest next to it into it. If there is none,
+// embedded is false and the module is as it was.
+func WithManifest(module string) (wasm []byte, embedded bool, err error) {
+	if wasm, err = os.ReadFile(module); err != nil {
+		return nil, false, err
+	}
+	manifest, err := ManifestBeside(module)
+	if err != nil || manifest == nil {
+		return wasm, false, err
+	}
+	wasm, err = sandbox.Embed(wasm, *manifest)
+	return wasm, true, err
 }
 
 func parsed(file *config.Manifest) (*sandbox.Manifest, error) {

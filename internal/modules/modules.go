@@ -188,7 +188,22 @@ func (r Reader) Fetch(ctx context.Context, ref string) ([]byte, error) {
 	return module.Bytes, err
 }
 
-// artifacts fetches from registries.
+// Push puts a module into a registry, oci://registry/repository:tag, and returns the reference
+// that names these bytes alone.
+func (r Reader) Push(ctx context.Context, tag string, wasm []byte) (ref string, err error) {
+	to, err := artifact.ParseTag(tag)
+	if err != nil {
+		return "", err
+	}
+	store, err := r.artifacts()
+	if err != nil {
+		return "", err
+	}
+	to, err = store.Push(ctx, to, wasm)
+	return to.String(), err
+}
+
+// artifacts fetches from registries, and pushes to them.
 func (r Reader) artifacts() (*artifact.Store, error) {
 	return artifact.New(artifact.Config{
 		Dir: filepath.Join(r.Dir, "artifacts"), Log: r.Log,
