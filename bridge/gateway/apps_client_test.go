@@ -96,7 +96,12 @@ func (h *appHost) open() {
 func (h *appHost) ask(method, params string) gate.Doc {
 	h.t.Helper()
 	h.n++
-	msg := rig.Request(h.era, fmt.Sprint(h.n), method, params)
+	return h.sent(rig.Request(h.era, fmt.Sprint(h.n), method, params))
+}
+
+// sent sends a message, and returns the answer.
+func (h *appHost) sent(msg string) gate.Doc {
+	h.t.Helper()
 	if h.renders {
 		msg = strings.Replace(msg, `clientCapabilities":{}`, `clientCapabilities":{`+declaresApps+`}`, 1)
 	}

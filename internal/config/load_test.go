@@ -328,7 +328,7 @@ func TestLoadProblems(t *testing.T) {
 		"a module under a server's name":   {"servers: {a: {command: x}}\ntools: {t: {module: /, server: a}}\n", `wasmgate.yaml:2: tools.t.server: "a" is one of the servers: choose another name`},
 		"a module under a reserved name":   {"tools: {t: {module: /, server: jobs}}\n", `wasmgate.yaml:1: tools.t.server: "jobs" is reserved`},
 		"memory below a page":              {"tools: {t: {module: /, limits: {memory: 1KiB}}}\n", `wasmgate.yaml:1: tools.t.limits.memory: "1KiB" is not from 64KiB to 4GiB`},
-		"a pack that is not built":         {"policy: {packs: [grants, budget]}\n", `wasmgate.yaml:1: policy.packs[1]: "budget" is a pack that is not in this version; these are: grants, flow, flow-ask, readonly, approve, ratelimit, skills, paths, urls`},
+		"a pack that is not built":         {"policy: {packs: [grants, budget]}\n", `wasmgate.yaml:1: policy.packs[1]: "budget" is a pack that is not in this version; these are: grants, flow, flow-ask, readonly, approve, apps, ratelimit, skills, paths, urls`},
 		"policies that are missing":        {"policy: {paths: [none/]}\n", `wasmgate.yaml:1: policy.paths[0]: "none/" does not exist`},
 		"labels that are missing":          {"policy: {data: {labels: l.yaml}}\n", `wasmgate.yaml:1: policy.data.labels: "l.yaml" does not exist`},
 		"a pattern with * inside":          {"sanitize: {tools: {\"a*b\": off}}\n", `wasmgate.yaml:1: sanitize.tools["a*b"]: "a*b" is not the name of a tool, or its beginning and *`},

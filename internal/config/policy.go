@@ -51,4 +51,4 @@ func (d *decoder) policyData(to *Policy) reader {
 }
 
 // packs are the built-in policy packs.
-var packs = []string{"grants", "flow", "flow-ask", "readonly", "approve", "ratelimit", "skills", "paths", "urls"}
+var packs = []string{"grants", "flow", "flow-ask", "readonly", "approve", "apps", "ratelimit", "skills", "paths", "urls"}

@@ -278,6 +278,9 @@ func TestMisspeltPacks(t *testing.T) {
 		parts := strings.Split(code[at[2]+1:at[3]], ".")
 		i := r.IntN(len(parts))
 		meant := parts[i]
+		if parts[0] == "request" && i > 0 {
+			continue // it has whatever a module asks for
+		}
 		if !slices.Contains(known, meant) {
 			t.Fatalf("%s: the pattern takes %q for a field", pack, code[at[0]:at[1]])
 		}
@@ -361,7 +364,7 @@ func TestShippedFields(t *testing.T) {
 			}
 		}
 	}
-	for _, pack := range []string{"approve", "flow", "flow-ask", "grants", "ratelimit", "readonly", "skills"} {
+	for _, pack := range []string{"apps", "approve", "flow", "flow-ask", "grants", "ratelimit", "readonly", "skills"} {
 		rules, tests, err := policies.Pack(pack)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 // client of the same principal than the one that calls.
 var unknowns = []*ast.Term{
 	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"), ast.MustParseTerm("input.carried"), ast.MustParseTerm("input.values"),
-	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"),
+	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"), ast.MustParseTerm("input.app"),
 }
 
 // keptVerdicts is half of how many verdicts are kept: 32 listers with 1,000

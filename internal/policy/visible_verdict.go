@@ -263,6 +263,7 @@ var subjects = []struct {
 	{ast.MustParseRef("input.carried"), "where the arguments come from"},
 	{ast.MustParseRef("input.values"), "where the arguments come from"},
 	{ast.MustParseRef("input.principal.client"), "the client"},
+	{ast.MustParseRef("input.app"), "which apps are open"},
 	{ast.MustParseRef("input.resource.uri"), "the URI"},
 }
 
