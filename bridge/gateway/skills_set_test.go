@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/skills/folder"
 )
@@ -103,6 +104,45 @@ func TestTwoRolesOfOneFolder(t *testing.T) {
 	done := slices.DeleteFunc(slices.Clone(kept.list), func(one string) bool { return !strings.Contains(one, " ok ") })
 	if len(want) != 80 || !slices.Equal(done, want) {
 		t.Errorf("%d reads, and the records %q", len(want), done)
+	}
+}
+
+// TestRecordOfAFile: the log has the digest of the file and that of the whole skill.
+func TestRecordOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	log, err := audit.Open(filepath.Join(dir, "audit.jsonl"), audit.Options{Node: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := skillGateway(t, func(c *gateway.Config) { c.Recorder = log }, newSkillServer(workflow("skill://git-workflow")).endpoint(t, "a", "", gateway.SkillOptions{}))
+	newAppHost(t, g, rig.Newest, false).loads("skill://a/git-workflow/SKILL.md")
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if e := gate.MustDoc(strings.TrimSpace(line)); e.Get("event").Text() == string(gate.Done) && !e.Get("file_digest").IsZero() {
+				found = append(found, e.Get("tool").Text()+" "+e.Get("file_digest").Text())
+			}
+		}
+	}
+	var want []string
+	for uri, text := range workflow("skill://git-workflow") {
+		want = append(want, uri+" "+digestOf(text))
+	}
+	slices.Sort(found)
+	slices.Sort(want)
+	if !slices.Equal(found, want) {
+		t.Errorf("records %q, not %q", found, want)
 	}
 }
 

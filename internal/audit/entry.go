@@ -55,6 +55,7 @@ type Entry struct {
 	Server     string `json:"server"`
 	Tool       string `json:"tool"` // server__tool, the name of a prompt or the URI of a resource; or what was asked for if there is no such thing
 	ToolDigest string `json:"tool_digest"`
+	FileDigest string `json:"file_digest"` // sha256: and that of a skill's file that was read
 
 	Effect  gate.Effect `json:"effect"`
 	Code    string      `json:"code"` // as of [gate.Code]
@@ -190,6 +191,9 @@ func entry(r *gate.Record, full bool) Entry {
 	}
 	if t := r.Tool; t != nil {
 		e.Server, e.Tool, e.ToolDigest = t.Name.Server, gate.Query{Call: c, Tool: t}.Subject(), t.Digest
+		if t.Skill != nil {
+			e.FileDigest = t.Skill.Files[t.File].Digest
+		}
 	}
 	if r.Err != nil {
 		e.Error = r.Err.Error()
