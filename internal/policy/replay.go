@@ -39,7 +39,10 @@ type RecordedCall struct {
 	Unknown map[string]string
 	// Effect is what was decided then; "" if that is not known.
 	Effect gate.Effect
-	Time   time.Time // when it was decided on; zero if that is not known
+	// Approved says that a person approved the call then. Where the policy asks, the call
+	// continues as it did, and what was decided stays ask.
+	Approved bool
+	Time     time.Time // when it was decided on; zero if that is not known
 }
 
 // ReplayOptions configure [Replay].
@@ -191,7 +194,7 @@ func (p *player) decide(d gate.Decision) gate.Decision {
 	if !p.approved {
 		p.decided = d
 	}
-	if d.Effect == gate.Ask && (p.approved || p.options.ApproveAsks && !p.options.ApproveBeside) {
+	if d.Effect == gate.Ask && (p.approved || !p.options.ApproveBeside && (p.options.ApproveAsks || p.call.Approved)) {
 		d.Effect = gate.Allow
 		d.Obligations = slices.DeleteFunc(slices.Clone(d.Obligations), func(o obligation.Obligation) bool {
 			_, asks := o.(obligation.Approve)

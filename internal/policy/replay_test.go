@@ -50,7 +50,9 @@ obligations contains {"approve": true} if {
 	input.arguments.n > 1
 }
 
-obligations contains {"approve": true} if input.tool.name == "a__asked"
+obligations contains {"approve": true} if input.tool.name in {"a__asked", "a__asked_read"}
+
+labels contains "read" if input.tool.name == "a__asked_read"
 
 labels contains "read" if {
 	input.tool.name == "a__maybe"
@@ -69,6 +71,8 @@ labels contains "read" if {
 	after.Unknown = nil
 	answered := without("a__read", gate.Ask)
 	answered.Result = gate.MustDoc(`{"content":[]}`)
+	approved := with("a__asked_read", func(*gate.Tool) {})
+	approved.Approved = true
 	tests := map[string]testOfReplay{
 		"annotations deny": {
 			calls: []policy.RecordedCall{with("a__x", func(t *gate.Tool) { t.Annotations = gate.MustDoc(`{"destructiveHint":true}`) })},
@@ -105,6 +109,14 @@ labels contains "read" if {
 		"what a person let pass was seen": {
 			calls: []policy.RecordedCall{answered, after},
 			want:  []gate.Effect{"", gate.Deny}, last: "it has read",
+		},
+		"what a person approved then was seen, and is asked about": {
+			calls: []policy.RecordedCall{approved, after},
+			want:  []gate.Effect{gate.Ask, gate.Deny}, last: "it has read",
+		},
+		"what waited then was not seen": {
+			calls: []policy.RecordedCall{with("a__asked_read", func(*gate.Tool) {}), after},
+			want:  []gate.Effect{gate.Ask, gate.Allow},
 		},
 		"what was refused then was not seen": {
 			calls: []policy.RecordedCall{without("a__read", gate.Deny), after},

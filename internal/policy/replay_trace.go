@@ -75,7 +75,7 @@ func parseTrace(line []byte) (RecordedSession, error) {
 		if c.Get("tool").Text() == "" {
 			return RecordedSession{}, fmt.Errorf("call %d names no tool", len(s.Calls))
 		}
-		one := RecordedCall{Tool: c.Get("tool").Text(), Args: c.Get("arguments"), Result: c.Get("result"), Prompt: c.Get("prompt").Text()}
+		one := RecordedCall{Tool: c.Get("tool").Text(), Args: c.Get("arguments"), Result: c.Get("result"), Prompt: c.Get("prompt").Text(), Approved: c.Get("approved").True()}
 		if at := c.Get("time"); !at.IsZero() {
 			if one.Time, err = time.Parse(time.RFC3339, at.Text()); err != nil {
 				return RecordedSession{}, fmt.Errorf("call %d: time: %w", len(s.Calls), err)

@@ -177,7 +177,7 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 		s.begun = l.part && (e.SessionTop || len(e.LabelsBefore) > 0)
 		l.by[k], l.order = s, append(l.order, s)
 	}
-	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Time: e.Time}
+	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Approved: e.Approval.By != "", Time: e.Time}
 	if len(e.Arguments) == 0 {
 		lacks(&c, unrecordedArguments, "arguments", "provenance", "carried", "values")
 	} else {
