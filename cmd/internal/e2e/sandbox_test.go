@@ -134,7 +134,7 @@ func testLanguages(t *testing.T, p *program) {
 // command of its README. It skips if the toolchain does not work.
 func (pl *place) starter(t *testing.T, language string) {
 	t.Helper()
-	path := toolchain.Need(t, map[string][]string{"c": {"make", "clang"}, "rust": {"rustc", "cargo"}, "go": {"sh"}}[language]...)
+	path := toolchain.NeedPath(t, map[string][]string{"c": {"make", "clang"}, "rust": {"rustc", "cargo"}, "go": {"sh"}}[language]...)
 	dir := pl.file("word-" + language)
 	pl.must("sandbox", "new", language, dir)
 	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))

@@ -249,7 +249,7 @@ func (p project) compile(t *testing.T, r *sandbox.Runtime, grants sandbox.Grants
 func needC(t *testing.T, _ project) { toolchain.Need(t, "sh", "make", "clang", "cc") }
 
 func needRust(t *testing.T, _ project) {
-	t.Setenv("PATH", toolchain.Need(t, "sh", "rustc", "cargo", "cc"))
+	t.Setenv("PATH", toolchain.NeedPath(t, "sh", "rustc", "cargo", "cc"))
 }
 
 func needZig(t *testing.T, p project) {

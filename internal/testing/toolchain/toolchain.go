@@ -42,23 +42,32 @@ var trials = map[string]string{
 		}'`,
 }
 
-// Need skips t unless all programs work, and returns the PATH with which they do: that of the
-// environment or, because a distribution's program can work where another one hides it, the same
-// with /usr/bin first.
-func Need(t testing.TB, programs ...string) (path string) {
+// Need skips t unless all programs work.
+func Need(t testing.TB, programs ...string) {
 	t.Helper()
-	path, program, err := find(programs)
-	if err != nil {
+	if program, err := missing(os.Getenv("PATH"), programs); err != nil {
 		require(t, program, err)
 		t.Skipf("%s does not work: %v", program, err)
 	}
+}
+
+// NeedPath returns the PATH with which all programs work: that of the environment or, because a
+// distribution's program can work where another one hides it, the same with /usr/bin first. It
+// skips t if they work with neither.
+func NeedPath(t testing.TB, programs ...string) string {
+	t.Helper()
+	path := os.Getenv("PATH")
+	if other := "/usr/bin" + string(os.PathListSeparator) + path; !works(path, programs) && works(other, programs) {
+		return other
+	}
+	Need(t, programs...)
 	return path
 }
 
 // Works reports whether all programs work. Like [Need] it fails t if one is required and does not.
 func Works(t testing.TB, programs ...string) bool {
 	t.Helper()
-	_, program, err := find(programs)
+	program, err := missing(os.Getenv("PATH"), programs)
 	if err != nil {
 		require(t, program, err)
 	}
@@ -72,17 +81,9 @@ func require(t testing.TB, program string, err error) {
 	}
 }
 
-// find returns the PATH with which all programs work, or the first program that works with none.
-func find(programs []string) (path, program string, err error) {
-	path = os.Getenv("PATH")
-	if program, err = missing(path, programs); err == nil {
-		return path, "", nil
-	}
-	path = "/usr/bin" + string(os.PathListSeparator) + path
-	if _, again := missing(path, programs); again == nil {
-		return path, "", nil
-	}
-	return "", program, err
+func works(path string, programs []string) bool {
+	_, err := missing(path, programs)
+	return err == nil
 }
 
 // missing returns the first program that does not work, and why.

@@ -33,7 +33,7 @@ func TestABrokenProgramIsSkippedOrRequired(t *testing.T) {
 		done := make(chan bool)
 		go func() { // that a skip or failure ends
 			defer close(done)
-			if path := Need(r, "sh", tt.program); path != os.Getenv("PATH") {
+			if path := NeedPath(r, "sh", tt.program); path != os.Getenv("PATH") {
 				t.Errorf("%s works with %s", tt.program, path)
 			}
 		}()
