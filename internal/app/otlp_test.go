@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -244,7 +243,7 @@ func TestDeadCollector(t *testing.T) {
 		p := strings.Join(a.Status().Problems, "\n")
 		return strings.Contains(p, "otlp metrics: ") && strings.Contains(p, "otlp traces: ")
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))
 	defer cancel()
 	done := make(chan struct{})
 	go func() { end(); close(done) }()

@@ -30,6 +30,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/loopback"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -611,12 +612,7 @@ func TestPinsAsSeen(t *testing.T) {
 	approve("notes", "", 409)
 	approve("none", "", 404)
 	declare("Reads notes, and tells others of them.")
-	for range 100 {
-		if see() != seen {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	timelimit.Wait(t, "the declaration is listed", func() bool { return see() != seen })
 	approve("notes", seen, 409)
 	if pins, err := d.app.Pins(t.Context(), "notes"); err != nil || pins.Count() == 0 {
 		t.Errorf("%+v %v", pins, err)

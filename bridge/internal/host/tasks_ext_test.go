@@ -266,7 +266,7 @@ func TestWhatIsToBeNoTask(t *testing.T) {
 		"a client that knows of none":    {"tools/call", "t", knowsNone, false, false},
 		"a gateway where there are none": {"tools/call", "t", knowsTasks, true, false},
 	} {
-		mayBe := make(chan bool, 1)
+		mayBe, answered := make(chan bool, 1), make(chan struct{})
 		h, err := host.New(host.Config{
 			Config: dispatch.Config{
 				Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
@@ -275,7 +275,11 @@ func TestWhatIsToBeNoTask(t *testing.T) {
 					if tt.declares == knowsTasks {
 						c.Client.Tasked()
 					}
-					time.Sleep(50 * time.Millisecond)
+					if tt.task {
+						<-answered
+					} else {
+						time.Sleep(50 * time.Millisecond)
+					}
 					return gate.Result{Doc: gate.MustDoc("{}")}, nil
 				},
 				Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
@@ -294,6 +298,7 @@ func TestWhatIsToBeNoTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := gate.MustDoc(rig.AnswerOf(t, rig.Serve(t, h, rig.Newest, sessionless(1, tt.method, `"name":"`+tt.tool+`"`, tt.declares))))
+		close(answered)
 		want := map[bool]string{true: "task", false: "complete"}[tt.task]
 		if got.At("/result/resultType").Text() != want || <-mayBe != tt.task {
 			t.Errorf("%s: %s, want that it is %s", name, got, want)
