@@ -68,7 +68,7 @@ async function gateway(web) {
   writeFileSync(join(place, 'grants.yaml'), JSON.stringify([{ to: ['*'], servers: names, resources: ['*'] }]));
   const child = spawn(flags.wasmgate, ['serve', '--config', config], { stdio: 'ignore' });
   for (let i = 0; i < 300 && !(await fetch(`http://${listen}/healthz`).then(() => true, () => false)); i++) await new Promise((done) => setTimeout(done, 100));
-  spawnSync(flags.wasmgate, ['status', '--check', '--config', config]); // waits for servers that start
+  await new Promise((done) => spawn(flags.wasmgate, ['status', '--check', '--config', config], { stdio: 'ignore' }).once('exit', done)); // waits for servers that start, some of them in this process
   return { url: new URL(`http://${listen}/mcp`), status: () => spawnSync(flags.wasmgate, ['status', '--config', config], { encoding: 'utf8' }).stdout, end: () => new Promise((done) => { child.once('exit', done); child.kill('SIGTERM'); }) };
 }
 
