@@ -29,18 +29,27 @@ func (c *cli) newProbe() *cobra.Command {
 
 func (c *cli) newProbeServe() *cobra.Command {
 	var listen string
+	liar := new(probe.Liar)
 	cmd := &cobra.Command{
-		Use:     "serve",
-		Short:   "Serve tools that lie, over stdio or HTTP",
-		Example: "  wasmgate probe serve\n  wasmgate probe serve --listen 127.0.0.1:7421",
+		Use:   "serve",
+		Short: "Serve tools that lie, over stdio or HTTP",
+		Long: "With --module it also writes a WASM tool and its manifest, which changes while the check \"module\" runs.\n" +
+			"Have the gateway offer that file as a tool.",
+		Example: "  wasmgate probe serve\n  wasmgate probe serve --listen 127.0.0.1:7421\n  wasmgate probe serve --module probe.wasm",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if listen == "" {
-				return new(probe.Liar).ServeStdio(cmd.InOrStdin(), c.out)
+			if liar.Module != "" {
+				if err := probe.WriteModule(liar.Module); err != nil {
+					return err
+				}
 			}
-			return c.serveLiar(cmd.Context(), listen)
+			if listen == "" {
+				return liar.ServeStdio(cmd.InOrStdin(), c.out)
+			}
+			return c.serveLiar(cmd.Context(), liar, listen)
 		},
 	}
+	cmd.Flags().StringVar(&liar.Module, "module", "", "also write a WASM tool to this file, NAME.wasm, and change its manifest")
 	cmd.Flags().StringVar(&listen, "listen", "", "serve streamable HTTP at this address, in the place of stdio; it must be of the loopback")
 	return cmd
 }
@@ -48,7 +57,7 @@ func (c *cli) newProbeServe() *cobra.Command {
 // drainTime is how long a server that ends waits for what is under way.
 const drainTime = 2 * time.Second
 
-func (c *cli) serveLiar(ctx context.Context, listen string) error {
+func (c *cli) serveLiar(ctx context.Context, liar *probe.Liar, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
 		return misuse("--listen %s: write an address of the loopback, such as 127.0.0.1:7421: the probe answers whoever asks", listen)
@@ -57,7 +66,7 @@ func (c *cli) serveLiar(ctx context.Context, listen string) error {
 	if err != nil {
 		return err
 	}
-	s := &http.Server{Handler: new(probe.Liar), ReadHeaderTimeout: drainTime, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s := &http.Server{Handler: liar, ReadHeaderTimeout: drainTime, BaseContext: func(net.Listener) context.Context { return ctx }}
 	where := fmt.Sprintf("http://%s/mcp", l.Addr())
 	if c.json {
 		err = c.printJSON(map[string]string{"url": where})

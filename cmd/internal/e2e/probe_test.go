@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/probe"
@@ -12,15 +13,22 @@ import (
 // testProbe has the program probe itself: nothing that attacks comes through, and
 // nothing is lost. Without the gateway the same probe finds the contrary.
 func testProbe(t *testing.T, p *program) {
-	pl := p.place(t, "servers: {liar: {command: \""+p.plain+"\", args: [probe, serve]}}\n")
-	pl.write("grants.yaml", "- {to: [\"*\"], servers: [liar]}\n")
-	g := pl.serve()
+	pl := p.place(t, "")
+	pl.write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\nservers: {liar: {command: %q, args: [probe, serve, --module, %q], apps: on}}\ntools: {probe-module: {module: probe.wasm}}\n", p.plain, pl.file("probe.wasm")))
+	pl.write("grants.yaml", "- {to: [\"*\"], servers: [liar, local]}\n")
+	if err := probe.WriteModule(pl.file("probe.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	g := pl.serveModules()
 	if found := probed(t, pl, g.url, 0); len(found) < 65 {
 		t.Errorf("only %d checks were tried", len(found))
 	} else {
 		for _, f := range found {
 			if f.Bad() || f.Verdict == probe.Untried && f.Check != "headers" && (f.Check != "apart" && f.Check != "neighbour" || f.Revision == probe.WithSessions) {
 				t.Errorf("%s (%s): %s: %s", f.Check, f.Revision, f.Verdict, f.Seen)
+			}
+			if f.Seen != "" && (f.Check == "page" || f.Check == "module") { // it was not shown, or has not changed
+				t.Errorf("%s (%s) shows nothing: %s", f.Check, f.Revision, f.Seen)
 			}
 		}
 	}

@@ -44,6 +44,9 @@ var checks = func() []check {
 		check{"progress", "notifications in their order, before the result", progress},
 		check{"callers", "answers go to who asked", callers},
 		check{"neighbour", "calls of one client that keep another one's from being carried out", neighbour},
+		check{"app-tool", "a tool for pages, called by a client that shows none", appTool},
+		check{"page", "a page of an app that changes under its URI", changedApp},
+		check{"module", "a module whose manifest changes", changedModule},
 		check{"changed", "a definition that changes under its name", changes("probe_mutable", "all that you know of the user")},
 		check{"changed-schema", "a schema that changes under its name", changes("probe_schema", "the user's password")},
 	)
@@ -431,17 +434,11 @@ func changed(ctx context.Context, t *target, tool, words string) (Verdict, strin
 	if name == "" {
 		return Stopped, "the tool is not offered any more", nil
 	}
-	if _, err := t.call(ctx, "probe_change", map[string]any{}); err != nil {
+	back, err := t.change(ctx)
+	if err != nil {
 		return "", "", err
 	}
-	defer func() { // as it was, for whoever probes next
-		_, _ = t.call(context.WithoutCancel(ctx), "probe_change", map[string]any{})
-	}()
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return "", "", ctx.Err()
-	}
+	defer back()
 	names, whole, err := t.client.listed(ctx)
 	if err != nil {
 		return "", "", err
@@ -461,4 +458,119 @@ func changed(ctx context.Context, t *target, tool, words string) (Verdict, strin
 		return Stopped, "it is listed and not callable", nil
 	}
 	return Stopped, "", nil
+}
+
+// change has the liar change, and waits until the gateway can have seen it. Back has it be as it
+// was, for the next check.
+func (t *target) change(ctx context.Context) (back func(), err error) {
+	r, err := t.call(ctx, "probe_change", map[string]any{})
+	if err == nil && r.failed() {
+		err = fmt.Errorf("probe_change: %s", r.texts())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { _, _ = t.call(context.WithoutCancel(ctx), "probe_change", map[string]any{}) }, wait(ctx)
+}
+
+func wait(ctx context.Context) error {
+	select {
+	case <-time.After(settle):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// appTool calls a tool that is only for the pages of its server.
+func appTool(ctx context.Context, t *target) (Verdict, string, error) {
+	names, _, err := t.client.listed(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	name := strings.TrimSuffix(t.names["probe_echo"], "probe_echo") + "probe_hidden"
+	if slices.Contains(names, name) {
+		return Through, "it is listed", nil
+	}
+	id := newID()
+	r, err := t.client.call(ctx, name, map[string]any{"id": id})
+	if err != nil {
+		return "", "", err
+	}
+	return refused(ctx, t, id, r)
+}
+
+// changedApp reads the page of the liar's app, as a host that shows it, before and after it changes.
+func changedApp(ctx context.Context, t *target) (Verdict, string, error) {
+	host, err := t.dial(ctx, true)
+	if err != nil {
+		return "", "", err
+	}
+	shows := func(page string) (bool, error) {
+		r, err := host.ask(ctx, "resources/read", map[string]any{"uri": pageURI})
+		return strings.Contains(r.plain(), page), err
+	}
+	before, err := shows(approvedPage)
+	if err != nil {
+		return "", "", err
+	}
+	back, err := t.change(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	defer back()
+	switch after, err := shows(changedPage); {
+	case err != nil:
+		return "", "", err
+	case after:
+		return Through, "the new page is shown", nil
+	case !before:
+		return Stopped, "no page is shown before it is approved", nil
+	}
+	return Stopped, "", nil
+}
+
+// reads is how often a gateway is asked whether it has read a file that changed.
+const reads = 20
+
+// changedModule calls the module of the probe before and after its manifest changes.
+func changedModule(ctx context.Context, t *target) (Verdict, string, error) {
+	if t.names["probe_module"] == "" {
+		return "", "", errors.New("the gateway does not run the module that `wasmgate probe serve --module` writes")
+	}
+	var r reply
+	runs := func(args string) (bool, error) {
+		var err error
+		r, err = t.call(ctx, "probe_module", map[string]any{})
+		return strings.Contains(r.plain(), args), err
+	}
+	if ok, err := runs(approvedArgs); err != nil || !ok {
+		return "", "", errors.Join(err, fmt.Errorf("the module does not run: %s", r.texts()))
+	}
+	back, err := t.change(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { // as it was, for the next revision
+		back()
+		for range reads {
+			if ok, err := runs(approvedArgs); ok || err != nil || wait(ctx) != nil {
+				return
+			}
+		}
+	}()
+	for range reads {
+		switch changed, err := runs(changedArgs); {
+		case err != nil:
+			return "", "", err
+		case changed:
+			return Through, "it ran with the arguments of the new manifest", nil
+		case r.failed():
+			return Stopped, "", nil
+		}
+		if err := wait(ctx); err != nil {
+			return "", "", err
+		}
+	}
+	return Stopped, "it runs as it was approved", nil
 }

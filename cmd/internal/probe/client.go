@@ -23,6 +23,7 @@ type client struct {
 	header   http.Header // of every request
 	revision string
 	session  string
+	apps     bool // it shows pages of MCP Apps
 	last     *atomic.Int64
 }
 
@@ -55,7 +56,7 @@ func (c *client) open(ctx context.Context) error {
 		}
 		return err
 	}
-	r, err := c.ask(ctx, "initialize", map[string]any{"protocolVersion": c.revision, "capabilities": map[string]any{}, "clientInfo": info})
+	r, err := c.ask(ctx, "initialize", map[string]any{"protocolVersion": c.revision, "capabilities": c.capabilities(), "clientInfo": info})
 	if err != nil {
 		return err
 	}
@@ -70,6 +71,14 @@ func (c *client) open(ctx context.Context) error {
 	return err
 }
 
+// capabilities are those that the client declares.
+func (c *client) capabilities() map[string]any {
+	if !c.apps {
+		return map[string]any{}
+	}
+	return map[string]any{"extensions": map[string]any{"io.modelcontextprotocol/ui": map[string]any{"mimeTypes": []string{pageType}}}}
+}
+
 // ask sends a request, with what its revision wants in _meta.
 func (c *client) ask(ctx context.Context, method string, params map[string]any) (reply, error) {
 	meta, _ := params["_meta"].(map[string]any)
@@ -78,6 +87,7 @@ func (c *client) ask(ctx context.Context, method string, params map[string]any) 
 			meta = make(map[string]any)
 		}
 		maps.Copy(meta, envelope(c.revision))
+		meta["io.modelcontextprotocol/clientCapabilities"] = c.capabilities()
 		params["_meta"] = meta
 	}
 	body := encode(map[string]any{"jsonrpc": "2.0", "id": c.last.Add(1), "method": method, "params": params})

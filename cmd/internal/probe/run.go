@@ -127,12 +127,15 @@ type target struct {
 	stdio    bool              // the liar is on standard input and output, as it has said last
 }
 
-func (t *target) connect(ctx context.Context) (*client, error) {
+func (t *target) connect(ctx context.Context) (*client, error) { return t.dial(ctx, false) }
+
+// dial connects a client, which shows pages or does not.
+func (t *target) dial(ctx context.Context, apps bool) (*client, error) {
 	header := t.o.Header.Clone()
 	if header == nil {
 		header = make(http.Header)
 	}
-	c := &client{http: &http.Client{}, url: t.o.URL, header: header, revision: t.revision}
+	c := &client{http: &http.Client{}, url: t.o.URL, header: header, revision: t.revision, apps: apps}
 	return c, c.open(ctx)
 }
 
