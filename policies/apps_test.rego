@@ -42,3 +42,10 @@ test_apps_lets_pass_what_is_approved_for_good if {
 	not apps_asks(apps_open(["maps"]), {}) with data.grants as grants
 	apps_asks(apps_open(["maps"]), {"name": "mail__delete"}) with data.grants as grants
 }
+
+test_apps_names_the_tenant_of_who_has_approved if {
+	grants := [{"to": ["acme/alice"], "always": ["mail__send"]}]
+	theirs := object.union(apps_call(apps_open(["maps"]), {}), {"principal": {"id": "alice", "tenant": "acme", "roles": []}})
+	not "apps: an app of another server is open, and the tool does more than read" in wasmgate.ask with input as theirs with data.grants as grants
+	apps_asks(apps_open(["maps"]), {}) with data.grants as grants
+}

@@ -151,7 +151,7 @@ func TestLoadRefusesMisuse(t *testing.T) {
 		o    policy.Options
 		want string
 	}{
-		"an unknown pack":    {o: policy.Options{Packs: []string{"nonsense"}}, want: `no policy pack "nonsense"; the packs are apps, approve, flow, flow-ask, grants, paths, ratelimit, readonly, skills, urls`},
+		"an unknown pack":    {o: policy.Options{Packs: []string{"nonsense"}}, want: `no policy pack "nonsense"; the packs are approve, apps, flow, flow-ask, grants, paths, ratelimit, readonly, skills, urls`},
 		"a test as a pack":   {o: policy.Options{Packs: []string{"grants_test"}}, want: "no policy pack"},
 		"a path as a pack":   {o: policy.Options{Packs: []string{"../policies/grants"}}, want: "no policy pack"},
 		"a negative timeout": {o: policy.Options{Timeout: -time.Second}, want: "negative"},

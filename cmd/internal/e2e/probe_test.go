@@ -20,7 +20,8 @@ func testProbe(t *testing.T, p *program) {
 		t.Fatal(err)
 	}
 	g := pl.serveModules()
-	if found := probed(t, pl, g.url, 0); len(found) < 65 {
+	found := probed(t, pl, g.url, 0)
+	if len(found) < 65 {
 		t.Errorf("only %d checks were tried", len(found))
 	} else {
 		for _, f := range found {
@@ -43,7 +44,7 @@ func testProbe(t *testing.T, p *program) {
 	if bad < 45 {
 		t.Errorf("on a plain connection only %d checks are bad: the probe does not look", bad)
 	}
-	t.Logf("checks that find something bad: none through the gateway, %d on a plain connection", bad)
+	t.Logf("%d checks: none finds something bad through the gateway, %d do on a plain connection", len(found), bad)
 }
 
 func probed(t *testing.T, pl *place, url string, code int) []probe.Finding {
