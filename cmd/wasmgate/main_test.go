@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	serveEcho()
 	serveProxy()
 	serveMeasured()
-	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub, "xdg-open": opener})
+	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub, "npx": stub, "xdg-open": opener})
 }
 
 // TestScripts runs the program as people do. Beside what testscript offers, a
@@ -45,6 +45,8 @@ func TestMain(m *testing.M) {
 //	head FILE                sets $HEAD to the head of an audit log
 //	record FILE              sets $RECORD to the id of the last call in an audit log
 //	warm FOLDER...           makes state folders in which the embedded tools are compiled, as they are in ./state
+//	paste PAGE               runs what a page of the documentation has to paste
+//	registry FOLDER          serves a registry, and sets $WASMGATE_REGISTRY
 //	approval FILE            sets $APPROVAL to the id of the approval that an audit log tells of last
 //
 // the server mcp-stub, xdg-open, which notes its arguments and opens the page, and echo.wasm, a command that answers with its input, with
@@ -80,7 +82,7 @@ func TestScripts(t *testing.T) {
 			return errors.Join(os.WriteFile(filepath.Join(e.WorkDir, "echo.wasm"), echoModule(), 0o600), os.WriteFile(filepath.Join(e.WorkDir, "echo2.wasm"), other, 0o600))
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head, "record": record, "approval": approvalID,
+			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head, "record": record, "approval": approvalID, "paste": paste, "registry": registry,
 			"warm": func(ts *testscript.TestScript, _ bool, states []string) {
 				for _, state := range states {
 					ts.Check(warm(ts.MkAbs(state)))

@@ -121,13 +121,13 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 		In: c.in, Out: c.out, Err: c.err, Print: c.said, Misuse: misuse,
 	}
 	connect, disconnect := clientconfig.Commands(shell)
-	add := serverconfig.Add(serverconfig.Shell{Shell: shell, Ask: c.askFor, JSON: func() bool { return c.json }, False: foundFalse})
-	addGroup(root, "Start here:", c.newInit(), add, connect, c.newServe(), c.newDoctor())
+	servers := serverconfig.Shell{Shell: shell, Ask: c.askFor, JSON: func() bool { return c.json }, False: foundFalse}
+	addGroup(root, "Start here:", c.newInit(), serverconfig.Add(servers), connect, c.newServe(), c.newDoctor())
 	addGroup(root, "Daily:", c.newStatus(), c.newTools(), c.newCall(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newAudit(), c.newConsole())
 	addGroup(root, "Policy and definitions:", c.newPolicy(), c.newPin(), c.newScan(), c.newFindings(), c.newSessions(), c.newTrust())
 	addGroup(root, "Identity:", c.newKey(), c.newAuth(), c.newWhoami(), c.newLogin(), c.newLogout(), c.newLogins())
 	addGroup(root, "Modules and confinement:", c.newSandbox(), c.newDev(), c.newConfine())
-	addGroup(root, "Operation:", c.newLogs(), c.newPause(), c.newResume(), c.newHook(), disconnect, c.newProbe(), c.newVersion(), newCompletion(root))
+	addGroup(root, "Operation:", c.newLogs(), c.newPause(), c.newResume(), c.newHook(), disconnect, serverconfig.Remove(servers), serverconfig.Outdated(servers), serverconfig.Upgrade(servers), c.newProbe(), c.newVersion(), newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID("Operation:")
 	c.complete(root)

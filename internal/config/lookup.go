@@ -130,7 +130,7 @@ func (d *decoder) project(root *node, base, p *Config) {
 		"servers": func(n *node, path string) { d.servers(&p.Servers, base.Servers, n, path) },
 		"tools":   func(n *node, path string) { d.modules(&p.Tools, n, path) },
 	}
-	for _, k := range []string{"listen", "public_url", "tls", "auth", "principals", "groups", "catalog", "secrets", "policy", "sanitize", "pins", "sessions", "jobs", "audit", "limits", "http", "log", "state"} {
+	for _, k := range []string{"listen", "public_url", "tls", "auth", "principals", "groups", "catalog", "secrets", "policy", "sanitize", "pins", "sessions", "jobs", "audit", "limits", "http", "log", "registry", "state"} {
 		known[k] = func(n *node, path string) {
 			d.fail(n, path, "may not stand in a project's file, which holds servers and tools: put it into your own")
 		}

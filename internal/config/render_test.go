@@ -32,6 +32,7 @@ func TestRenderLosesNothing(t *testing.T) {
 		Read: []string{"/r"}, Write: []string{"/w"}, Execute: []string{"/x"}, Connect: []uint16{80, 443}, DNS: true,
 		Memory: 512 << 20, Processes: 7, Files: 99, CPU: time.Minute, BestEffort: true,
 	}
+	child.Origin = &config.Origin{Name: "io.github.acme/files", Version: "1.2.3", Registry: "/srv/registry", SHA256: strings.Repeat("0a", 32)}
 	child.Protocol, child.Start, child.Timeout, child.Health = "2025-11-25", 5*time.Minute, time.Minute, config.HealthOff
 	child.Timeouts = []config.ToolTimeout{{Pattern: "b", Timeout: time.Second}, {Pattern: "a*", Timeout: 2 * time.Minute}}
 	child.Sessions, child.Retry, child.Retries, child.RetryWait, child.Concurrent, child.Required = "shared", "idempotent", 4, 2*time.Second, 3, true

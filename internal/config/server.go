@@ -62,11 +62,20 @@ type Server struct {
 	Sanitize   string     `key:"sanitize profile"`                  // of its results; empty: see [Sanitize]
 	Replay     string     `key:"replay must_stub|live|pure"`        // empty: must_stub
 	Replays    []ToolMode `key:"replays local must_stub|live|pure"` // that go before Replay, likewise
+	Origin     *Origin    `key:"origin"`                            // nil: it is of no registry
 	Apps       *Apps      `key:"apps apps"`                         // nil: once a person has approved a page
 	Skills     *Skills    `key:"skills skills"`                     // nil: as pins say
 	Methods    []string   `key:"methods methods"`                   // of its own that it may be asked, beside those of MCP
 	Groups     []string   `key:"groups group"`                      // that all it has is in
 	Fault      string     // why it cannot be started as written; empty if it can
+}
+
+// An Origin is the entry of a registry that a server was made of. SHA256 is of all that the entry says.
+type Origin struct {
+	Name     string `key:"name"`
+	Version  string `key:"version"`
+	Registry string `key:"registry"` // empty: the official one
+	SHA256   string `key:"sha256 digest"`
 }
 
 // Apps say whether the pages of a server's apps are shown, what they may use, and which part is

@@ -30,8 +30,8 @@ type Options struct {
 	Values map[string]string         // what inputs get, by their names
 	// Secret returns what a configuration has in the place of a secret; it is called once the entry is found good.
 	Secret func(name, value string) (string, error)
-	// Literal returns a text as a configuration has it.
-	Literal func(string) string
+	// Literal returns a text of the entry as a configuration has it, Given one of Values.
+	Literal, Given func(string) string
 }
 
 // A Plan is what an entry runs or reaches here.
@@ -339,6 +339,7 @@ func (r *Remote) plan(name string, o Options) (*Plan, error) {
 	}
 	f := filler{o: o, plan: &Plan{Kind: remote, Type: r.Type, Headers: map[string]string{}}}
 	f.o.Literal = func(s string) string { return s }
+	f.o.Given = f.o.Literal
 	at := Input{Name: "url", Value: r.URL, Variables: r.Variables, Required: true}
 	address, ok := f.value(&at)
 	if ok {
@@ -354,7 +355,7 @@ func (r *Remote) plan(name string, o Options) (*Plan, error) {
 		return nil, err
 	}
 	f.plan.URL, f.plan.What = o.Literal(address), address
-	f.o.Literal = o.Literal
+	f.o.Literal, f.o.Given = o.Literal, o.Given
 	for _, h := range r.Headers {
 		if value, ok := f.value(&h); ok {
 			f.plan.Headers[h.Name] = value
@@ -473,6 +474,9 @@ func (f *filler) single(key string, in Input) (string, bool) {
 			f.fail("%s: %v", key, err)
 		}
 		return text, err == nil
+	}
+	if in.Value == "" && f.o.Values[key] != "" {
+		return f.o.Given(value), true
 	}
 	return f.o.Literal(value), true
 }

@@ -193,6 +193,7 @@ func options() Options {
 		Values: values, Here: func(string) bool { return true },
 		Secret:  func(name, _ string) (string, error) { return "${vault:" + name + "}", nil },
 		Literal: func(s string) string { return strings.ReplaceAll(s, "$", "$$") },
+		Given:   func(s string) string { return s },
 	}
 }
 

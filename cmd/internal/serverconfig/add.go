@@ -24,7 +24,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/extract"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	secrets "github.com/wasmgate/wasmgate/internal/reference"
+	"github.com/wasmgate/wasmgate/internal/reference"
+	"github.com/wasmgate/wasmgate/internal/registry"
 	"github.com/wasmgate/wasmgate/internal/setup"
 )
 
@@ -54,7 +55,11 @@ type addition struct {
 	project, print         bool
 	tokens, noCheck        bool
 	unconfined             bool
-	unconfinable           []string        // why a server was not confined
+	unconfinable           []string // why a server was not confined
+	pending                []pending
+	registry, kind, digest string
+	host                   string
+	yes                    bool
 	stored, moved          []extract.Moved // secrets that are in the vault now, and those that the environment has to have
 }
 
@@ -62,11 +67,16 @@ type addition struct {
 func Add(s Shell) *cobra.Command {
 	a := addition{Shell: s}
 	cmd := &cobra.Command{
-		Use:   "add URL | -- COMMAND [WORD...] | --from CLIENT|FILE",
+		Use:   "add NAME[@VERSION] | URL | -- COMMAND [WORD...] | --from CLIENT|FILE",
 		Short: "Add a server to the configuration, confined and pinned",
 		Long: `Adds a server to your configuration, or to that of --config, which it creates if there is none. The rest of
 the file stays as it is. Then it starts the server, lists its tools and pins their definitions. It
 grants nothing.
+
+NAME is a name of an MCP registry, such as io.github.user/server. It shows what would run and what
+that wants, and asks; --yes does not ask, and --env gives values. It runs the package with exactly
+this version by npx, uvx, dnx or docker, or connects to the URL. An entry that asks for more, such
+as options of the runner or another host, is refused.
 
 A command is confined where this machine can do that: it reads the files that its arguments name,
 writes to a folder of its own and connects to port 443. --read, --write and --unconfined change that.
@@ -75,7 +85,7 @@ With --from it adds the servers that a client has, or those of a file in its for
 
 Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place, unless you give
 --keep-tokens. With --print and --project they become ${NAME}.`,
-		Example: "  wasmgate add https://mcp.example.com/mcp\n  wasmgate add --id files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs\n  wasmgate add --from cursor",
+		Example: "  wasmgate add io.github.user/weather@1.2.3\n  wasmgate add https://mcp.example.com/mcp\n  wasmgate add --id files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs\n  wasmgate add --from cursor",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
 	}
@@ -85,6 +95,11 @@ Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place,
 	flags.StringArrayVar(&a.env, "env", nil, "set a variable of the server: NAME=VALUE; may be repeated")
 	flags.StringArrayVar(&a.read, "read", nil, "let the confined server read this file or folder; may be repeated")
 	flags.StringArrayVar(&a.write, "write", nil, "let the confined server write to this file or folder; may be repeated")
+	flags.StringVar(&a.registry, "registry", "", "URL of the registry, or a file or folder with its entries (default: WASMGATE_REGISTRY, the configuration's, or the official one)")
+	flags.StringVar(&a.kind, "kind", "", "use this kind of package: npm, pypi, oci, nuget or remote (default: the first that works here)")
+	flags.StringVar(&a.digest, "digest", "", "sha256:... of an image that the registry names by a tag")
+	flags.StringVar(&a.host, "allow-host", "", "connect to this host although it is not the publisher's")
+	flags.BoolVar(&a.yes, "yes", false, "do not ask; needed for a NAME where there is no terminal")
 	flags.BoolVar(&a.unconfined, "unconfined", false, "let the server do what you can")
 	flags.BoolVar(&a.project, "project", false, "add to the file of the project that you are in; it has no effect until it is trusted")
 	flags.BoolVar(&a.print, "print", false, "print the servers as a configuration, and add nothing")
@@ -97,7 +112,10 @@ Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place,
 }
 
 func (a *addition) run(cmd *cobra.Command, args []string) error {
-	servers, from, err := a.servers(args)
+	servers, from, err := a.servers(cmd.Context(), args)
+	if errors.Is(err, errUnconfirmed) {
+		return a.False("%v", err)
+	}
 	if err != nil {
 		return a.Misuse("%v", err)
 	}
@@ -143,7 +161,7 @@ func (a *addition) run(cmd *cobra.Command, args []string) error {
 }
 
 // servers returns what is to be added, and the files that it comes from.
-func (a *addition) servers(args []string) (all []config.Server, from []setup.Source, err error) {
+func (a *addition) servers(ctx context.Context, args []string) (all []config.Server, from []setup.Source, err error) {
 	switch {
 	case len(a.from) > 0 && len(args) > 0:
 		return nil, nil, errors.New("name a server or --from, not both")
@@ -162,7 +180,10 @@ func (a *addition) servers(args []string) (all []config.Server, from []setup.Sou
 		}
 		return all, from, nil
 	case len(args) == 0:
-		return nil, nil, errors.New("name a URL or a command, or a client by --from")
+		return nil, nil, errors.New("name a server of a registry, a URL or a command, or a client by --from")
+	case len(args) == 1 && registry.IsName(args[0]):
+		one, err := a.named(ctx, args[0])
+		return []config.Server{one}, nil, err
 	}
 	id := a.id
 	if id == "" {
@@ -175,22 +196,22 @@ func (a *addition) servers(args []string) (all []config.Server, from []setup.Sou
 	if one.Env == nil {
 		one.Env = map[string]config.Secret{}
 	}
-	for _, e := range a.env {
-		name, value, ok := strings.Cut(e, "=")
-		if !ok || name == "" {
-			return nil, nil, errors.New("--env takes NAME=VALUE")
-		}
+	values, err := a.values()
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, value := range values {
 		one.Env[name] = config.Secret(written(value))
 	}
 	return []config.Server{one}, nil, nil
 }
 
-// reference is a variable, or a secret by where it is kept.
-var reference = regexp.MustCompile(`^\$\{([^}]*)\}$`)
+// variable is all of a value that comes from elsewhere.
+var variable = regexp.MustCompile(`^\$\{([^}]*)\}$`)
 
 // written returns a value as a configuration has it.
 func written(value string) string {
-	if m := reference.FindStringSubmatch(value); m != nil && (variables.Is(m[1]) || variables.IsReference(m[1])) {
+	if m := variable.FindStringSubmatch(value); m != nil && (variables.Is(m[1]) || variables.IsReference(m[1])) {
 		return value
 	}
 	return strings.ReplaceAll(value, "$", "$$")
@@ -224,6 +245,11 @@ func (a *addition) store(cfg *config.Config, servers []config.Server) error {
 	extracted, moved := extract.Servers(servers)
 	copy(servers, extracted)
 	v := app.Vault(cfg)
+	for _, p := range a.pending {
+		if err := v.Put(reference.Key(p.name), []byte(p.value)); err != nil {
+			return err
+		}
+	}
 	for _, m := range moved {
 		name := m.Server + "/" + m.Name
 		i := slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == m.Server })
@@ -231,7 +257,7 @@ func (a *addition) store(cfg *config.Config, servers []config.Server) error {
 			a.moved = append(a.moved, m)
 			continue
 		}
-		if err := v.Put(secrets.Key(name), []byte(m.Value)); err != nil {
+		if err := v.Put(reference.Key(name), []byte(m.Value)); err != nil {
 			return err
 		}
 		a.stored = append(a.stored, m)
@@ -396,8 +422,13 @@ func (a *addition) look(ctx context.Context, cfg *config.Config, r *added) error
 	})
 }
 
-// pin approves what the servers declare: a person has just added them. Pages of apps and skills wait for an
-// approval of their own.
+// pinnable are the pins that a person approves by adding a server. Pages of apps and skills wait for an approval of
+// their own.
+func pinnable(all []lock.Pin) []lock.Pin {
+	return slices.DeleteFunc(slices.Clone(all), func(p lock.Pin) bool { return p.Kind == lock.Page || p.Kind == lock.Skill })
+}
+
+// pin approves what the servers declare: a person has just added them.
 func pin(ctx context.Context, g Gateway, cfg *config.Config, r *added) error {
 	r.Lockfile = cfg.Pins.Lockfile
 	for _, id := range r.Added {
@@ -408,8 +439,7 @@ func pin(ctx context.Context, g Gateway, cfg *config.Config, r *added) error {
 		if err != nil {
 			return err
 		}
-		pins := slices.DeleteFunc(review.Approval, func(p lock.Pin) bool { return p.Kind == lock.Page || p.Kind == lock.Skill })
-		approved, err := lock.Approve(cfg.Pins.Lockfile, pins)
+		approved, err := lock.Approve(cfg.Pins.Lockfile, pinnable(review.Approval))
 		if err != nil {
 			return err
 		}

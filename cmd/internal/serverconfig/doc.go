@@ -1,2 +1,2 @@
-// Package serverconfig provides the commands that add servers to a configuration.
+// Package serverconfig provides the commands that add servers to a configuration, remove them, and take other versions.
 package serverconfig
