@@ -83,8 +83,8 @@ func TestNeedRestart(t *testing.T) {
 // say whether a running gateway takes it over.
 func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
-	taken := []string{"Agents", "Servers", "Tools", "MustSign", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Notify", "Drain", "Sanitize", "Approvals", "HTTP", "Log", "Policy", "Pins", "Jobs", "PublicURL", "ServerInfo"} // but for parts that are named
-	fixed := []string{"File", "Project", "Warnings", "Replay", "Dev"}                                                                                                                                                                  // no keys
+	taken := []string{"Agents", "Servers", "Tools", "MustSign", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Notify", "Drain", "Sanitize", "Approvals", "HTTP", "Log", "Policy", "Pins", "Jobs", "PublicURL", "ServerInfo", "Registry"} // but for parts that are named
+	fixed := []string{"File", "Project", "Warnings", "Replay", "Dev"}                                                                                                                                                                              // no keys
 	before, _ := config.Load(write(t, filepath.Join(t.TempDir(), "wasmgate.yaml"), "version: 1\n"), config.Options{})
 	taken = append(taken, "Auth", "Principals")
 	for i := range reflect.TypeFor[config.Config]().NumField() {
