@@ -74,11 +74,11 @@ func TestReadmesStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(seen) < 50 {
+	if len(seen) < 100 { // a share of fewer says little
 		t.Skipf("only %d texts are on this machine: go mod download and npm ci --prefix .ci/node fetch them", len(seen))
 	}
 	t.Logf("%d of %d texts of Markdown with HTML are changed, by %v", changed, len(seen), by)
-	if changed*100 > 8*len(seen) { // it is about 5, and which texts are here differs from machine to machine
-		t.Errorf("%d of %d texts are changed: more than 8 %%", changed, len(seen))
+	if changed*20 > len(seen) {
+		t.Errorf("%d of %d texts are changed: more than 5 %%", changed, len(seen))
 	}
 }

@@ -193,7 +193,7 @@ func TestApprovalOverChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := send(); g.Approvals() != nil || err == nil || !strings.Contains(err.Error(), "no way to ask") {
-		t.Errorf("nobody is asked any more: %v", err)
+		t.Errorf("no question is open: %v", err)
 	}
 	if err := g.Reconfigure(t.Context(), other, nil); err != nil || g.Approvals() == nil {
 		t.Errorf("somebody is asked again: %v", err)

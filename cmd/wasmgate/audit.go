@@ -291,7 +291,7 @@ Exits with 0 if the chain holds, and with 3 if it does not, or if there is no re
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "SEQ:HASH of a record that must be there")
-	cmd.Flags().StringVar(&anchor, "anchor", "", "file of heads, the last of which must be there")
+	cmd.Flags().StringVar(&anchor, "anchor", "", "file of heads; the log must hold the last one")
 	cmd.MarkFlagsMutuallyExclusive("head", "anchor")
 	return cmd
 }

@@ -164,11 +164,11 @@ func (c *cli) newBreakGlass() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "break-glass", Short: "Answer any question as the operator for a time, in an emergency", Args: cobra.NoArgs,
 		Long: `Lets the operator of this machine answer every question about a call for a time, by wasmgate approvals
-or the console, whoever approvals.by, not_self or a rule of the policy say may. It opens nothing else:
-what the policy denies stays denied, nobody is let in who was not, and clients answer as before. It is
-recorded, shown by wasmgate status, and ends by itself, with --end, or when the gateway ends. A gateway
-has to run.`,
-		Example: "  wasmgate auth break-glass --for 1h --reason 'nobody of the leads is reachable'\n  wasmgate auth break-glass --end",
+or the console. approvals.by, not_self and rules of the policy about who may answer do not hold
+meanwhile. Nothing else changes: what the policy denies stays denied, the same callers are let in, and
+clients answer as before. It is recorded and shown by wasmgate status. It ends after its time, with
+--end, or when the gateway ends. A gateway has to run.`,
+		Example: "  wasmgate auth break-glass --for 1h --reason 'no lead can be reached'\n  wasmgate auth break-glass --end",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if end == (r.For > 0) || r.For < 0 {
 				return misuse("say for how long, --for 1h, or --end")

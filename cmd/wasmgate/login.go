@@ -24,7 +24,7 @@ func (c *cli) newLogin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Log in to a server, so that it can be called as you",
-		Long: `Opens a browser at whoever gives tokens for a server with auth: oauth, and keeps what is granted in the
+		Long: `Opens a browser at the authorization server of a server with auth: oauth, and keeps what it grants in the
 vault: the gateway calls the server with it, for this principal alone. Without a browser on this machine,
 --no-browser takes the address that another one ends at. --token keeps a token that you have, such as a
 personal access token.`,

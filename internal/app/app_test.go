@@ -343,7 +343,7 @@ func TestPolicyReload(t *testing.T) {
 	}
 
 	write(t, file, "package wasmgate\n# nothing\n") // without being asked to
-	timelimit.Wait(t, "the mended policy", func() bool { return a.Status().Policy != first })
+	timelimit.Wait(t, "the corrected policy", func() bool { return a.Status().Policy != first })
 	if denied() || problem() != "" {
 		t.Errorf("problems %q", problem())
 	}

@@ -142,7 +142,7 @@ func TestReloadsPolicy(t *testing.T) {
 		t.Errorf("the policy is %s of %+v, after one that does not load", a.Status().Policy, a.PolicyFiles())
 	}
 	write(t, beside("bad.rego"), "package wasmgate\n\nallow contains \"three\"\n")
-	timelimit.Wait(t, "the mended policy", func() bool { return a.Status().Policy != before && strings.Contains(a.PolicyFiles().Paths[0], "bad") })
+	timelimit.Wait(t, "the corrected policy", func() bool { return a.Status().Policy != before && strings.Contains(a.PolicyFiles().Paths[0], "bad") })
 	write(t, cfg.File, "version: 1\n")
 	timelimit.Wait(t, "the first policy", func() bool { return len(a.PolicyFiles().Packs) == 1 && len(a.Status().Problems) == 0 })
 }

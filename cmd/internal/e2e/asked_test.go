@@ -66,7 +66,7 @@ Why you are asked: approve: the tool does more than read`, i)) {
 	c := clients[0]
 	c.says("approve always for this tool")
 	c.call(t, 300, "fine")
-	timelimit.Wait(t, "nobody is asked any more", func() bool {
+	timelimit.Wait(t, "no question is open", func() bool {
 		c.asked()
 		c.call(t, 301, "fine")
 		return len(c.asked()) == 0

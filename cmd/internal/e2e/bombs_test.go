@@ -32,7 +32,7 @@ func testBombs(t *testing.T, p *program) {
 	if underRace {
 		t.Skip("it is the program itself that is measured: the tests without the race detector do")
 	}
-	n, batch := 12, 3 // .ci/nightly has 10,000
+	n, batch := 24, 3 // .ci/nightly has 10,000
 	if s := os.Getenv("WASMGATE_BOMBS"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil {

@@ -281,7 +281,7 @@ func testReadme(t *testing.T, _ *program) {
 		t.Fatal(err)
 	}
 	gw.wait() // with the code of go run, which is 1 after any interrupt
-	timelimit.Wait(t, "nobody listens any more", func() bool {
+	timelimit.Wait(t, "the port is free", func() bool {
 		return !listens(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"))
 	})
 }
