@@ -2,7 +2,7 @@
 //
 // A [Runtime] compiles a [Module], which holds one or more tools: functions from JSON to
 // JSON. What a call leaves is seen by no other, and a guest reaches what [Grants] and the
-// [Host] of the call give it. How modules look, and what bounds them, is in docs/wasm.md.
+// [Host] of the call give it. How modules look, and what bounds them, is in docs/reference/modules.md.
 //
 // The package is the promised surface of internal/sandbox, which also inspects modules,
 // runs those that are servers, and holds the tools that the program brings along.

@@ -174,7 +174,7 @@ func waysToHide() (ways []string) {
 	return ways
 }
 
-// known are ways that stay, as docs/sanitizing.md#what-stays says: what attributes say, what
+// known are ways that stay, as docs/reference/sanitizing.md#what-stays says: what attributes say, what
 // a page shows once it is opened or scrolled, and comments of two words.
 func known(way string) bool {
 	for _, part := range []string{"<details>", "<details hidden>", "alt=W", "title=W", "aria-label=W", "data-x=W", "<br><br>", "<p></p><p></p>"} {

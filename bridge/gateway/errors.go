@@ -47,7 +47,7 @@ const (
 type Outcome string
 
 // The refusals of the gate, one for each of its checks: nothing was carried out, but where
-// [Error].Details say invoked. docs/library.md says what to do of each.
+// [Error].Details say invoked. docs/reference/library.md says what to do of each.
 const (
 	RefusedParse          Outcome = "refused_parse"           // the arguments are no JSON object
 	RefusedLookup         Outcome = "refused_lookup"          // there is no such tool, or it is hidden

@@ -20,7 +20,7 @@ func TestCommandReference(t *testing.T) {
 
 The page is generated from the commands: run ` + "`go test ./cmd/wasmgate -run CommandReference -update-reference`" + `.
 ` + "`wasmgate help COMMAND`" + ` prints the same. ` + "`wasmgate completion SHELL`" + ` completes commands in bash, zsh, fish and powershell.
-Exit codes are in [how a running gateway behaves](../operation.md#exit-codes).
+Exit codes are in [how a running gateway behaves](operation.md#exit-codes).
 
 Every command takes these flags:
 

@@ -41,7 +41,7 @@ func (t Tool) String() string {
 	if t.Closed {
 		return said + fmt.Sprintf("; if they are source that agents work on, write `sanitize: {tools: {%q: code}}`", t.Tool)
 	}
-	return said + "; nothing says that it returns no texts of strangers: see docs/sanitizing.md before you choose `code` for it"
+	return said + "; nothing says that it returns no texts of strangers: see docs/how-to/sanitizing.md before you choose `code` for it"
 }
 
 // Counts counts results. The zero value is ready, and may be used from several goroutines.

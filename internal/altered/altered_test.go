@@ -33,10 +33,10 @@ func TestOften(t *testing.T) {
 		want             string
 	}{
 		"often":                             {200, 13, changed, closed, false, nil, "git__diff: 13 of 200 results were changed, by html/handler; if they are source that agents work on, write `sanitize: {tools: {\"git__diff\": code}}`"},
-		"it may reach outside":              {5, 5, changed, `{}`, false, nil, "see docs/sanitizing.md"},
-		"it says that it does":              {5, 5, changed, `{"openWorldHint":true}`, false, nil, "see docs/sanitizing.md"},
+		"it may reach outside":              {5, 5, changed, `{}`, false, nil, "see docs/how-to/sanitizing.md"},
+		"it says that it does":              {5, 5, changed, `{"openWorldHint":true}`, false, nil, "see docs/how-to/sanitizing.md"},
 		"a label says that it does not":     {5, 5, changed, `{}`, false, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}, "sanitize: {tools"},
-		"a label says that it does":         {5, 5, changed, closed, false, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectEgress}}, "see docs/sanitizing.md"},
+		"a label says that it does":         {5, 5, changed, closed, false, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectEgress}}, "see docs/how-to/sanitizing.md"},
 		"a label says what the results are": {5, 5, changed, closed, false, &gate.ToolLabels{Kind: provenance.KindProse}, ""},
 		"rarely":                            {200, 3, changed, closed, false, nil, ""},
 		"twice":                             {2, 2, changed, closed, false, nil, ""},

@@ -48,7 +48,7 @@ func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 	c := &checks{app: a, cfg: a.config.Load().cfg}
 	c.servers(ctx)
 	if !c.cfg.Auth.On() {
-		c.bad("auth", "no way to authenticate is configured: everybody on this machine is local", "name one under auth, see docs/identity.md; for one person on their own machine this is as it should be")
+		c.bad("auth", "no way to authenticate is configured: everybody on this machine is local", "name one under auth, see docs/reference/identity.md; for one person on their own machine this is as it should be")
 		return c.all, nil
 	}
 	c.open()

@@ -119,7 +119,7 @@ auth:
 	if all, err = s.AuthCheck(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	found(t, all, "auth", "no way to authenticate", "docs/identity.md")
+	found(t, all, "auth", "no way to authenticate", "docs/reference/identity.md")
 
 	a := start(t, load(t, `version: 1
 auth: {keys: true}

@@ -56,5 +56,5 @@ func (r *Refusal) Fix(token, resource string) string {
 	case has("revoked"):
 		return "sign in again, if the account may: it was ended with `wasmgate auth revoke`"
 	}
-	return "see docs/identity.md"
+	return "see docs/reference/identity.md"
 }

@@ -80,10 +80,10 @@ func TestFindingsAreDocumented(t *testing.T) {
 	if len(found) < 25 {
 		t.Fatalf("only %q were found: they are elsewhere now", found)
 	}
-	table := document(t, "docs/sanitizing.md")
+	table := document(t, "docs/reference/sanitizing.md")
 	for _, rule := range found {
 		if !strings.Contains(table, "`"+rule+"`") {
-			t.Errorf("docs/sanitizing.md does not say what %s is", rule)
+			t.Errorf("docs/reference/sanitizing.md does not say what %s is", rule)
 		}
 	}
 }
