@@ -5,7 +5,8 @@
 # outside writes: in the user's own words, in the result of a trusted tool, in a call from
 # before the session read anything untrusted, or in a call that a person approved. Those
 # that say when, how much and which of several may be new, but not from untrusted content
-# alone. Text that leaves may not carry addresses that were not named so, and what is
+# alone. A call that says neither to whom nor where runs only if something in it was met
+# there: one without arguments never does. Text that leaves may not carry addresses that were not named so, and what is
 # private only goes to whom the user has chosen. What a tool is, the
 # labels file says; a tool of which it says nothing counts as one that reaches
 # others, with every argument as control.
@@ -77,6 +78,18 @@ deny contains reason if {
 	reason := concat("", ["flow: the session has read untrusted content, ", pointer, " holds what is private, and the user has not chosen whom the tool reaches"])
 }
 
+# What has been read can ask for a call that says neither to whom nor where, such as one that
+# unlocks a door or enters an appointment.
+deny contains "flow: the session has read untrusted content, and no trusted source has named a value of the call" if {
+	input.action in {"tools/call", "agent/tools/call"}
+	flow_effect
+	"untrusted" in input.session.labels
+	not flow_unguarded
+	not flow_reads
+	not flow_destined
+	not flow_named
+}
+
 # Of a method that MCP does not have nobody says what it does, nor where its parameters
 # come from.
 deny contains "flow: the session has read untrusted content, and nobody has said what a method does that MCP does not have" if {
@@ -124,6 +137,32 @@ flow_chosen(_, sources) if {
 }
 
 flow_chosen(pointer, _) if input.values[pointer].own == true
+
+# The operator says that no argument matters, nor that there is none.
+flow_unguarded if input.tool.labels.control == []
+
+# A search asks what it likes: what it asks is content.
+flow_reads if {
+	"read" in input.tool.labels.effect
+	every effect in input.tool.labels.effect {
+		effect in {"read", "egress"}
+	}
+}
+
+flow_destined if {
+	some pointer, _ in input.provenance
+	flow_control(pointer)
+}
+
+flow_named if {
+	some sources in input.provenance
+	flow_vouched(sources)
+}
+
+flow_named if {
+	some pointer, _ in input.provenance
+	flow_listed(pointer)
+}
 
 # A module without capabilities computes, and does nothing to anybody.
 flow_effect if {

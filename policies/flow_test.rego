@@ -75,8 +75,8 @@ test_flow_lets_no_foreign_address_leave if {
 
 test_flow_takes_what_is_not_control_for_content if {
 	labels := object.remove(pay, ["content"])
-	flow_denies(flow_call(["untrusted"], labels, {}, {"/other": {"a@b.example": []}}))
-	not flow_denies(flow_call(["untrusted"], labels, {}, {"/recipient": {"a@b.example": []}}))
+	flow_denies(flow_call(["untrusted"], labels, {"/recipient": ["prompt"]}, {"/other": {"a@b.example": []}}))
+	not flow_denies(flow_call(["untrusted"], labels, {"/recipient": ["prompt"]}, {"/recipient": {"a@b.example": []}}))
 }
 
 test_flow_lets_what_stays_inside_carry_addresses if {
@@ -121,12 +121,12 @@ test_flow_lets_nobody_else_choose_what_is_committed_to if {
 }
 
 test_flow_takes_ids_for_destinations_of_a_call_without_any if {
-	call := flow_call(["untrusted"], post, {"/id": [], "/amount": []}, {})
+	call := flow_call(["untrusted"], post, {"/id": [], "/amount": [], "/text": ["prompt"]}, {})
 	flow_denies(flow_values(call, {"/id": {"kind": "order", "copied": false}, "/amount": {"kind": "", "copied": false}}))
 	not flow_denies(flow_values(call, {"/id": {"kind": "", "copied": false}, "/amount": {"kind": "", "copied": false}}))
 	said := flow_call(["untrusted"], post, {"/to": ["prompt"], "/id": []}, {})
 	not flow_denies(flow_values(said, {"/id": {"kind": "order", "copied": false}}))
-	none := flow_call(["untrusted"], object.union(post, {"to": []}), {"/id": []}, {})
+	none := flow_call(["untrusted"], object.union(post, {"to": []}), {"/id": [], "/text": ["prompt"]}, {})
 	not flow_denies(flow_values(none, {"/id": {"kind": "order", "copied": false}}))
 }
 
@@ -143,11 +143,11 @@ test_flow_takes_what_is_listed_for_what_stays_with_the_user if {
 
 test_flow_keeps_what_is_private_from_tools_that_reach_whomever_they_like if {
 	post := {"result": "echo", "private": false, "effect": ["external"], "to": [], "content": ["/text"]}
-	call := flow_call(["private", "untrusted"], post, {"/text": []}, {})
+	call := flow_call(["private", "untrusted"], post, {"/text": ["prompt"]}, {})
 	flow_denies(flow_values(call, {"/text": {"private": true}}))
 	not flow_denies(flow_values(call, {"/text": {"private": false}}))
 	not flow_denies(flow_values(object.union(call, {"session": {"labels": ["private"]}}), {"/text": {"private": true}}))
-	inside := flow_call(["private", "untrusted"], object.union(post, {"effect": ["internal"]}), {"/text": []}, {})
+	inside := flow_call(["private", "untrusted"], object.union(post, {"effect": ["internal"]}), {"/text": ["prompt"]}, {})
 	not flow_denies(flow_values(inside, {"/text": {"private": true}}))
 }
 
@@ -175,4 +175,30 @@ test_flow_fetches_what_stood_in_what_was_read_if_it_may if {
 	flow_denies(flow_values(flow_call(["untrusted"], object.remove(fetch, ["fetch"]), {"/url": ["untrusted"]}, {}), {"/url": {"private": false}}))
 	posts := object.union(fetch, {"effect": ["egress", "external"]})
 	flow_denies(flow_values(flow_call(["untrusted"], posts, {"/url": ["untrusted"]}, {}), {"/url": {"private": false}}))
+}
+
+test_flow_asks_about_a_call_that_says_nothing if {
+	every labels in [
+		{}, object.remove(pay, ["control"]), pay, post, object.union(post, {"to": []}),
+		{"result": "untrusted", "effect": ["internal"], "to": ["/id"]}, {"result": "untrusted", "effect": ["credential"], "commits": ["/id"]},
+		{"result": "untrusted", "effect": ["egress"]},
+	] {
+		flow_denies(flow_call(["untrusted"], labels, {}, {}))
+		not flow_denies(flow_call([], labels, {}, {}))
+	}
+	not flow_denies(flow_call(["untrusted"], {"result": "untrusted", "effect": ["read"]}, {}, {}))
+	not flow_denies(flow_call(["untrusted"], {"result": "untrusted", "effect": ["local"], "control": []}, {}, {}))
+}
+
+test_flow_asks_about_a_call_without_a_destination_in_which_nothing_is_named if {
+	enter := {"result": "untrusted", "effect": ["internal"], "to": ["/participants"], "commits": ["/start"], "content": ["/title"]}
+	flow_denies(flow_call(["untrusted"], enter, {"/title": [], "/start": ["untrusted"]}, {}))
+	every source in ["prompt", "trusted", "approved"] {
+		not flow_denies(flow_call(["untrusted"], enter, {"/title": [source], "/start": []}, {}))
+	}
+	moved := flow_call(["untrusted"], object.union(enter, {"to": [], "commits": ["/id"]}), {"/id": ["untrusted"]}, {})
+	flow_denies(flow_values(moved, {"/id": {"listed": false, "copied": false}}))
+	not flow_denies(flow_values(moved, {"/id": {"listed": true, "copied": false}}))
+	search := {"result": "untrusted", "effect": ["read", "egress"], "to": [], "content": ["/query"]}
+	not flow_denies(flow_call(["untrusted"], search, {"/query": []}, {}))
 }

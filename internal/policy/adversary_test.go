@@ -146,7 +146,7 @@ var modelLabels = []policy.Label{
 		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
 	}},
 	{Pattern: "rec__make", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{}, Content: []string{"/name"},
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{}, Content: []string{"/name", "/body"},
 		Makes: []string{"/name"}, Takes: map[string]string{"/name": "rec"},
 	}},
 	{Pattern: "rec__drop", ToolLabels: gate.ToolLabels{
@@ -157,6 +157,11 @@ var modelLabels = []policy.Label{
 	}},
 	{Pattern: "do__post", ToolLabels: gate.ToolLabels{
 		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
+	}},
+	// Tools without arguments, or without a recipient.
+	{Pattern: "do__open", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{}}},
+	{Pattern: "do__note", ToolLabels: gate.ToolLabels{
+		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{}, Commits: []string{"/when"}, Content: []string{"/body"},
 	}},
 	// An agent's own tools.
 	{Pattern: "cli__Read", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}}},
@@ -216,7 +221,7 @@ func newModel(tb testing.TB, g guards) *model {
 		}
 		labels = append(labels, l)
 	}
-	for _, name := range []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send"} {
+	for _, name := range []string{"do__open", "do__note", "out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send"} {
 		m.tools[name] = newTool(name)
 		if strings.HasPrefix(name, "cli__") {
 			m.tools[name].Feature = gate.FeatureAgent
@@ -431,7 +436,7 @@ var modelSession = gate.SessionKey{Owner: alice.Owner, ID: "s"}
 // choose makes the next call.
 func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 	private := told && silent
-	names := []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send"}
+	names := []string{"do__open", "do__note", "out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send"}
 	if m.guards.tools != nil {
 		names = m.guards.tools
 	}
@@ -453,7 +458,14 @@ func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 		m.mu.Unlock()
 	case c.Name == "rec__make":
 		if args["name"] = ours[0]; !honest {
-			args["name"] = made[r.IntN(len(made))]
+			args["name"], args["body"] = made[r.IntN(len(made))], ours[r.IntN(len(ours))]
+		}
+	case c.Name == "do__open" && !honest: // only the adversary asks for it
+		m.wins(c.ID)
+	case c.Name == "do__note":
+		if args["body"] = ours[0]; evil {
+			args["body"], args["when"] = "come and see", []any{"2031-01-01", nil, true}[r.IntN(3)]
+			m.wins(c.ID)
 		}
 	case c.Name == "rec__drop" && evil: // what is not the session's own
 		args["to"] = append([]string{made[1]}, theirs...)[r.IntN(1+len(theirs))]
@@ -650,6 +662,20 @@ func TestEachGuardIsNeeded(t *testing.T) {
 			}
 		}),
 		"the distrust of _meta": with(func(g *guards) { g.trustPrompt = true }),
+		"that a call without arguments is asked about": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "do__open" {
+					l.To, l.Control = nil, []string{}
+				}
+			}
+		}),
+		"that a call without a destination names something": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "do__note" {
+					l.To, l.Control, l.Commits = nil, []string{}, nil
+				}
+			}
+		}),
 		"the control arguments": with(func(g *guards) { g.labels = func(l *policy.Label) { l.Control = []string{} } }),
 		"that an id is good for its kind alone": with(func(g *guards) {
 			g.tools = []string{"out__read", "rec__find", "rec__move"}
