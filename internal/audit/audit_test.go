@@ -103,6 +103,7 @@ func TestLine(t *testing.T) {
 		r.After = gate.NewLabels("private", "untrusted")
 		r.Decision.Reasons, r.Decision.Remedy = []string{"granted"}, "wasmgate grant x"
 		r.Snapshot = "sn1"
+		r.Call.Renders, r.Call.OwnName = true, true
 		r.Code, r.Err = "refused_sanitize", errors.New("the result cannot be made safe")
 		r.Findings = []gate.Finding{{Rule: "ansi", At: "/content/0/text", Count: 2, Removed: true}, {Rule: "bidi", Count: 1}}
 		r.Usage, r.HostCalls = gate.Usage{Fuel: 500, MemoryPeak: 65536, Repeats: 1}, 3
@@ -120,7 +121,7 @@ func TestLine(t *testing.T) {
 	}{
 		"a record has its fields in a fixed order": {full, "",
 			`,"event":"done","id":"c1","parent":"c0","action":"tools/call","tenant":"t1","principal":"alice","roles":["dev","ops"],"auth":"bearer",` +
-				`"client":{"id":"agent-7","name":"inspector","version":"0.15"},"session":"s1","server":"files","tool":"files__read","tool_digest":"d1",` +
+				`"client":{"id":"agent-7","name":"inspector","version":"0.15"},"session":"s1","server":"files","tool":"files__read","tool_digest":"d1","app":{"only":false,"own_name":true},` +
 				`"effect":"allow","code":"refused_sanitize","reasons":["granted"],"error":"the result cannot be made safe","remedy":"wasmgate grant x",` +
 				`"labels_before":["private"],"labels_after":["private","untrusted"],"session_version":4,"session_top":true,` +
 				`"policy_revision":"p1","snapshot":"sn1","args_sha256":ARGS,"result_sha256":RESULT,` +

@@ -34,7 +34,7 @@ func (b line) body(e *Entry) line {
 	b = b.text("id", e.ID).text("parent", e.Parent).list("relayed", e.Relayed, maxText).text("action", string(e.Action))
 	b = b.text("tenant", e.Tenant).text("principal", e.Principal).list("roles", e.Roles, maxText)
 	b = b.text("auth", e.Auth).text("issuer", e.Issuer).text("credential", e.Credential).text("network", e.Network).client(e.Client)
-	b = b.text("session", e.Session).text("server", e.Server).text("tool", e.Tool).text("tool_digest", e.ToolDigest).text("file_digest", e.FileDigest)
+	b = b.text("session", e.Session).text("server", e.Server).text("tool", e.Tool).text("tool_digest", e.ToolDigest).text("file_digest", e.FileDigest).app(e.App)
 	b = b.text("effect", string(e.Effect)).text("code", e.Code).list("reasons", e.Reasons, maxProse)
 	b = b.prose("error", e.Error).prose("remedy", e.Remedy)
 	b = b.list("met", e.Met, maxText).approval(e.Approval).shadow(e.Shadow).upstream(e.Upstream)
@@ -116,6 +116,14 @@ func (b line) upstream(c *gate.Credential) line {
 	}
 	b[at] = '{' // in the place of the first member's comma
 	return append(b, '}')
+}
+
+func (b line) app(a *App) line {
+	if a == nil {
+		return b
+	}
+	b = strconv.AppendBool(append(b.key("app"), `{"only":`...), a.Only)
+	return append(strconv.AppendBool(append(b, `,"own_name":`...), a.OwnName), '}')
 }
 
 func (b line) client(c Client) line {

@@ -56,6 +56,7 @@ type Entry struct {
 	Tool       string `json:"tool"` // server__tool, the name of a prompt or the URI of a resource; or what was asked for if there is no such thing
 	ToolDigest string `json:"tool_digest"`
 	FileDigest string `json:"file_digest"` // sha256: and that of a skill's file that was read
+	App        *App   `json:"app"`         // of a call of a client that shows apps (MCP Apps)
 
 	Effect  gate.Effect `json:"effect"`
 	Code    string      `json:"code"` // as of [gate.Code]
@@ -120,6 +121,13 @@ type Client struct {
 	ID      string `json:"id"` // verified
 	Name    string `json:"name"`
 	Version string `json:"version"` // Name and Version are what the client said of itself
+}
+
+// App tells how the call of a tool has to do with the app of its server. What the session has
+// open is in its labels.
+type App struct {
+	Only    bool `json:"only"`     // the tool is only for the app
+	OwnName bool `json:"own_name"` // the call names the tool as its server does
 }
 
 // Approval tells of a person's consent.
@@ -193,6 +201,9 @@ func entry(r *gate.Record, full bool) Entry {
 		e.Server, e.Tool, e.ToolDigest = t.Name.Server, gate.Query{Call: c, Tool: t}.Subject(), t.Digest
 		if t.Skill != nil {
 			e.FileDigest = t.Skill.Files[t.File].Digest
+		}
+		if c.Renders && c.Action == gate.CallTool {
+			e.App = &App{t.AppOnly, c.OwnName}
 		}
 	}
 	if r.Err != nil {

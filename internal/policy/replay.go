@@ -31,6 +31,9 @@ type RecordedCall struct {
 	// Prompt is what the user says before the call, and holds for those after it; "" says
 	// nothing new.
 	Prompt string
+	// Learned are labels that the session got before the call, but not by the result of one.
+	Learned gate.Labels
+	App     *RecordedApp // nil for a client that shows no apps
 	// Definition is the tool as it was called. Nil takes it from [ReplayOptions].
 	Definition *gate.Tool
 	// Unknown names the parts of the input that are not known, such as input.arguments,
@@ -44,6 +47,10 @@ type RecordedCall struct {
 	Approved bool
 	Time     time.Time // when it was decided on; zero if that is not known
 }
+
+// A RecordedApp is how a call had to do with the app of its server: see [gate.Tool.AppOnly]
+// and [gate.Call.OwnName].
+type RecordedApp struct{ Only, OwnName bool }
 
 // ReplayOptions configure [Replay].
 type ReplayOptions struct {
@@ -99,8 +106,8 @@ func Replay(ctx context.Context, e *Engine, o ReplayOptions, r RecordedSession) 
 		return out, errors.New("replay: no sessions, or nobody who calls")
 	}
 	out.Principal = r.Who.ID
-	p := &player{engine: e, options: o, tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
-	parts := gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p}
+	p := &player{engine: e, options: o, sessions: o.Sessions(), tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
+	parts := gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: p.sessions, Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p}
 	parts.TrackValues, parts.TrackOrigins = e.Tracks()
 	if o.ApproveBeside {
 		parts.Approver = p
@@ -129,9 +136,10 @@ func (c RecordedCall) passed() bool {
 // player is what a recorded session meets in the place of servers, and what looks
 // at its decisions. It is used by one call at a time.
 type player struct {
-	engine  *Engine
-	options ReplayOptions
-	tools   map[toolKey]*gate.Tool
+	engine   *Engine
+	options  ReplayOptions
+	sessions gate.Sessions
+	tools    map[toolKey]*gate.Tool
 
 	call     RecordedCall  // under way
 	approved bool          // by a person
@@ -146,15 +154,25 @@ type player struct {
 type toolKey struct {
 	name       string
 	definition *gate.Tool
+	appOnly    bool
 }
 
 // play makes one call and completes what is told of it.
 func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c RecordedCall, d *ReplayedCall) error {
 	p.call, p.approved, p.decided, p.query = c, false, gate.Decision{}, gate.Query{}
-	_, err := g.Do(ctx, gate.Call{
+	call := gate.Call{
 		Action: gate.CallTool, Name: c.Tool, Args: c.Args, Who: r.Who, Prompt: r.Prompt,
 		Session: gate.SessionKey{Owner: r.Who.Owner, ID: r.ID},
-	})
+	}
+	if c.App != nil {
+		call.Renders, call.OwnName = true, c.App.OwnName
+	}
+	if len(c.Learned) > 0 {
+		if err := p.sessions.Learn(ctx, call.Session, gate.Lesson{Labels: c.Learned}); err != nil {
+			return err
+		}
+	}
+	_, err := g.Do(ctx, call)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -233,7 +251,7 @@ func (p *player) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.
 
 // Lookup implements [gate.Upstream].
 func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
-	key := toolKey{name, p.call.Definition}
+	key := toolKey{name, p.call.Definition, p.call.App != nil && p.call.App.Only}
 	def, defined := p.options.Tools[name]
 	if p.options.Tools != nil && !defined && key.definition == nil && len(p.call.Unknown) == 0 {
 		return nil, gate.ErrUnknown
@@ -243,7 +261,7 @@ func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.To
 	}
 	if key.definition != nil {
 		t := *key.definition
-		t.Input, t.Output, t.Quarantine = anything{}, nil, ""
+		t.Input, t.Output, t.Quarantine, t.AppOnly = anything{}, nil, "", key.appOnly
 		p.tools[key] = &t
 		return &t, nil
 	}
@@ -253,7 +271,7 @@ func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.To
 	}
 	t := &gate.Tool{
 		Name: parsed, Local: parsed.Tool, Offered: name, Definition: def, Annotations: def.Get("annotations"),
-		Digest: def.Digest(), Input: anything{}, Teaches: gate.NewLabels(provenance.Untrusted),
+		Digest: def.Digest(), Input: anything{}, AppOnly: key.appOnly, Teaches: gate.NewLabels(provenance.Untrusted),
 	}
 	if p.options.Input != nil && defined {
 		if input := p.options.Input(def); input != nil {

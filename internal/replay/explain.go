@@ -190,6 +190,9 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 		Tool:    t,
 		Session: gate.Session{Version: e.SessionVersion, Labels: e.LabelsBefore, Top: e.SessionTop},
 	}
+	if e.App != nil {
+		q.Call.Renders, q.Call.OwnName, t.AppOnly = true, e.App.OwnName, e.App.Only
+	}
 	unknown := unknownOf(used)
 	if t.Skill != nil {
 		for _, part := range []string{"file", "files", "bytes", "dynamic", "nested", "widens", "notes", "pinned", "trusted", "groups"} {
@@ -231,7 +234,6 @@ func unknownOf(used gate.Feature) map[string]string {
 		"input.provenance":       "provenance not recorded",
 		"input.carried":          "provenance not recorded",
 		"input.values":           "provenance not recorded",
-		"input.app":              "apps not recorded",
 		"input.principal.auth":   "authentication not recorded",
 		"input.principal.claims": "claims not recorded",
 	}

@@ -72,7 +72,7 @@ type Session struct {
 // the first comes.
 func (l Log) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
-		read := ledger{by: make(map[gate.SessionKey]*Session), calls: make(map[string]*place), definitions: l.Definitions, part: !l.Since.IsZero()}
+		read := ledger{by: make(map[gate.SessionKey]*Session), calls: make(map[string]*place), learned: make(map[gate.SessionKey]gate.Labels), definitions: l.Definitions, part: !l.Since.IsZero()}
 		fill, err := l.filled(ctx)
 		if err != nil {
 			yield(Session{}, err)
@@ -105,13 +105,15 @@ func (l Log) Sessions(ctx context.Context) iter.Seq2[Session, error] {
 type ledger struct {
 	order []*Session
 	by    map[gate.SessionKey]*Session
-	n     int                      // calls
-	bytes int                      // of arguments and results
-	full  bool                     // there may be more
-	part  bool                     // sessions may have begun before
-	calls map[string]*place        // granted, and not done yet
-	boot  string                   // whose records are read
-	old   map[gate.SessionKey]bool // sessions of earlier boots that no record of this one names yet
+	n     int               // calls
+	bytes int               // of arguments and results
+	full  bool              // there may be more
+	part  bool              // sessions may have begun before
+	calls map[string]*place // granted, and not done yet
+	// learned are labels that sessions got since their last call, but not by the result of one.
+	learned map[gate.SessionKey]gate.Labels
+	boot    string                   // whose records are read
+	old     map[gate.SessionKey]bool // sessions of earlier boots that no record of this one names yet
 	// definitions are the tools that are known; nil if they are not to be looked at.
 	definitions func() map[Key]*gate.Tool
 }
@@ -130,8 +132,10 @@ func (l *ledger) add(e audit.Entry) error {
 	}
 	if e.Event == audit.Label {
 		delete(l.by, keyOf(e))
+		delete(l.learned, keyOf(e))
 		return nil
 	}
+	l.learn(e)
 	decided := e.Effect != "" || e.Code == "refused_authorize" // without an effect if the policy failed
 	if e.Action != gate.CallTool || e.Event != gate.Granted && e.Event != gate.Done || !decided {
 		return nil
@@ -158,6 +162,24 @@ func (l *ledger) add(e audit.Entry) error {
 	return err
 }
 
+// learn keeps what a session learned by what is not replayed: by resources that it read, such as
+// pages of apps, by prompts, and by an app that the result of a call opened.
+func (l *ledger) learn(e audit.Entry) {
+	if e.Event != gate.Done {
+		return
+	}
+	labels := e.LabelsAfter
+	if e.Action == gate.CallTool {
+		labels = nil
+		for _, server := range (gate.Session{Labels: e.LabelsAfter}).OpenApps() {
+			labels = labels.Join(gate.NewLabels(gate.AppLabel(server)))
+		}
+	}
+	if len(labels) > 0 {
+		l.learned[keyOf(e)] = l.learned[keyOf(e)].Join(labels)
+	}
+}
+
 // keyOf returns the session of a record.
 func keyOf(e audit.Entry) gate.SessionKey {
 	return gate.SessionKey{Owner: gate.Owner{Tenant: e.Tenant, ID: e.Principal}, ID: e.Session}
@@ -168,6 +190,7 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 	k := keyOf(e)
 	if l.old[k] && len(e.LabelsBefore) == 0 {
 		delete(l.by, k)
+		delete(l.learned, k)
 	}
 	delete(l.old, k)
 	s := l.by[k]
@@ -177,7 +200,11 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 		s.begun = l.part && (e.SessionTop || len(e.LabelsBefore) > 0)
 		l.by[k], l.order = s, append(l.order, s)
 	}
-	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Approved: e.Approval.By != "", Time: e.Time}
+	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Approved: e.Approval.By != "", Time: e.Time, Learned: l.learned[k]}
+	delete(l.learned, k)
+	if e.App != nil {
+		c.App = &policy.RecordedApp{Only: e.App.Only, OwnName: e.App.OwnName}
+	}
 	if len(e.Arguments) == 0 {
 		lacks(&c, unrecordedArguments, "arguments", "provenance", "carried", "values")
 	} else {
