@@ -21,23 +21,26 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
-// testTutorial pastes the blocks of docs/tutorial.md into a shell with an empty home, and expects
-// each line of output that the page shows.
 func testTutorial(t *testing.T, p *program) {
-	r := newReader(t, p)
-	page, err := os.ReadFile("../../../docs/tutorial.md")
+	newReader(t, p, node(t)).readPage(t, "tutorial.md", 30)
+}
+
+// readPage pastes the blocks of a page of docs/ into a shell with an empty home, and expects each
+// line of output that the page shows. Blocks of configurations and rules are left out.
+func (r *reader) readPage(t *testing.T, name string, least int) {
+	page, err := os.ReadFile(filepath.Join("../../../docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.NewReplacer("policy: {paths", "policy: {timeout: 5s, paths", "/home/ann", r.home).Replace(string(page))
 	blocks := regexp.MustCompile("(?sm)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(text, -1)
-	if len(blocks) < 30 {
+	if len(blocks) < least {
 		t.Fatalf("the page has %d blocks", len(blocks))
 	}
 	for i, b := range blocks {
 		switch {
-		case b[1] == "":
-			continue // the output of the block before
+		case b[1] == "" || b[1] == "yaml" || b[1] == "rego":
+			continue // the output of the block before, or what the reader may write
 		case b[1] != "sh":
 			t.Fatalf("a block in %q", b[1])
 		case b[2] == "wasmgate serve\n":
@@ -62,8 +65,9 @@ type reader struct {
 	gateway *process
 }
 
-func newReader(t *testing.T, p *program) *reader {
-	packages := filepath.Join(node(t), "node_modules")
+// newReader returns a reader whose npm installs what is in a folder with packages.
+func newReader(t *testing.T, p *program, packages string) *reader {
+	packages = filepath.Join(packages, "node_modules")
 	home, err := os.MkdirTemp("", "e2e")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,9 @@ import (
 // NodePackages are the servers, clients and parsers of .ci/node, in the versions of its lock file.
 const NodePackages = "node_packages"
 
+// AppPackages are the servers with apps of .ci/apps, in the versions of its lock file.
+const AppPackages = "app_packages"
+
 // trials are shell scripts that use a program, in a folder of their own. A program that is not
 // listed is asked for its version.
 var trials = map[string]string{
@@ -32,14 +35,20 @@ var trials = map[string]string{
 		grep -q works page`,
 	"dbus-send":        `command -v dbus-send`, // a use of it needs a bus
 	"dbus-run-session": `dbus-run-session -- dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames`,
-	NodePackages: `node -e '
-		const lock = require(process.env.ROOT + "/.ci/node/package-lock.json")
+	NodePackages:       installed(".ci/node"),
+	AppPackages:        installed(".ci/apps"),
+}
+
+// installed returns a script that compares the packages of a folder with its lock file.
+func installed(folder string) string {
+	return `node -e '
+		const folder = process.env.ROOT + "/` + folder + `/", lock = require(folder + "package-lock.json")
 		for (const [dir, { optional, version }] of Object.entries(lock.packages)) {
 			let installed
-			try { installed = require(process.env.ROOT + "/.ci/node/" + dir + "/package.json").version } catch {}
+			try { installed = require(folder + dir + "/package.json").version } catch {}
 			if (dir && !optional && installed !== version)
-				throw dir + " " + version + " is not installed: npm ci --prefix .ci/node --ignore-scripts"
-		}'`,
+				throw dir + " " + version + " is not installed: npm ci --prefix ` + folder + ` --ignore-scripts"
+		}'`
 }
 
 // Need skips t unless all programs work.
