@@ -146,10 +146,10 @@ func (i *idp) watch(person string) *opener {
 	return w
 }
 
-// teamsBlock is the block of docs/how-to/two-teams.md that has some words.
+// teamsBlock is the block of docs/how-to/team.md that has some words.
 func teamsBlock(t *testing.T, lang, words string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/how-to/two-teams.md")
+	page, err := os.ReadFile("../../../docs/how-to/team.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func teamsBlock(t *testing.T, lang, words string) string {
 	return ""
 }
 
-// testTwoTeams does what docs/how-to/two-teams.md says, at an identity provider of other make,
+// testTwoTeams does what docs/how-to/team.md says, at an identity provider of other make,
 // with clients of other make: each finds out by itself where to sign in.
 func testTwoTeams(t *testing.T, p *program) {
 	dir := node(t)
