@@ -137,9 +137,18 @@ func explain(raw gate.Doc, err error) error {
 // nowhere is the error of a reference to a place of the schema that it does not have.
 func nowhere(raw gate.Doc, url string) error {
 	to := fragment(url)
-	return keywordError(findMember(raw, func(name string, v gate.Doc) bool {
+	leads := func(name string, v gate.Doc) bool {
 		return references[name] && v.Kind() == doc.String && fragment(v.Text()) == to
-	}), "reference to %s, which is not there", quote("#"+to))
+	}
+	within := func(name string, v gate.Doc) bool { // a part that has an id of its own
+		f := fragment(v.Text())
+		return references[name] && f != "" && strings.HasSuffix(to, f)
+	}
+	path := findMember(raw, leads)
+	if len(path) == 0 {
+		path = findMember(raw, within)
+	}
+	return keywordError(path, "reference to %s, which is not there", quote("#"+to))
 }
 
 // at returns an error that names a place in the schema.

@@ -32,16 +32,20 @@ func keywordError(path []string, format string, args ...any) error {
 // maxLeftOut bounds the keywords of one schema that are left out: what has more is no schema.
 const maxLeftOut = 50
 
-// holders names the keywords whose members, or elements, are schemas.
-var holders = []string{"properties", "$defs", "definitions", "patternProperties", "dependentSchemas", "anyOf", "oneOf", "allOf", "prefixItems"}
+// namedSchemas are the keywords whose members are schemas, and holders those whose elements are, too.
+var (
+	namedSchemas = []string{"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
+	holders      = append(slices.Clone(namedSchemas), "anyOf", "oneOf", "allOf", "prefixItems")
+)
 
 // Usable compiles what can be judged of a schema: one keyword that cannot does not cost a tool.
 // It returns the schema without such keywords, which is the one to offer, and what was left out
 // and why. A pattern with look-around stays in the schema, and is judged, where it says the same
-// as several patterns of RE2 (see split). An error is of the schema as a whole, as those of
+// as several patterns of RE2 (see split). What OpenAPI 3.0 calls nullable may be null. An error is of
+// the schema as a whole, as those of
 // [Compile] are.
 func (c *Compiler) Usable(raw gate.Doc) (s *Schema, offered gate.Doc, left []string, err error) {
-	offered, judged := raw, raw
+	offered, judged := raw, nullable(raw)
 	for n := 0; ; n++ {
 		s, err = c.Compile(judged)
 		broken, ok := errors.AsType[*KeywordError](err)

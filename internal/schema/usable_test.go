@@ -52,6 +52,40 @@ func TestUsableLeavesOut(t *testing.T) {
 	}
 }
 
+// TestNullable: what OpenAPI 3.0 calls nullable may be null, and nothing else may that was not before.
+func TestNullable(t *testing.T) {
+	for name, tt := range map[string]struct{ schema, accepts, refuses string }{
+		"a type":             {`{"type":"string","nullable":true}`, `null "a"`, `1`},
+		"types":              {`{"type":["string","integer"],"nullable":true}`, `"a" 1`, `true`},
+		"an enum":            {`{"type":"string","enum":["a"],"nullable":true}`, `null "a"`, `"b"`},
+		"an enum with null":  {`{"enum":["a",null],"nullable":true}`, `null "a"`, `"b"`},
+		"alternatives":       {`{"anyOf":[{"type":"string"},{"type":"integer"}],"nullable":true}`, `null "a" 1`, `true`},
+		"one of":             {`{"oneOf":[{"type":"string"},{"type":"integer"}],"nullable":true}`, `null "a" 1`, `true`},
+		"all of":             {`{"allOf":[{"$ref":"#/$defs/s"}],"nullable":true}`, `null "a"`, `1`},
+		"a reference":        {`{"$ref":"#/$defs/s","nullable":true}`, `null "a"`, `1`},
+		"within":             {`{"type":"object","properties":{"b":{"type":"string","nullable":true}}}`, `{"b":null} {"b":"a"}`, `{"b":1} null`},
+		"false":              {`{"type":"string","nullable":false}`, `"a"`, `null`},
+		"nothing else":       {`{"nullable":true}`, `null 1`, ``},
+		"a property of that": {`{"type":"object","properties":{"nullable":true,"type":{"type":"string"}}}`, `{"nullable":1,"type":"a"}`, `{"type":null}`},
+		"a value of that":    {`{"const":{"type":"string","nullable":true}}`, `{"type":"string","nullable":true}`, `{"type":["string","null"],"nullable":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			offered := `{"type":"object","properties":{"a":` + tt.schema + `},"$defs":{"s":{"type":"string"}}}`
+			s, got, left, err := new(schema.Compiler).Usable(gate.MustDoc(offered))
+			if err != nil || left != nil || got.String() != offered {
+				t.Fatalf("offered %s, left out %q: %v", got, left, err)
+			}
+			for values, accepted := range map[string]bool{tt.accepts: true, tt.refuses: false} {
+				for _, value := range strings.Fields(values) {
+					if err := s.Validate(gate.MustDoc(`{"a":` + value + `}`)); (err == nil) != accepted {
+						t.Errorf("%s: %v", value, err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestUsableRefuses: what is wrong with a schema as a whole still costs its tool.
 func TestUsableRefuses(t *testing.T) {
 	for name, text := range map[string]string{
