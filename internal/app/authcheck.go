@@ -77,6 +77,7 @@ func (c *checks) servers(ctx context.Context) {
 			continue
 		}
 		c.readable(at+".private_key", s.Auth.PrivateKey)
+		c.readable(at+".idp_client.private_key", s.Auth.IDPClient.PrivateKey)
 		told := s.Auth.ClientSecret != "" && s.Auth.Issuer == ""
 		if told {
 			c.bad(at, "the server says which authorization server gets client_secret", "write issuer: URL of the one that the client is registered at under "+at)

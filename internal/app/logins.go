@@ -155,10 +155,16 @@ func loginServers(c *config.Config) (all []*login.Server) {
 		if s.Auth == nil {
 			continue
 		}
-		all = append(all, &login.Server{
+		to := &login.Server{
 			ID: s.ID, URL: s.URL, Mode: s.Auth.Mode, Shared: s.Auth.Shared, ClientID: s.Auth.ClientID, ClientSecret: string(s.Auth.ClientSecret),
-			PrivateKey: s.Auth.PrivateKey, KeyID: s.Auth.KeyID, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Actor: s.Auth.Actor, Client: askOnly(s.Private, s.URL, s.Auth.Issuer),
-		})
+			PrivateKey: s.Auth.PrivateKey, KeyID: s.Auth.KeyID, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Actor: s.Auth.Actor, Client: askOnly(s.Private, s.URL, s.Auth.Issuer, s.Auth.IDP),
+		}
+		if c := s.Auth.IDPClient; s.Auth.Mode == login.IDJAG {
+			to.IDP = login.IdentityProvider(login.Server{
+				Issuer: s.Auth.IDP, ClientID: c.ID, ClientSecret: string(c.Secret), PrivateKey: c.PrivateKey, KeyID: c.KeyID, Client: to.Client,
+			})
+		}
+		all = append(all, to)
 	}
 	return all
 }
@@ -266,7 +272,7 @@ func (a *App) EndLogin(ctx context.Context, r LoginRequest) (*login.Login, error
 	if err != nil {
 		return nil, err
 	}
-	if done, ok := a.listing.Load(l.Server); ok {
+	if done, ok := a.listing.Load(cmp.Or(r.Server, l.Server)); ok {
 		select {
 		case <-done.(chan struct{}):
 		case <-time.After(listTime):

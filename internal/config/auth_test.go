@@ -45,6 +45,14 @@ func TestAuthProblems(t *testing.T) {
 		"exchange wherever the server says": {server("auth: {mode: token_exchange, client_id: gw, client_secret: s3}"), "wasmgate.yaml:1: servers.s.auth: token_exchange needs issuer"},
 		"an actor without an exchange":      {server("auth: {mode: oauth, actor: true}"), "wasmgate.yaml:1: servers.s.auth: actor is for token_exchange"},
 		"exchange without a client":         {server("auth: token_exchange"), "wasmgate.yaml:1: servers.s.auth: token_exchange needs client_id"},
+		"id_jag alone":                      {server("auth: id_jag"), "wasmgate.yaml:1: servers.s.auth: id_jag needs idp"},
+		"id_jag wherever the server says":   {server("auth: {mode: id_jag, idp: \"https://i.example\", idp_client: {id: gw}, client_id: gw}"), "wasmgate.yaml:1: servers.s.auth: id_jag needs issuer"},
+		"id_jag without a client there":     {server("auth: {mode: id_jag, idp: \"https://i.example\", idp_client: {id: gw}, issuer: \"https://a.example\"}"), "wasmgate.yaml:1: servers.s.auth: id_jag needs client_id"},
+		"id_jag of everybody":               {server("auth: {mode: id_jag, idp: \"https://i.example\", idp_client: {id: gw}, client_id: gw, issuer: \"https://a.example\", identity: shared}"), "wasmgate.yaml:1: servers.s.auth: id_jag is of each principal"},
+		"id_jag of one issuer":              {server("auth: {mode: id_jag, idp: \"https://a.example\", idp_client: {id: gw}, client_id: gw, issuer: \"https://a.example\"}"), "wasmgate.yaml:1: servers.s.auth: idp and issuer are the same"},
+		"an identity provider over http":    {server("auth: {mode: id_jag, idp: \"http://i.example\", idp_client: {id: gw}, client_id: gw, issuer: \"https://a.example\"}"), `wasmgate.yaml:1: servers.s.auth.idp: "http://i.example" is not https`},
+		"a client without an id":            {server("auth: {mode: id_jag, idp: \"https://i.example\", idp_client: {secret: s3}, client_id: gw, issuer: \"https://a.example\"}"), "wasmgate.yaml:1: servers.s.auth.idp_client: needs id"},
+		"an identity provider of oauth":     {server("auth: {mode: oauth, idp: \"https://i.example\"}"), "wasmgate.yaml:1: servers.s.auth: idp and idp_client are for mode: id_jag"},
 		"an authorization server over http": {server("auth: {mode: oauth, issuer: \"http://a.example\"}"), `wasmgate.yaml:1: servers.s.auth.issuer: "http://a.example" is not https`},
 	} {
 		if _, err := config.Parse("wasmgate.yaml", []byte(tt.file), options(t.TempDir())); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -7,7 +7,7 @@ import (
 
 // A ServerAuth says by which credential a server is called. Nil is by none but its headers.
 type ServerAuth struct {
-	Mode         string   `key:"mode none|oauth|client_credentials|token_exchange"`
+	Mode         string   `key:"mode none|oauth|client_credentials|token_exchange|id_jag"`
 	ClientID     string   `key:"client_id"` // who the gateway is at the authorization server; empty: see internal/login
 	ClientSecret Secret   `key:"client_secret"`
 	PrivateKey   string   `key:"private_key path exists"`   // a PEM file, in the place of ClientSecret
@@ -17,6 +17,27 @@ type ServerAuth struct {
 	Actor        bool     `key:"actor"`                     // an exchange names the gateway by a token of its own
 	Shared       bool     `key:"identity principal|shared"` // one login is everybody's
 	Discovery    Secret   `key:"discovery"`                 // the header Authorization by which it is listed while nobody has logged in; empty: none
+	IDP          string   `key:"idp endpoint"`              // the identity provider of id_jag
+	IDPClient    Client   `key:"idp_client"`                // who the gateway is there
+}
+
+// A Client is an OAuth client that is registered at an authorization server.
+type Client struct {
+	ID         string `key:"id"`
+	Secret     Secret `key:"secret"`
+	PrivateKey string `key:"private_key path exists"` // instead of Secret
+	KeyID      string `key:"key_id"`
+}
+
+func (c *Client) check(d *decoder, n *node, path string) {
+	switch {
+	case c.ID == "":
+		d.fail(n, path, "needs id")
+	case c.Secret != "" && c.PrivateKey != "":
+		d.fail(n, path, "secret and private_key exclude each other: keep the one by which the client is registered")
+	case c.KeyID != "" && n.get("private_key") == nil:
+		d.fail(n, path, "key_id needs private_key")
+	}
 }
 
 // vaultEnv begins the key of the vault where an environment variable has it.
@@ -36,7 +57,7 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 		if n.kind == table {
 			d.object(a, n, path)
 		} else {
-			d.one(&a.Mode, "none", "oauth", "client_credentials", "token_exchange")(n, path)
+			d.one(&a.Mode, "none", "oauth", "client_credentials", "token_exchange", "id_jag")(n, path)
 		}
 		a.Mode = cmp.Or(a.Mode, "oauth")
 		switch {
@@ -44,6 +65,10 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			return
 		case a.ClientSecret != "" && a.PrivateKey != "":
 			d.fail(n, path, "client_secret cannot stand beside private_key: one of them proves the client")
+		case a.Mode == "id_jag":
+			d.checkIDJAG(a, n, path)
+		case n.get("idp") != nil || n.get("idp_client") != nil:
+			d.fail(n, path, "idp and idp_client are for mode: id_jag")
 		case a.Mode != "oauth" && (n.get("client_id") == nil || n.get("client_secret") == nil && n.get("private_key") == nil):
 			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", a.Mode)
 		case a.Mode == "token_exchange" && n.get("issuer") == nil:
@@ -60,6 +85,26 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			d.fail(n, path, "key_id needs private_key")
 		}
 		*to = a
+	}
+}
+
+// checkIDJAG reports what id_jag lacks, and what it does not take.
+func (d *decoder) checkIDJAG(a *ServerAuth, n *node, path string) {
+	for _, key := range []string{"idp", "idp_client", "client_id", "issuer"} {
+		if n.get(key) == nil {
+			d.fail(n, path, "id_jag needs %s: idp and idp_client are the identity provider and the gateway's client there, issuer and client_id those of the server", key)
+			return
+		}
+	}
+	switch {
+	case a.Shared:
+		d.fail(n, path, "id_jag is of each principal: leave identity out")
+	case a.Actor:
+		d.fail(n, path, "actor is for token_exchange")
+	case a.IDP == a.Issuer:
+		d.fail(n, path, "idp and issuer are the same: an identity provider does not accept its own grants; take oauth")
+	case a.KeyID != "" && n.get("private_key") == nil:
+		d.fail(n, path, "key_id needs private_key")
 	}
 }
 

@@ -60,11 +60,23 @@ func TestRenderLosesNothing(t *testing.T) {
 	exchanged := keyed
 	exchanged.ID = "exchanged"
 	exchanged.Auth = &config.ServerAuth{Mode: "token_exchange", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Actor: true}
+	vouched := keyed
+	vouched.ID = "vouched"
+	vouched.Auth = &config.ServerAuth{
+		Mode: "id_jag", ClientID: "me", Issuer: "https://auth.example.com", IDP: "https://login.example.com",
+		IDPClient: config.Client{ID: "me", Secret: "hm"},
+	}
+	signed := vouched
+	signed.ID = "signed"
+	signed.Auth = &config.ServerAuth{
+		Mode: "id_jag", ClientID: "me", Issuer: "https://auth.example.com", IDP: "https://login.example.com",
+		IDPClient: config.Client{ID: "me", PrivateKey: filepath.Join(dir, "key.pub"), KeyID: "k1"},
+	}
 
 	folder := usual
 	folder.ID, folder.Folder = "folder", filepath.Join(dir, "skills")
 
-	want := []config.Server{child, module, fetched, remote, keyed, exchanged, folder}
+	want := []config.Server{child, module, fetched, remote, keyed, exchanged, vouched, signed, folder}
 	text := config.Render(want)
 	groups := "groups: {office: [a], b: [c]}\n"
 	c, err := config.Parse(filepath.Join(dir, "wasmgate.yaml"), append([]byte(groups), text...), options(dir))

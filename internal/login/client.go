@@ -43,7 +43,7 @@ func Document(public string) []byte {
 	raw, _ := json.Marshal(map[string]any{
 		"client_id": public + DocumentPath, "client_name": "wasmgate", "client_uri": public,
 		"redirect_uris": []string{loopbackRedirect, public + ConnectPath, public + SignInPath}, "application_type": "native",
-		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
+		"grant_types": []string{"authorization_code", "refresh_token", jwtBearer}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
 	})
 	return raw
 }

@@ -39,6 +39,13 @@ var probes = []struct{ revision, method, body string }{
 // "Authorization Server Discovery"). There is no guessing where the server says nothing, or
 // says it of another server: a server that is asked for tokens of others could collect them.
 func discover(ctx context.Context, s *Server) (*place, error) {
+	if s.Mode == idpMode { // which is for no server
+		meta, err := serverMetadata(ctx, s, s.Issuer)
+		if err != nil {
+			return nil, err
+		}
+		return &place{AuthServerMeta: *meta}, nil
+	}
 	challenge, err := challenged(ctx, s)
 	if err != nil {
 		return nil, err

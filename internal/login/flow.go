@@ -53,10 +53,13 @@ type Begun struct {
 	For    string   // the resource for which they are
 }
 
-// people returns a server to which people log in.
+// people returns where people log in for a server: at itself, or at its identity provider.
 func (l *Logins) people(id string) (*Server, error) {
 	s, err := l.server(id)
-	if err == nil && s.Mode != OAuth {
+	if err == nil && s.Mode == IDJAG {
+		s = s.IDP
+	}
+	if err == nil && !s.asksPeople() {
 		err = fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
 	}
 	return s, err
@@ -218,7 +221,13 @@ func (l *Logins) Give(server string, owner gate.Owner, token string) (*Login, er
 		return nil, errors.New("this is no token: it is one word of printable characters")
 	}
 	now := l.o.Now()
-	return l.keep(s, s.owner(owner), &grant{ID: newID(), URL: s.URL, Made: now, Got: now, Access: token})
+	g := &grant{ID: newID(), URL: s.URL, Made: now, Got: now, Access: token}
+	if s.Mode == idpMode {
+		if err := g.identity(s, token, now); err != nil {
+			return nil, err
+		}
+	}
+	return l.keep(s, s.owner(owner), g)
 }
 
 // newID makes the name of a grant in the log.

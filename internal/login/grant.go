@@ -20,6 +20,8 @@ type grant struct {
 	Revocation string    `json:"revocation_endpoint,omitempty"`
 	Client     client    `json:"client"`
 
+	Basis   string    `json:"basis,omitempty"`   // of a token by an ID-JAG: see [Server.basis]
+	Subject string    `json:"subject,omitempty"` // of a login at an identity provider: its person there
 	Access  string    `json:"access_token"`
 	Refresh string    `json:"refresh_token,omitempty"`
 	Scopes  []string  `json:"scopes,omitempty"` // nil: not said
@@ -34,6 +36,7 @@ type tokenAnswer struct {
 	Expires float64 `json:"expires_in"` // seconds
 	Refresh string  `json:"refresh_token"`
 	Scope   *string `json:"scope"`
+	ID      string  `json:"id_token"` // of an identity provider
 }
 
 // maxLife bounds for how long a token is taken to hold.
@@ -66,6 +69,9 @@ func (g *grant) ask(ctx context.Context, s *Server, now time.Time, form url.Valu
 	case form.Get("scope") != "":
 		next.Scopes = strings.Fields(form.Get("scope"))
 	}
+	if s.Mode == idpMode {
+		return &next, next.identity(s, a.ID, now)
+	}
 	return &next, nil
 }
 
@@ -82,7 +88,7 @@ func (g *grant) refresh(ctx context.Context, s *Server, now time.Time) (*grant, 
 
 // revoke ends what was granted, at the authorization server (RFC 7009).
 func (g *grant) revoke(ctx context.Context, s *Server, now time.Time) error {
-	if g.Revocation == "" {
+	if g.Revocation == "" || s.Mode == idpMode && g.Refresh == "" {
 		return nil
 	}
 	token, hint := g.Refresh, "refresh_token"

@@ -27,6 +27,7 @@ const (
 	OAuth       = "oauth"              // a person logs in
 	ClientCreds = "client_credentials" // the gateway is itself the client
 	Exchange    = "token_exchange"     // the caller's own token is exchanged for one of the server
+	IDJAG       = "id_jag"             // an identity provider vouches for the person: see [IdentityProvider]
 )
 
 // A Server is one whose requests carry a token.
@@ -40,6 +41,7 @@ type Server struct {
 	Issuer        string // "": as the server says
 	Scopes        []string
 	Actor         bool         // an exchange also brings a token of the gateway's own, which acts
+	IDP           *Server      // of the mode IDJAG: where people log in
 	Client        *http.Client // reaches the server and its authorization server; follows no redirects
 }
 
@@ -140,6 +142,9 @@ func (l *Logins) Set(servers []*Server) {
 	exchanges := false
 	for _, s := range servers {
 		l.servers[s.ID] = s
+		if s.IDP != nil {
+			l.servers[s.IDP.ID] = s.IDP
+		}
 		exchanges = exchanges || s.Mode == Exchange
 	}
 	if l.exchanges.Store(exchanges); !exchanges {
@@ -156,13 +161,13 @@ func (l *Logins) server(id string) (*Server, error) {
 	return nil, fmt.Errorf("server %q takes no login: write auth: oauth to it under servers in the configuration", id)
 }
 
-// loginKind is the kind of rows in the vault that hold grants. What the gateway gets by itself
-// is of another kind, and never kept.
+// loginKind is the kind of rows in the vault that hold logins. Tokens by an ID-JAG are of another
+// kind, and so is what the gateway gets by itself, which is never kept.
 const loginKind = "login"
 
 func key(s *Server, o gate.Owner) vault.Key {
 	k := vault.Key{Kind: loginKind, Tenant: o.Tenant, Principal: o.ID, Server: s.ID}
-	if s.Mode != OAuth {
+	if s.Mode != OAuth && s.Mode != idpMode {
 		k.Kind = s.Mode
 	}
 	return k
@@ -298,6 +303,12 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 	if !r.read {
 		return nil, nil, &Needed{r.key.Server, "the login at server " + r.key.Server + " cannot be opened now: `wasmgate logins` on the gateway's machine says why", r.problem, false}
 	}
+	if s.Mode == IDJAG {
+		var err error
+		if g, err = r.rebase(s); err != nil {
+			return nil, nil, err
+		}
+	}
 	if g == nil {
 		return nil, nil, r.needed(r.problem)
 	}
@@ -306,15 +317,18 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 	}
 	bad := refused != "" && same(g.Access, refused)
 	lives := g.Expires.IsZero() || now.Before(g.Expires)
+	renews := g.Refresh != "" || s.Mode == IDJAG
 	switch {
-	case !bad && (g.Expires.IsZero() || now.Before(g.Expires.Add(-early))):
+	case !bad && (g.Expires.IsZero() || now.Before(g.Expires.Add(-early)) || s.Mode == IDJAG && g.holds(now)):
 		return g, nil, nil
-	case g.Refresh == "" && lives && !bad:
+	case !renews && lives && !bad:
 		return g, nil, nil
-	case g.Refresh == "" && bad:
+	case !renews && bad:
 		return nil, nil, r.needed(errors.New("the server refuses the token"))
-	case g.Refresh == "":
+	case !renews:
 		return nil, nil, r.needed(errors.New("the login has ended"))
+	case bad && r.busy == nil && now.Sub(r.forced) < youth && s.Mode == IDJAG:
+		return nil, nil, &Needed{s.ID, "server " + s.ID + " refuses the token that its authorization server gave", nil, false}
 	case bad && r.busy == nil && now.Sub(r.forced) < youth:
 		return nil, nil, r.needed(errors.New("the server refuses a token that is new"))
 	case r.busy == nil && now.Before(r.after) && lives && !bad:
@@ -340,7 +354,7 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 func (r *row) refresh(s *Server, g *grant) {
 	ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
 	defer cancel()
-	next, err := g.refresh(ctx, s, r.all.o.Now())
+	next, err := r.next(ctx, s, g)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() { close(r.busy); r.busy = nil }()
@@ -350,7 +364,7 @@ func (r *row) refresh(s *Server, g *grant) {
 	switch {
 	case err == nil:
 		err = r.put(next)
-	case ended(err):
+	case s.Mode != IDJAG && ended(err):
 		r.grant, r.problem = nil, errors.New("the authorization server has ended the login")
 		err = errors.Join(err, r.all.o.Vault.Delete(r.key))
 	}
@@ -358,6 +372,13 @@ func (r *row) refresh(s *Server, g *grant) {
 		r.problem, r.after = err, r.all.o.Now().Add(pause)
 	}
 	_ = r.all.o.Note(r.event(Refreshed, g, err)) // the token has come, and there is nothing to take back
+}
+
+func (r *row) next(ctx context.Context, s *Server, g *grant) (*grant, error) {
+	if s.Mode == IDJAG {
+		return r.assert(ctx, s, s.Scopes)
+	}
+	return g.refresh(ctx, s, r.all.o.Now())
 }
 
 // Needed says that a request cannot be made without a credential, or a better one.
@@ -387,6 +408,9 @@ func (r *row) needed(cause error) error {
 }
 
 func (r *row) unavailable(s *Server) error {
+	if n, ok := errors.AsType[*Needed](r.problem); ok {
+		return n
+	}
 	if e, ok := errors.AsType[*statusError](r.problem); ok && e.code == "invalid_client" && s.ClientID == "" {
 		return r.needed(errors.New("the authorization server does not know the client any more that the gateway registered: the next login registers one"))
 	}
@@ -454,11 +478,16 @@ func (l *Logins) Check(ctx context.Context, id string) error {
 			return fmt.Errorf("private_key: %w", err)
 		}
 	}
+	if s.IDP != nil {
+		if err := l.Check(ctx, s.IDP.ID); err != nil {
+			return fmt.Errorf("idp: %w", err)
+		}
+	}
 	if s.Mode == ClientCreds {
 		_, _, err := l.Authorize(ctx, id, nil, Need{}, nil)
 		return err
 	}
-	if s.Mode == OAuth {
+	if s.asksPeople() {
 		if err := l.o.Vault.Ready(); err != nil {
 			return err
 		}
@@ -477,15 +506,19 @@ func (l *Logins) rowFor(s *Server, who *gate.Principal) (*row, error) {
 		}
 		return l.row(s, o), nil
 	}
+	at := s
+	if s.Mode == IDJAG {
+		at = s.IDP
+	}
 	r := l.row(s, gate.Local().Owner)
-	if r.has() {
+	if l.row(at, gate.Local().Owner).has() {
 		return r, nil
 	}
 	all, err := l.List()
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(g Login) bool { return g.Server != s.ID })
+	all = slices.DeleteFunc(all, func(g Login) bool { return g.Server != at.ID })
 	if good := slices.DeleteFunc(slices.Clone(all), func(g Login) bool { return g.Problem != "" }); len(good) > 0 {
 		all = good
 	}
@@ -505,7 +538,7 @@ func (r *row) has() bool {
 
 // token returns a grant for one request.
 func (l *Logins) token(ctx context.Context, s *Server, r *row, who *gate.Principal, need Need, refused string) (*grant, error) {
-	if s.Mode == OAuth {
+	if s.Mode == OAuth || s.Mode == IDJAG {
 		g, err := r.access(ctx, s, refusedUnless(need.Scopes == nil, refused))
 		if err != nil || need.Scopes == nil {
 			return g, err
@@ -633,8 +666,15 @@ func (l *Logins) keep(s *Server, o gate.Owner, g *grant) (*Login, error) {
 }
 
 func (l *Logins) changed(server string) {
-	if l.o.Changed != nil {
+	if l.o.Changed == nil {
+		return
+	}
+	through := l.through(server)
+	if len(through) == 0 {
 		l.o.Changed(server)
+	}
+	for _, s := range through {
+		l.o.Changed(s.ID)
 	}
 }
 
@@ -647,6 +687,9 @@ func (l *Logins) Logout(ctx context.Context, server string, o gate.Owner) (*Logi
 	s, err := l.server(server)
 	if err != nil { // what it was called may be all that is left of it
 		s = &Server{ID: server, Mode: OAuth}
+	}
+	if s.Mode == IDJAG {
+		s = s.IDP
 	}
 	r := l.row(s, o)
 	r.mu.Lock()
@@ -665,8 +708,8 @@ func (l *Logins) Logout(ctx context.Context, server string, o gate.Owner) (*Logi
 	if g == nil {
 		g = new(grant)
 	}
-	if err = nil; s.Client != nil {
-		err = g.revoke(ctx, s, l.o.Now())
+	if err = l.forgetAsserted(ctx, s, o); s.Client != nil {
+		err = errors.Join(err, g.revoke(ctx, s, l.o.Now()))
 	}
 	noted := l.o.Note(r.event(LoggedOut, g, err))
 	l.changed(server)

@@ -56,6 +56,9 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 		}
 		_ = r.all.o.Note(whose)
 	}
+	if n, ok := errors.AsType[*Needed](err); ok {
+		return nil, n
+	}
 	if err != nil {
 		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token for this call", err, false}
 	}
@@ -92,9 +95,12 @@ func narrowed(granted, needed []string) []string {
 }
 
 // lesser asks for a token with some of a grant's scopes: by token exchange of the subject, or
-// without one as the gateway's own (RFC 6749, 4.4); or, of a login whose authorization server
-// knows no exchange, by its refresh token (RFC 6749, 6).
+// without one as the gateway's own (RFC 6749, 4.4); by an ID-JAG for these scopes; or, of a login
+// whose authorization server knows no exchange, by its refresh token (RFC 6749, 6).
 func (r *row) lesser(ctx context.Context, s *Server, g *grant, subject string, scopes []string) (*grant, error) {
+	if s.Mode == IDJAG {
+		return r.assert(ctx, s, scopes)
+	}
 	form := url.Values{"grant_type": {"client_credentials"}}
 	if subject != "" {
 		form = url.Values{"grant_type": {exchangeGrant}, "subject_token": {subject}, "subject_token_type": {accessToken}, "requested_token_type": {accessToken}}

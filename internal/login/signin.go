@@ -17,7 +17,7 @@ import (
 const SignsIn = "sign_in"
 
 // asksPeople reports whether tokens of a server come by way of a browser.
-func (s *Server) asksPeople() bool { return s.Mode == OAuth || s.Mode == SignsIn }
+func (s *Server) asksPeople() bool { return s.Mode == OAuth || s.Mode == SignsIn || s.Mode == idpMode }
 
 // clientKey is where the configuration names the client at a server.
 func (s *Server) clientKey() string {

@@ -22,11 +22,14 @@ import (
 
 // An OAuth is an authorization server whose people consent at once: code with PKCE, dynamic
 // registration, refresh tokens that are good once and whose second use ends the grant,
-// revocation, client credentials, and token exchange.
+// revocation, client credentials, token exchange, and ID-JAGs on either side.
 type OAuth struct {
 	*httptest.Server
 	// Change changes the metadata before it is given out. It is set before the first request.
 	Change func(metadata map[string]any)
+
+	idJAGs
+	vouchedFor []string // ID-JAGs, and ID tokens
 
 	requests atomic.Int64
 
@@ -65,7 +68,8 @@ type granted struct {
 func NewOAuth(t testing.TB) *OAuth {
 	t.Helper()
 	o := &OAuth{
-		user: "alice", life: time.Hour, secret: map[string]string{}, uris: map[string][]string{}, codes: map[string]issued{},
+		idJAGs: newIDJAGs(),
+		user:   "alice", life: time.Hour, secret: map[string]string{}, uris: map[string][]string{}, codes: map[string]issued{},
 		keys: map[string]jose.JSONWebKey{}, jtis: map[string]bool{}, access: map[string]*granted{}, fresh: map[string]*granted{}, count: map[string]int{},
 	}
 	mux := http.NewServeMux()
@@ -132,7 +136,7 @@ func (o *OAuth) Asked() []url.Values {
 func (o *OAuth) Secrets() (all []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	all = slices.Clone(o.states)
+	all = slices.Concat(o.states, o.vouchedFor)
 	for _, tokens := range []map[string]*granted{o.access, o.fresh} {
 		for token := range tokens {
 			all = append(all, token)
@@ -224,7 +228,7 @@ func (o *OAuth) authorize(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	redirect := q.Get("redirect_uri")
-	if !slices.Contains(o.uris[q.Get("client_id")], redirect) || q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" || q.Get("state") == "" {
+	if !slices.Contains(o.uris[q.Get("client_id")], redirect) || q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" && !strings.Contains(q.Get("scope"), "openid") || q.Get("state") == "" {
 		http.Error(w, "a bad request", http.StatusBadRequest)
 		return
 	}
@@ -338,8 +342,18 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 			fail(w, "unauthorized_client")
 			return
 		}
+	case jwtBearer:
+		refresh = false
+		if !o.believe(client, form, g) {
+			fail(w, "invalid_grant")
+			return
+		}
 	case "urn:ietf:params:oauth:grant-type:token-exchange":
 		refresh = false
+		if form.Get("requested_token_type") == idJAG {
+			o.vouch(w, client, form)
+			return
+		}
 		subject := o.access[form.Get("subject_token")]
 		switch {
 		case subject != nil && !*subject.gone && time.Now().Before(subject.until):
@@ -368,6 +382,11 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 	token := rand.Text()
 	o.access[token] = g
 	answer := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(o.life.Seconds()), "scope": g.scope}
+	if slices.Contains(strings.Fields(g.scope), "openid") {
+		id := o.idToken(g.user, client)
+		o.vouchedFor = append(o.vouchedFor, id)
+		answer["id_token"] = id
+	}
 	if refresh {
 		next := rand.Text()
 		o.fresh[next] = &granted{client: client, resource: g.resource, scope: cmp.Or(full, g.scope), user: g.user, gone: g.gone}
