@@ -265,7 +265,7 @@ func (c *claims) ends() time.Time {
 	return time.Unix(int64(min(max(c.Exp, 0), 1<<40)), 0)
 }
 
-// several are texts, one of which JSON may have without a list.
+// several are texts. JSON has a single one also without a list.
 type several []string
 
 func (s *several) UnmarshalJSON(raw []byte) error {
