@@ -103,6 +103,8 @@ type Fleet interface {
 	Features(context.Context, gate.Feature) []*gate.Tool
 	// KnownFeatures returns what is known now of a feature, such as tools, and waits for nothing.
 	KnownFeatures(gate.Feature) []*gate.Tool
+	// Skills returns all skills, also those that are quarantined, and waits for nothing.
+	Skills() []*gate.Tool
 	// Settle waits as a listing does: for servers that start and were never listed, and for
 	// listings that must not be kept, for a few seconds at most. With the context that it returns
 	// nothing waits for servers any more.

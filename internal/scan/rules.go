@@ -22,7 +22,25 @@ func Rules() []Rule {
 		all = append(all, p.Rule)
 	}
 	all = append(all, shapes...)
-	return append(all, marks...)
+	all = append(all, marks...)
+	return append(all, skillRules...)
+}
+
+// The rules about skills. They are applied where the files of skills are read: see [Of].
+const (
+	RuleSkillFile   = "skill/file"
+	RuleSkillWidens = "skill/widens"
+)
+
+var skillRules = []Rule{
+	{RuleSkillFile, Medium, "A file of the skill runs a command, is a program or an archive, or holds what is not seen: look at it before you approve the skill."},
+	{RuleSkillWidens, Medium, "The frontmatter asks for more than a skill describes, such as tools without a question: the gateway never acts on it, and a host may."},
+}
+
+// Of returns a finding by a rule.
+func Of(rule, at, excerpt string) Finding {
+	r := byID[rule]
+	return Finding{Rule: rule, Severity: r.Severity, At: at, Excerpt: excerpt, Help: r.Help}
 }
 
 // byID finds rules.

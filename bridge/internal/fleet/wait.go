@@ -39,6 +39,9 @@ func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
 	return c.more.list(one)
 }
 
+// Skills returns all skills, also those that are quarantined, and waits for nothing.
+func (f *Fleet) Skills() []*gate.Tool { return f.catalog.Load().more.skills.all }
+
 // Settle waits as a listing does: for servers that start and were never listed, and for
 // listings that must not be kept, for a few seconds at most. With the context that it returns
 // nothing waits for servers any more.

@@ -59,7 +59,7 @@ type declared struct {
 	allow        apps.Allow // narrows pages
 }
 
-// Look returns a function that scans one definition of a server, the page of an app, or its
+// Look returns a function that scans one definition of a server, the page of an app, a skill, or its
 // instructions, as [Servers] does.
 func Look(g *gateway.Gateway) (lock.Look, error) {
 	clean, err := sanitize.New(sanitize.Options{})
@@ -72,10 +72,13 @@ func Look(g *gateway.Gateway) (lock.Look, error) {
 		allow[one.server] = one.allow
 	}
 	return func(k lock.Key, d gate.Doc) []scan.Finding {
-		scanner := owners.scanner(k.Server, clean)
-		if k.Kind == lock.Page {
+		switch k.Kind {
+		case lock.Page:
 			return risks(d, allow[k.Server])
+		case lock.Skill:
+			return skill(g, k)
 		}
+		scanner := owners.scanner(k.Server, clean)
 		if d.Kind() == doc.String {
 			return scanner.Text("", d.Text())
 		}
@@ -110,6 +113,12 @@ func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, e
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, t := range g.Fleet().Skills() {
+		if t.Name.Server == server || server == "" {
+			s.Definitions++
+			s.add(declared{server: t.Name.Server}, t.Local, 0, findings(t.Skill))
+		}
 	}
 	for _, one := range g.Fleet().Status() {
 		if one.Phase != gateway.Ready && (server == "" || one.Server == server) {
