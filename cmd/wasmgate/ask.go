@@ -22,6 +22,7 @@ type asked interface {
 	Status(ctx context.Context) (*app.Status, error)
 	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
 	Features(ctx context.Context, as string, all bool) ([]app.Tool, error)
+	Skills(ctx context.Context, as string) ([]app.Skill, error)
 	Call(ctx context.Context, r app.CallRequest) (gate.Result, error)
 	Scan(ctx context.Context, server string) (*report.Report, error)
 	Decide(ctx context.Context, d app.DecideRequest) (*app.Decided, error)

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/clientconfig"
 	"github.com/wasmgate/wasmgate/cmd/internal/memory"
 	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/skillcommands"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -123,7 +124,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 	connect, disconnect := clientconfig.Commands(shell)
 	servers := serverconfig.Shell{Shell: shell, Ask: c.askFor, JSON: func() bool { return c.json }, False: foundFalse}
 	addGroup(root, "Start here:", c.newInit(), serverconfig.Add(servers), connect, c.newServe(), c.newDoctor())
-	addGroup(root, "Daily:", c.newStatus(), c.newTools(), c.newCall(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newAudit(), c.newConsole())
+	addGroup(root, "Daily:", c.newStatus(), c.newTools(), skillcommands.Command(servers), c.newCall(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newAudit(), c.newConsole())
 	addGroup(root, "Policy and definitions:", c.newPolicy(), c.newPin(), c.newScan(), c.newFindings(), c.newSessions(), c.newTrust())
 	addGroup(root, "Identity:", c.newKey(), c.newAuth(), c.newWhoami(), c.newLogin(), c.newLogout(), c.newLogins())
 	addGroup(root, "Modules and confinement:", c.newSandbox(), c.newDev(), c.newConfine())

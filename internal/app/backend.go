@@ -34,6 +34,8 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r pauseRequest) (any, error) { return a.Pause(ctx, r.Server, r.Resume) })
 	case methodOthers:
 		return given(params, func(r toolsRequest) (any, error) { return a.Features(ctx, r.As, r.All) })
+	case methodSkills:
+		return given(params, func(r toolsRequest) (any, error) { return a.Skills(ctx, r.As) })
 	case methodCall:
 		return given(params, func(r CallRequest) (any, error) {
 			if control.Listens(ctx) {

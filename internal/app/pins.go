@@ -172,15 +172,26 @@ func (a *App) whyNot(t *gate.Tool, who *gate.Principal) string {
 	if t.AppOnly {
 		return "only for the app of " + t.Name.Server + ": offered to clients that show it"
 	}
-	if pins, err := a.gateway.Operator().Pins(); err == nil && t.Feature != gate.FeatureResource { // which come and go with what they are of
-		if err := pins.Check(t); err != nil {
-			return "quarantined: " + err.Error()
-		}
+	if why := a.quarantine(t); why != "" && t.Feature != gate.FeatureResource { // which come and go with what they are of
+		return "quarantined: " + why
 	}
 	if !who.Groups.Has(t) {
 		return "in none of the groups that " + who.ID + " is offered"
 	}
 	return "no policy allows it for " + who.ID
+}
+
+// quarantine returns why a feature is offered to no one, or "".
+func (a *App) quarantine(t *gate.Tool) string {
+	if t.Quarantine != "" {
+		return t.Quarantine
+	}
+	if pins, err := a.gateway.Operator().Pins(); err == nil {
+		if err := pins.Check(t); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // pinRequest names what a command is about, or who it acts for.

@@ -15,6 +15,7 @@ const (
 	methodStatus = "status"
 	methodTools  = "tools"
 	methodOthers = "features"
+	methodSkills = "skills"
 	methodPause  = "pause"
 	methodCall   = "call"
 	methodReload = "reload"

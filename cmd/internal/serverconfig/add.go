@@ -33,6 +33,7 @@ import (
 type Gateway interface {
 	Status(ctx context.Context) (*app.Status, error)
 	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
+	Skills(ctx context.Context, as string) ([]app.Skill, error)
 	PinReview(ctx context.Context, selector string) (*lock.Review, error)
 	ReloadPins(ctx context.Context, by string) error
 }

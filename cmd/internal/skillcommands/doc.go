@@ -1,0 +1,2 @@
+// Package skillcommands provides the commands that list, show and verify skills.
+package skillcommands
