@@ -25,6 +25,8 @@ func paste(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(ts.Exec("sh", "-e", "-c", b[2]))
 			printed = ts.ReadFile("stdout") + ts.ReadFile("stderr")
 			ran++
+		}
+		if b[1] != "" {
 			continue
 		}
 		for line := range strings.Lines(b[2]) {
