@@ -1,21 +1,38 @@
 // An identity provider made with oidc-provider, at which whoever the header X-Person names signs in and consents at once:
 // code with PKCE, dynamic registration, JWT access tokens for the resource that was asked for, refresh tokens that are
 // good once, revocation. A client "robot" gets tokens for itself, with the secret of ROBOT_SECRET; a client "signer" does so, and has
-// people log in, by the private key to SIGNER_JWK (private_key_jwt).
+// people log in, by the private key to SIGNER_JWK (private_key_jwt). With CLIENT and CLIENT_SECRET it has a part in single
+// sign-on to servers: the client gets ID-JAGs here for JAG_CLIENT at any authorization server, if alice is the person; or,
+// with JAG_ISSUER, it gets tokens here for the ID-JAGs of that issuer.
 //
 //	node idp.mjs PORT SECONDS      for how long access tokens hold
 //
 // GET /test/seen tells what was granted and every secret so far, GET /test/steal?person=P uses P's last used refresh token again.
 import http from "node:http";
-import { Provider } from "oidc-provider";
+import { SignJWT, createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify } from "jose";
+import { Provider, errors } from "oidc-provider";
 
 const [port, seconds] = process.argv.slice(2).map(Number);
 const issuer = `http://127.0.0.1:${port}`;
 const groups = { alice: ["eng-web"], bob: ["sales"], robot: ["robots"] };
 const scopes = ["openid", "offline_access", "mcp"];
 
+const exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
+const bearer = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const type = (name) => `urn:ietf:params:oauth:token-type:${name}`;
+const { CLIENT, CLIENT_SECRET, JAG_CLIENT, JAG_ISSUER } = process.env;
+const key = CLIENT && (await generateKeyPair("RS256", { extractable: true }));
+
 const seen = { granted: {}, revoked: 0, secrets: [] };
 const used = {}; // the last token request with a refresh token of each person
+
+const resourceServer = (resource) => ({
+  scope: "mcp",
+  audience: resource,
+  accessTokenFormat: "jwt",
+  accessTokenTTL: seconds,
+  jwt: { sign: { alg: "RS256" } },
+});
 
 const provider = new Provider(issuer, {
   clients: [
@@ -39,7 +56,24 @@ const provider = new Provider(issuer, {
           },
         ]
       : []),
+    ...(CLIENT
+      ? [
+          {
+            client_id: CLIENT,
+            client_secret: CLIENT_SECRET,
+            ...(JAG_ISSUER
+              ? { grant_types: [bearer], redirect_uris: [], response_types: [] }
+              : {
+                  application_type: "native",
+                  grant_types: ["authorization_code", "refresh_token", exchange],
+                  redirect_uris: ["http://127.0.0.1/callback"],
+                  response_types: ["code"],
+                }),
+          },
+        ]
+      : []),
   ],
+  ...(key && { jwks: { keys: [{ ...(await exportJWK(key.privateKey)), kid: "k1", alg: "RS256", use: "sig" }] } }),
   findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   extraTokenClaims: (_ctx, token) => ({ groups: groups[token.accountId ?? token.clientId] ?? [] }),
   scopes,
@@ -57,18 +91,50 @@ const provider = new Provider(issuer, {
     resourceIndicators: {
       enabled: true,
       useGrantedResource: () => true,
-      getResourceServerInfo: (_ctx, resource) => ({
-        scope: "mcp",
-        audience: resource,
-        accessTokenFormat: "jwt",
-        accessTokenTTL: seconds,
-        jwt: { sign: { alg: "RS256" } },
-      }),
+      getResourceServerInfo: (_ctx, resource) => resourceServer(resource),
     },
   },
 });
 
-const secrets = ["code", "code_verifier", "state", "access_token", "refresh_token", "id_token", "client_secret", "registration_access_token", "token", "client_assertion"];
+// verified returns the claims of a token that is expected to be good.
+async function verified(token, keys, options) {
+  try {
+    return (await jwtVerify(token, keys, options)).payload;
+  } catch (err) {
+    throw new errors.InvalidGrant(err.code);
+  }
+}
+
+async function vouch(ctx) {
+  const { client, params } = ctx.oidc;
+  const { sub } = await verified(params.subject_token, key.publicKey, { issuer, audience: client.clientId });
+  if (params.subject_token_type !== type("id_token") || params.requested_token_type !== type("id-jag")) throw new errors.InvalidRequest();
+  if (sub !== "alice") throw new errors.AccessDenied();
+  const { audience, resource } = params;
+  const access_token = await new SignJWT({ client_id: JAG_CLIENT, resource, scope: "mcp" })
+    .setProtectedHeader({ alg: "RS256", kid: "k1", typ: "oauth-id-jag+jwt" })
+    .setIssuer(issuer).setSubject(sub).setAudience(audience).setJti(crypto.randomUUID()).setIssuedAt().setExpirationTime("5m")
+    .sign(key.privateKey);
+  ctx.body = { issued_token_type: type("id-jag"), access_token, token_type: "N_A", expires_in: 300, scope: "mcp" };
+}
+
+const jtis = new Set();
+
+async function believe(ctx) {
+  const { client, params } = ctx.oidc;
+  const keys = createRemoteJWKSet(new URL(`${JAG_ISSUER}/jwks`));
+  const said = await verified(params.assertion, keys, { issuer: JAG_ISSUER, audience: issuer, typ: "oauth-id-jag+jwt" });
+  if (said.client_id !== client.clientId || jtis.has(said.jti) || (params.resource && params.resource !== said.resource)) throw new errors.InvalidGrant();
+  jtis.add(said.jti);
+  const token = new provider.AccessToken({ client, accountId: said.sub, scope: said.scope });
+  token.resourceServer = new provider.ResourceServer(said.resource, resourceServer(said.resource));
+  ctx.body = { access_token: await token.save(), token_type: "Bearer", expires_in: token.expiration, scope: said.scope };
+}
+
+if (JAG_CLIENT) provider.registerGrantType(exchange, vouch, ["audience", "resource", "scope", "subject_token", "subject_token_type", "requested_token_type"]);
+if (JAG_ISSUER) provider.registerGrantType(bearer, believe, ["assertion", "resource", "scope"]);
+
+const secrets = ["code", "code_verifier", "state", "access_token", "refresh_token", "id_token", "client_secret", "registration_access_token", "token", "client_assertion", "assertion", "subject_token"];
 function keep(from) {
   for (const name of secrets) {
     if (typeof from?.[name] === "string" && !seen.secrets.includes(from[name])) seen.secrets.push(from[name]);

@@ -56,9 +56,14 @@ func (l *Logins) forgetAsserted(ctx context.Context, idp *Server, o gate.Owner) 
 		r.grant, r.narrow = nil, nil
 		err = errors.Join(err, l.o.Vault.Delete(r.key))
 		r.mu.Unlock()
-		if g != nil && g.Access != "" {
-			err = errors.Join(err, g.revoke(ctx, s, l.o.Now()))
+		if g == nil || g.Access == "" {
+			continue
 		}
+		problem := g.revoke(ctx, s, l.o.Now())
+		if refusal, ok := errors.AsType[*statusError](problem); ok && refusal.code == "unsupported_token_type" {
+			problem = nil // a signed token holds to its end, which is near (RFC 7009, 2.2.1)
+		}
+		err = errors.Join(err, problem)
 	}
 	return err
 }

@@ -118,13 +118,24 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise fault.Kind) 
 	return l, tools, nil
 }
 
+// authorization are the extensions of authorization that the gateway implements. Only servers over
+// HTTP take tokens.
+var authorization = gate.MustDoc(`{"io.modelcontextprotocol/enterprise-managed-authorization":{},"io.modelcontextprotocol/oauth-client-credentials":{}}`)
+
 // declares returns capabilities of clients with those of the gateway itself: every server
 // hears that apps are known, so that it lists the same to all (MCP Apps, "Server Behavior").
 func (e *Endpoint) declares(capabilities gate.Doc) gate.Doc {
-	if e.cfg.Tools.Apps.Off {
+	extensions := gate.Doc{}
+	if e.cfg.URL != "" {
+		extensions = authorization
+	}
+	if !e.cfg.Tools.Apps.Off {
+		extensions = extensions.With(apps.Extension, apps.Declared.Get(apps.Extension).Raw())
+	}
+	if extensions.IsZero() {
 		return capabilities
 	}
-	return capabilities.With("extensions", apps.Declared.Raw())
+	return capabilities.With("extensions", extensions.Raw())
 }
 
 // start begins to receive.

@@ -354,6 +354,46 @@ func TestCallError(t *testing.T) {
 	}
 }
 
+// TestDeclaredExtensions: a server over HTTP hears in both revisions which extensions of
+// authorization there are, also if it has no apps. One over stdio takes no tokens.
+func TestDeclaredExtensions(t *testing.T) {
+	const names = `"io.modelcontextprotocol/enterprise-managed-authorization":{},"io.modelcontextprotocol/oauth-client-credentials":{}`
+	for _, off := range []bool{false, true} {
+		var mu sync.Mutex
+		told := make(map[string]string)
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			d, _ := gate.ParseDoc(b)
+			mu.Lock()
+			told[d.Get("method").Text()] = string(b)
+			mu.Unlock()
+			http.Error(w, "no", http.StatusBadRequest)
+		}))
+		options := rig.Options()
+		options.Apps.Off = off
+		e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: web.URL, Transport: upstream.TransportHTTP, Tools: options})
+		_ = e.Connect(t.Context()) // it fails
+		e.Close()
+		web.Close()
+		for _, method := range []string{"initialize", "server/discover"} {
+			if got := told[method]; !strings.Contains(got, names) || strings.Contains(got, "modelcontextprotocol/ui") == off {
+				t.Errorf("%s, apps off: %v: %s", method, off, got)
+			}
+		}
+		var sent strings.Builder
+		c := rig.NewScript(nil).Config("s")
+		dial := c.Dial
+		c.Tools.Apps.Off, c.Dial = off, func() (mcp.Transport, error) {
+			to, err := dial()
+			return &mcp.LoggingTransport{Transport: to, Writer: &sent}, err
+		}
+		rig.Ready(t, c).Close()
+		if !strings.Contains(sent.String(), "initialize") || strings.Contains(sent.String(), "authorization") {
+			t.Errorf("over stdio: %s", sent.String())
+		}
+	}
+}
+
 // TestClientName: a server learns what the gateway calls itself, in both revisions.
 func TestClientName(t *testing.T) {
 	for name, want := range map[string]string{"": "wasmgate", "acme-agent": "acme-agent"} {

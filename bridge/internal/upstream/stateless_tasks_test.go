@@ -215,7 +215,7 @@ func TestModernTaskWords(t *testing.T) {
 		"tasks/get":    {"t 1", with},
 		"tasks/update": {"t 1", with},
 		"prompts/get":  {"p", `{"roots":{},"extensions":{"com.example/y":{}}}`},
-		"tools/list":   {"", `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`},
+		"tools/list":   {"", `{"extensions":{"io.modelcontextprotocol/enterprise-managed-authorization":{},"io.modelcontextprotocol/oauth-client-credentials":{},"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`},
 	} {
 		all := m.Of(method)
 		if len(all) == 0 {

@@ -46,7 +46,7 @@ func TestE2E(t *testing.T) {
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
 		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules}, {"pins", testPins},
 		{"bundles", testBundles}, {"shadow", testShadow}, {"asked", testAsked}, {"probe", testProbe}, {"confined", testConfinedServers},
-		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"slow banner", testSlowBanner}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"fair", testFair}, {"marks", testMarks}, {"teams", testTwoTeams}, {"login", testLoginServer}, {"connect", testConnect}, {"tutorial", testTutorial}, {"apps", testAppsPage},
+		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"slow banner", testSlowBanner}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"fair", testFair}, {"marks", testMarks}, {"teams", testTwoTeams}, {"login", testLoginServer}, {"connect", testConnect}, {"sso", testSingleSignOn}, {"tutorial", testTutorial}, {"apps", testAppsPage},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			switch {
@@ -64,7 +64,7 @@ func TestE2E(t *testing.T) {
 
 // oneByOne are the parts whose calls follow one another: a person at work waits for them the longest,
 // and there is the least in them for the race detector to find.
-var oneByOne = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules", "teams", "login", "tutorial", "apps"}
+var oneByOne = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules", "teams", "login", "sso", "tutorial", "apps"}
 
 // atWork are the parts that a person at work waits for: calls and questions of a client and a server,
 // and what a gateway does when either goes away.

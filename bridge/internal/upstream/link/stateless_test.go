@@ -247,7 +247,7 @@ func TestModernRequest(t *testing.T) {
 		}
 	}
 	for method, want := range map[string]string{
-		"tools/list": `{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`,
+		"tools/list": `{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/enterprise-managed-authorization":{},"io.modelcontextprotocol/oauth-client-credentials":{},"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`,
 		"tools/call": `{"example.com/a":[1],"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"x":{"y":1}},` +
 			`"io.modelcontextprotocol/logLevel":"info","io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":1,"traceparent":"00-1"}`,
 		"prompts/get": `{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`,
