@@ -37,14 +37,14 @@ func (c *cli) newPolicyReplay() *cobra.Command {
 		Short: "Put recorded sessions before a policy, without calling anything",
 		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call
 is refused the session does not see. TRACE holds a session a line; an audit log is compared with what
-was decided then, but for prompts and resources, which are left out. Of a log without arguments
+was decided then, but for prompts and resources other than skills, which are left out. Of a log without arguments
 (audit.record: digest) what depends on them is counted as unknown. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
 --grants and --labels put other files in the place of those.
 
-For an audit log the gateway that runs is asked what the tools are, or else the servers, which are
-connected for that; a call whose definition they no longer have is counted as unknown. With --tools,
+For an audit log the gateway that runs is asked what the tools and skills are, or else the servers, which
+are connected for that; a call whose definition they no longer have is counted as unknown. With --tools,
 and for a TRACE, tools declare what FILE says or nothing, and count as native, unpinned and without
-findings.
+findings, and reads of skills are left out.
 
 Exits with 3 if a call would pass that did not then, or if nothing could be decided.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
@@ -136,7 +136,11 @@ func (c *cli) askDefinitions(ctx context.Context) (_ map[replay.Key]*gate.Tool, 
 	if err != nil {
 		return nil, err
 	}
-	return replay.DefinitionsOf(tools)
+	skills, err := g.Skills(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return replay.DefinitionsOf(tools, skills)
 }
 
 // replayEngine loads the policy that the flags name.

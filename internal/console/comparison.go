@@ -170,7 +170,11 @@ func (c *Console) compare(ctx context.Context, to change) error {
 	if err != nil {
 		return err
 	}
-	definitions, err := replay.DefinitionsOf(tools)
+	skills, err := c.app.Skills(ctx, "")
+	if err != nil {
+		return err
+	}
+	definitions, err := replay.DefinitionsOf(tools, skills)
 	if err != nil {
 		return err
 	}

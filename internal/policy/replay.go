@@ -25,7 +25,8 @@ type RecordedSession struct {
 
 // A RecordedCall is a call that was made, and what came of it.
 type RecordedCall struct {
-	Tool   string // server__tool
+	Action gate.Action // "" is a call of a tool
+	Tool   string      // server__tool, or the URI of what was read
 	Args   gate.Doc
 	Result gate.Doc // the MCP result; absent if the call had none
 	// Prompt is what the user says before the call, and holds for those after it; "" says
@@ -34,7 +35,7 @@ type RecordedCall struct {
 	// Learned are labels that the session got before the call, but not by the result of one.
 	Learned gate.Labels
 	App     *RecordedApp // nil for a client that shows no apps
-	// Definition is the tool as it was called. Nil takes it from [ReplayOptions].
+	// Definition is the tool, or the skill, as it was called. Nil takes that of a tool from [ReplayOptions].
 	Definition *gate.Tool
 	// Unknown names the parts of the input that are not known, such as input.arguments,
 	// and how to say that they are missing. A call that depends on one is not decided: the
@@ -161,7 +162,7 @@ type toolKey struct {
 func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c RecordedCall, d *ReplayedCall) error {
 	p.call, p.approved, p.decided, p.query = c, false, gate.Decision{}, gate.Query{}
 	call := gate.Call{
-		Action: gate.CallTool, Name: c.Tool, Args: c.Args, Who: r.Who, Prompt: r.Prompt,
+		Action: cmp.Or(c.Action, gate.CallTool), Name: c.Tool, Args: c.Args, Who: r.Who, Prompt: r.Prompt,
 		Session: gate.SessionKey{Owner: r.Who.Owner, ID: r.ID},
 	}
 	if c.App != nil {
@@ -288,7 +289,7 @@ func (p *player) Invoke(_ context.Context, permit gate.Permit) (gate.Result, err
 		return gate.Result{}, errors.New("no permit")
 	}
 	if p.call.Result.Kind() != doc.Object {
-		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+		return gate.Result{Doc: gate.MustDoc(`{"content":[],"contents":[]}`)}, nil
 	}
 	return gate.Result{Doc: p.call.Result}, nil
 }

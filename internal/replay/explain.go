@@ -117,7 +117,7 @@ func (x Explainer) describe(ctx context.Context, t *gate.Tool, digest string, un
 	if err != nil {
 		return
 	}
-	found, err := DefinitionsOf(tools)
+	found, err := DefinitionsOf(tools, nil)
 	if err != nil {
 		return
 	}
@@ -195,7 +195,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 	}
 	unknown := unknownOf(used)
 	if t.Skill != nil {
-		for _, part := range []string{"file", "files", "bytes", "dynamic", "nested", "widens", "notes", "pinned", "trusted", "groups"} {
+		for _, part := range skillParts {
 			unknown["input.skill."+part] = "only the name of the skill is recorded"
 		}
 	}
@@ -213,12 +213,15 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 	return q, unknown, nil
 }
 
+// skillFile ends the URI of each skill.
+const skillFile = "SKILL.md"
+
 // skillOf returns the skill of a record. A read of a file has its label, and no read of other
 // resources has.
 func skillOf(e audit.Entry, used gate.Feature) *gate.Skill {
 	_, path, _ := strings.Cut(e.Tool, "://")
 	if used == gate.FeatureSkill {
-		return &gate.Skill{Name: e.Server + "/" + strings.TrimSuffix(path, "/SKILL.md"), URI: e.Tool}
+		return &gate.Skill{Name: e.Server + "/" + strings.TrimSuffix(path, "/"+skillFile), URI: e.Tool}
 	}
 	for _, name := range (gate.Session{Labels: e.LabelsAfter}).LoadedSkills() {
 		if strings.HasPrefix(e.Server+"/"+path, name+"/") {

@@ -53,7 +53,8 @@ type Log struct {
 	Since time.Time
 	// Most bounds the calls that are read, and MostBytes their arguments and results; zero reads all.
 	Most, MostBytes int
-	// Definitions are the tools that are known; nil if they are not to be looked at.
+	// Definitions are the tools and skills that are known. Without them tools are not looked at, and reads of
+	// skills are left out.
 	Definitions func() map[Key]*gate.Tool
 	// Documents are kept beside the log; nil knows of none.
 	Documents Documents
@@ -114,7 +115,7 @@ type ledger struct {
 	learned map[gate.SessionKey]gate.Labels
 	boot    string                   // whose records are read
 	old     map[gate.SessionKey]bool // sessions of earlier boots that no record of this one names yet
-	// definitions are the tools that are known; nil if they are not to be looked at.
+	// definitions are those of [Log].
 	definitions func() map[Key]*gate.Tool
 }
 
@@ -137,7 +138,7 @@ func (l *ledger) add(e audit.Entry) error {
 	}
 	l.learn(e)
 	decided := e.Effect != "" || e.Code == "refused_authorize" // without an effect if the policy failed
-	if e.Action != gate.CallTool || e.Event != gate.Granted && e.Event != gate.Done || !decided {
+	if e.Action != gate.CallTool && !l.readsSkill(e) || e.Event != gate.Granted && e.Event != gate.Done || !decided {
 		return nil
 	}
 	at := l.calls[e.ID]
@@ -165,7 +166,7 @@ func (l *ledger) add(e audit.Entry) error {
 // learn keeps what a session learned by what is not replayed: by resources that it read, such as
 // pages of apps, by prompts, and by an app that the result of a call opened.
 func (l *ledger) learn(e audit.Entry) {
-	if e.Event != gate.Done {
+	if e.Event != gate.Done || l.readsSkill(e) {
 		return
 	}
 	labels := e.LabelsAfter
@@ -200,23 +201,15 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 		s.begun = l.part && (e.SessionTop || len(e.LabelsBefore) > 0)
 		l.by[k], l.order = s, append(l.order, s)
 	}
-	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Approved: e.Approval.By != "", Time: e.Time, Learned: l.learned[k]}
+	c := policy.RecordedCall{Action: e.Action, Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Approved: e.Approval.By != "", Time: e.Time, Learned: l.learned[k]}
 	delete(l.learned, k)
 	if e.App != nil {
 		c.App = &policy.RecordedApp{Only: e.App.Only, OwnName: e.App.OwnName}
 	}
-	if len(e.Arguments) == 0 {
-		lacks(&c, unrecordedArguments, "arguments", "provenance", "carried", "values")
-	} else {
-		var err error
-		if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {
-			return nil, err
-		}
-	}
-	l.define(&c, e)
-	if name, err := gate.ParseToolName(e.Tool); err == nil && builtin.Relays(name.Server) && c.Definition == nil {
-		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
-		maps.DeleteFunc(c.Unknown, func(_, why string) bool { return why == undefined })
+	if e.Action != gate.CallTool {
+		l.defineSkill(&c, e)
+	} else if err := l.defineTool(&c, e); err != nil {
+		return nil, err
 	}
 	if s.begun {
 		lacks(&c, begunBefore, "session", "provenance", "carried", "values")
@@ -224,6 +217,21 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 	s.Calls, s.IDs = append(s.Calls, c), append(s.IDs, e.ID)
 	l.n, l.bytes = l.n+1, l.bytes+len(e.Arguments)
 	return s, nil
+}
+
+// defineTool completes the call of a tool by its arguments, and by what the tool is.
+func (l *ledger) defineTool(c *policy.RecordedCall, e audit.Entry) (err error) {
+	if len(e.Arguments) == 0 {
+		lacks(c, unrecordedArguments, "arguments", "provenance", "carried", "values")
+	} else if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {
+		return err
+	}
+	l.define(c, e)
+	if name, err := gate.ParseToolName(e.Tool); err == nil && builtin.Relays(name.Server) && c.Definition == nil {
+		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
+		maps.DeleteFunc(c.Unknown, func(_, why string) bool { return why == undefined })
+	}
+	return nil
 }
 
 // undefined is what is missing of a call whose tool has changed since, or cannot be
@@ -258,12 +266,12 @@ func lacks(c *policy.RecordedCall, why string, parts ...string) {
 	}
 }
 
-// Key names a tool as a record does: by its server, and by the digest of
-// its definition.
+// Key names a tool or a skill as a record does: by its server, and by the digest of its definition or of
+// its files.
 type Key struct{ server, digest string }
 
-// DefinitionsOf returns tools as policies see them.
-func DefinitionsOf(tools []app.Tool) (map[Key]*gate.Tool, error) {
+// DefinitionsOf returns tools and skills as policies see them.
+func DefinitionsOf(tools []app.Tool, skills []app.Skill) (map[Key]*gate.Tool, error) {
 	known := make(map[Key]*gate.Tool, len(tools))
 	for _, t := range tools {
 		described, err := t.Described()
@@ -273,6 +281,9 @@ func DefinitionsOf(tools []app.Tool) (map[Key]*gate.Tool, error) {
 		if described != nil && described.Digest != "" {
 			known[Key{described.Name.Server, described.Digest}] = described
 		}
+	}
+	for _, s := range skills {
+		known[Key{s.Server, s.Digest}] = s.Described()
 	}
 	return known, nil
 }
