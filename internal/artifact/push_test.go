@@ -2,6 +2,7 @@ package artifact_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"path"
@@ -34,6 +35,53 @@ func (r *registry) takes(w http.ResponseWriter, req *http.Request) bool {
 		return false
 	}
 	return true
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestResolve: a name that docker takes has the digest that its registry names now.
+func TestResolve(t *testing.T) {
+	r := newRegistry(t)
+	r.hook = r.takes
+	s := store(t, artifact.Config{})
+	var last string
+	for _, module := range [][]byte{code, append(slices.Clone(code), 0, 2, 1, 'a')} {
+		to, err := artifact.ParseTag("oci://" + r.host() + "/someone/tool:latest")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pushed, err := s.Push(t.Context(), to, module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"/someone/tool:latest", "/someone/tool"} {
+			if got, err := s.Resolve(t.Context(), r.host()+name); got != pushed.Digest || got == last || err != nil {
+				t.Errorf("%s: %s, %v; want %s", name, got, err, pushed.Digest)
+			}
+		}
+		last = pushed.Digest
+	}
+	for name, part := range map[string]string{"/someone/none:v1": "digest of", "/Some one": "repository", "/someone/tool@" + last: "oci://registry/repository:tag"} {
+		if got, err := s.Resolve(t.Context(), r.host()+name); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	var asked []string
+	s = store(t, artifact.Config{Transport: roundTrip(func(q *http.Request) (*http.Response, error) {
+		asked = append(asked, q.URL.String())
+		return nil, errors.New("no network")
+	})})
+	for name, want := range map[string]string{
+		"weather": "https://registry-1.docker.io/v2/library/weather/manifests/latest", "acme/weather:1.2": "https://registry-1.docker.io/v2/acme/weather/manifests/1.2",
+		"docker.io/weather:2": "https://registry-1.docker.io/v2/library/weather/manifests/2", "ghcr.io/acme/weather": "https://ghcr.io/v2/acme/weather/manifests/latest",
+	} {
+		asked = nil
+		if _, err := s.Resolve(t.Context(), name); err == nil || len(asked) == 0 || asked[0] != want {
+			t.Errorf("%s: asked %v, %v", name, asked, err)
+		}
+	}
 }
 
 // What is pushed is fetched by the reference that Push returns, and has it again when it is pushed again.

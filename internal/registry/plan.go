@@ -23,11 +23,13 @@ const (
 
 // Options choose a part of an entry.
 type Options struct {
-	Kind   string                    // npm, pypi, oci, nuget or remote; "" is the first that can be used
-	Digest string                    // sha256:..., of an image that the entry names by a tag
-	Host   string                    // a remote may be there, although that is not the publisher's domain
-	Here   func(program string) bool // whether a program is installed
-	Values map[string]string         // what inputs get, by their names
+	Kind   string // npm, pypi, oci, nuget or remote; "" is the first that can be used
+	Digest string // sha256:..., of an image that the entry names by a tag
+	// Resolve returns the digest that an image has now, named by a tag.
+	Resolve func(image string) (string, error)
+	Host    string                    // a remote may be there, although that is not the publisher's domain
+	Here    func(program string) bool // whether a program is installed
+	Values  map[string]string         // what inputs get, by their names
 	// Secret returns what a configuration has in the place of a secret; it is called once the entry is found good.
 	Secret func(name, value string) (string, error)
 	// Literal returns a text of the entry as a configuration has it, Given one of Values.
@@ -204,12 +206,16 @@ func (f *filler) pack(p *Package, o Options) error {
 		words = []string{plan.What, "--yes", "--"}
 	case OCI:
 		name, sum, _ := strings.Cut(p.Identifier, "@")
-		sum = cmp.Or(sum, o.Digest)
-		switch {
-		case !image.MatchString(name) || strings.Contains(name, "xn--"):
+		if !image.MatchString(name) || strings.Contains(name, "xn--") {
 			return errors.New("that is no name of an image")
-		case sum == "":
-			return lack("it names the image by a tag, which can change: look up the digest of %s, and add it with --digest sha256:...", name)
+		}
+		if sum = cmp.Or(sum, o.Digest); sum == "" {
+			var err error
+			if sum, err = o.Resolve(name); err != nil {
+				return lack("it names the image %s by a tag, whose digest cannot be looked up: %v; look it up by hand and add it with --digest sha256:...", name, err)
+			}
+		}
+		switch {
 		case !digest.MatchString(sum):
 			return fmt.Errorf("%q is no digest of an image", sum)
 		}

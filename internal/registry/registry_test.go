@@ -78,6 +78,8 @@ func TestEntries(t *testing.T) {
 		{"oci, variable", docker(env(object{"name": "TOKEN", "isSecret": true})), "TOKEN=${vault:TOKEN} docker run -i --rm --cap-drop=ALL --security-opt=no-new-privileges -e TOKEN ghcr.io/acme/weather:1.2.3@" + sum, false},
 		{"oci, -e", docker(runs(object{"type": "named", "name": "-e", "value": "MODE=fast"})), "MODE=fast docker run -i --rm --cap-drop=ALL --security-opt=no-new-privileges -e MODE ghcr.io/acme/weather:1.2.3@" + sum, false},
 		{"oci, folder", docker(runs(object{"type": "named", "name": "--mount", "value": "type=bind,src={folder},dst=/data", "variables": object{"folder": object{"isRequired": true}}})), "docker run -i --rm --cap-drop=ALL --security-opt=no-new-privileges --mount=type=bind,src=/srv/docs,dst=/data ghcr.io/acme/weather:1.2.3@" + sum, false},
+		{"oci, by a tag", entry("oci", "docker.io/acme/weather:1.2.3", "", nil), "docker run -i --rm --cap-drop=ALL --security-opt=no-new-privileges docker.io/acme/weather:1.2.3@" + sum, false},
+		{"oci, by no tag", entry("oci", "acme/weather", "", nil), "docker run -i --rm --cap-drop=ALL --security-opt=no-new-privileges acme/weather@" + sum, false},
 		{"remote", at("https://mcp.example.com/mcp", nil), "https://mcp.example.com/mcp", false},
 		{"remote, sse", at("https://example.com/sse", object{"type": "sse"}), "https://example.com/sse", false},
 		{"remote, header", at("https://example.com/mcp", object{"headers": []object{{"name": "Authorization", "value": "Bearer {TOKEN}", "isSecret": true, "variables": object{"TOKEN": object{"isRequired": true}}}}}), "Authorization=Bearer ${vault:TOKEN} https://example.com/mcp", false},
@@ -89,7 +91,7 @@ func TestEntries(t *testing.T) {
 		{"nothing", object{}, "nothing to run", true},
 		{"unknown kind", entry("cargo", "weather", "1.0.0", nil), "are not known", true},
 		{"serves http", npm(object{"transport": object{"type": "streamable-http"}}), "serves streamable-http", true},
-		{"image by tag", entry("oci", "docker.io/acme/weather:1.2.3", "", nil), "--digest sha256:", true},
+		{"image by a tag that is unknown", entry("oci", "docker.io/acme/none:1.2.3", "", nil), "--digest sha256:", true},
 		{"wanted", npm(env(object{"name": "ELSE", "isRequired": true})), "wants ELSE", true},
 		{"no such choice", npm(env(object{"name": "port", "choices": []string{"1"}})), "is none of", true},
 		{"deleted", object{"deleted": true, "packages": []object{}}, "was deleted", true},
@@ -157,6 +159,85 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// TestGeneratedEntries: each text of an entry is in turn what no honest entry has there. It is refused, whatever else the
+// entry has, or it is one word that starts nothing: the runner, its options and the package stay those of the honest entry.
+func TestGeneratedEntries(t *testing.T) {
+	options := []string{
+		"-", "--", "-y", "-c", "--yes", "--registry=https://evil.example.com", "--package=evil", "--call=id", "--prefix=/", "--node-options=--require=/x",
+		"--index-url=https://evil.example.com", "--with=evil", "--from=evil", "--privileged", "--volume=/:/host", "-v/:/host", "--network=host", "--pid=host",
+		"--entrypoint=sh", "--cap-add=ALL", "--security-opt=seccomp=unconfined", "--device=/dev/sda", "--add-source=https://evil.example.com", "--configfile=/x",
+	}
+	ranges := []string{"", "*", "x", "latest", "next", "1", "1.2", "1.2.x", "1.2.*", "^1.2.3", "~1.2.3", ">=1.2.3", "<2.0.0", "=1.2.3", "1.2.3 || 2.0.0", "1.2.3 - 2.0.0", "v1.2.3", " 1.2.3", "1.2.3 ", "1.2.3,2.0.0", "==1.2.3", "~=1.2.3", "[1.2.3,)", "1.2.3\n", "npm:evil@1.2.3"}
+	names := []string{
+		"@\u0430cme/weather", "@acme/we\u0430ther", "@acme/weather\u200b", "@acme\u2215weather", "@acme/weath\u0435r", "\uff20acme/weather", "@acme/weather\u0000", "@acme/\u202erehtaew",
+		"@ACME/weather", "@acme/weather ", "@acme//weather", "@acme/../evil", "./evil", "/tmp/evil", "evil.tgz@", "https://evil.example.com/x.tgz", "git+ssh://evil.example.com/x",
+		"github:evil/x", "evil/x", "npm:evil", "file:evil", "@acme/weather@1.0.0", "xn--acme-8cd", "a b", "a;b", "$(id)", "`id`", "a&b", "a|b", strings.Repeat("a", 215),
+	}
+	hosts := []string{
+		"http://example.com/mcp", "https://evil.net/mcp", "https://example.com.evil.net/mcp", "https://evilexample.com/mcp", "https://example.net/mcp", "https://example.com:x/mcp", "https://a@example.com/mcp",
+		"https://[::1]/mcp", "https://10.0.0.1/mcp", "https://0x7f.1/mcp", "https://169.254.169.254/mcp", "https://localhost/mcp", "https://a.localhost/mcp", "https://nas.local/mcp", "https://ex\u0430mple.com/mcp",
+		"https://xn--exmple-4nf.com/mcp", "https://mcp.xn--exmple-4nf.com/mcp", "ftp://example.com/mcp", "file:///etc/passwd", "//example.com/mcp", "javascript:alert(1)", "https:///mcp", "https://com/mcp", "https://example.com#@evil.net/",
+	}
+	refused := map[string][]object{}
+	for _, text := range slices.Concat(options, ranges) {
+		for _, kind := range []string{"npm", "pypi", "nuget"} {
+			if !slices.Contains([]string{"1", "1.2", "v1.2.3"}, text) || kind == "npm" { // which are exact elsewhere
+				refused["version"] = append(refused["version"], entry(kind, "weather", text, nil))
+			}
+		}
+	}
+	for _, text := range slices.Concat(options, names) {
+		for _, kind := range []string{"npm", "pypi", "nuget", "oci"} {
+			if kind != "oci" && kind != "nuget" && kind != "pypi" || !slices.Contains([]string{"evil/x", "github:evil/x", "npm:evil", "file:evil"}, text) {
+				refused["name"] = append(refused["name"], entry(kind, text, map[bool]string{false: "1.2.3"}[kind == "oci"], nil))
+			}
+		}
+		if !slices.Contains([]string{"-y", "--yes", "-"}, text) {
+			name, value, _ := strings.Cut(text, "=")
+			for _, with := range []func(object) object{npm, docker, func(o object) object { return entry("pypi", "weather", "1.2", o) }} {
+				refused["runner"] = append(refused["runner"], with(runs(object{"type": "positional", "value": text})), with(runs(object{"type": "named", "name": name, "value": value})))
+			}
+		}
+	}
+	for _, text := range options {
+		refused["argument"] = append(refused["argument"], npm(args(object{"type": "positional", "value": text})), npm(args(object{"type": "positional", "default": text})))
+	}
+	for _, text := range hosts {
+		refused["host"] = append(refused["host"], at(text, nil))
+	}
+	for _, name := range steering {
+		if strings.HasSuffix(name, "_") {
+			name += "X"
+		}
+		for _, name := range []string{name, strings.ToLower(name)} {
+			refused["variable"] = append(refused["variable"], npm(env(object{"name": name, "value": "x"})), docker(runs(object{"type": "named", "name": "-e", "value": name + "=x"})))
+		}
+	}
+	for n := range 4 { // circles of several lengths
+		variables := object{}
+		for i := range n + 1 {
+			variables[fmt.Sprint("v", i)] = object{"value": fmt.Sprintf("{v%d}", (i+1)%(n+1))}
+		}
+		refused["circle"] = append(refused["circle"], npm(args(object{"type": "positional", "value": "{v0}", "variables": variables})))
+	}
+	for _, n := range []int{65, 1000} {
+		list := slices.Repeat([]object{{"type": "positional", "value": "x"}}, n)
+		refused["size"] = append(refused["size"], npm(args(list...)), npm(runs(list...)), npm(env(list...)), object{"packages": slices.Repeat([]object{{"registryType": "npm"}}, n)})
+	}
+	for place, entries := range refused {
+		for _, e := range entries {
+			e["name"], e["version"] = "com.example/weather", "1.2.3"
+			text, err := json.Marshal(object{"server": e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := planned(t, text, "com.example/weather"); err == nil {
+				t.Errorf("%s: %.300s runs %q", place, text, got)
+			}
+		}
+	}
+}
+
 // planned returns what an entry runs, in one line.
 func planned(t *testing.T, text []byte, name string) (string, error) {
 	t.Helper()
@@ -191,7 +272,13 @@ func planned(t *testing.T, text []byte, name string) (string, error) {
 func options() Options {
 	return Options{
 		Values: values, Here: func(string) bool { return true },
-		Secret:  func(name, _ string) (string, error) { return "${vault:" + name + "}", nil },
+		Secret: func(name, _ string) (string, error) { return "${vault:" + name + "}", nil },
+		Resolve: func(image string) (string, error) {
+			if strings.Contains(image, "weather") {
+				return sum, nil
+			}
+			return "", errors.New("no such image")
+		},
 		Literal: func(s string) string { return strings.ReplaceAll(s, "$", "$$") },
 		Given:   func(s string) string { return s },
 	}

@@ -199,7 +199,7 @@ var rules = map[string]rule{
 	"internal/connect":              {imports: []string{"internal/escaped", "internal/evict", "gate", "internal/login", "internal/match", "internal/web"}, bans: []string{"os", "database/sql", "github.com/..."}},
 	"cmd/internal/skillcommands":    {imports: []string{"cmd/internal/serverconfig", "cmd/internal/show", "internal/app", "internal/skills/folder"}, bans: []string{"net", "net/http"}},
 	"cmd/internal/clientconfig":     {imports: []string{"internal/clients", "internal/config", "internal/setup"}, bans: []string{"net", "net/http"}},
-	"cmd/internal/serverconfig":     {imports: []string{"bridge/gateway", "cmd/internal/clientconfig", "cmd/internal/show", "internal/app", "internal/clients", "internal/config", "internal/config/variables", "internal/doctor", "internal/escaped", "internal/extract", "internal/lock", "internal/reference", "internal/registry", "internal/setup"}, bans: []string{"net/http", "database/sql"}},
+	"cmd/internal/serverconfig":     {imports: []string{"bridge/gateway", "cmd/internal/clientconfig", "cmd/internal/show", "internal/app", "internal/artifact", "internal/clients", "internal/config", "internal/config/variables", "internal/dial", "internal/doctor", "internal/escaped", "internal/extract", "internal/lock", "internal/reference", "internal/registry", "internal/setup"}, bans: []string{"net/http", "database/sql"}},
 	"cmd/internal/sarif":            {imports: []string{"internal/product", "bridge/gateway", "internal/scan", "internal/scan/report"}, bans: []string{"net", "net/http"}},
 	"internal/bombs":                {bans: leaf},
 	"internal/judges":               {imports: []string{"internal/testing/toolchain"}, bans: []string{"net", "net/http", "golang.org/..."}},

@@ -12,8 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/wasmgate/wasmgate/internal/artifact"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/registry"
 	"github.com/wasmgate/wasmgate/internal/setup"
@@ -47,6 +50,14 @@ func (a *addition) named(ctx context.Context, word string) (config.Server, error
 		Literal: func(s string) string { return strings.ReplaceAll(s, "$", "$$") }, Given: written,
 		Secret: func(name, value string) (string, error) { return a.secret(base.ID, name, value), nil },
 	}
+	o.Resolve = func(image string) (string, error) {
+		if o.Digest != "" { // another answer would be another image than the person was shown
+			return o.Digest, nil
+		}
+		sum, err := resolve(ctx, image)
+		o.Digest = sum
+		return sum, err
+	}
 	p, err := e.Plan(o)
 	if err != nil {
 		return config.Server{}, err
@@ -64,6 +75,15 @@ func (a *addition) named(ctx context.Context, word string) (config.Server, error
 		base.URL, base.Transport, base.Headers = p.URL, p.Type, secrets(p.Headers)
 	}
 	return base, nil
+}
+
+// resolve looks up the digest of an image. The entry names the registry, so it has to be on the Internet.
+func resolve(ctx context.Context, image string) (string, error) {
+	store, err := artifact.New(artifact.Config{Timeout: time.Minute, DialContext: dial.New(dial.Options{}).AskDialer(dial.Public)})
+	if err != nil {
+		return "", err
+	}
+	return store.Resolve(ctx, image)
 }
 
 func secrets(texts map[string]string) map[string]config.Secret {

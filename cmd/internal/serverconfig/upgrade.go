@@ -248,6 +248,7 @@ func (s Shell) upgraded(ctx context.Context, cfg *config.Config, one config.Serv
 	plan, err := next.Plan(registry.Options{
 		Values: values, Literal: same, Given: same, Secret: func(string, string) (string, error) { return "x", nil },
 		Here: func(program string) bool { return program == one.Command && installed(program) }, Kind: kindOf(one),
+		Resolve: func(image string) (string, error) { return resolve(ctx, image) },
 	})
 	if err != nil {
 		return nil, "", err
