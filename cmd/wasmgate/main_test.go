@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	serveEcho()
 	serveProxy()
 	serveMeasured()
-	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub, "npx": stub, "xdg-open": opener})
+	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub, "npx": stub, "uvx": stub, "dnx": stub, "docker": stub, "xdg-open": opener})
 }
 
 // TestScripts runs the program as people do. Beside what testscript offers, a
@@ -281,7 +281,12 @@ func stub() {
 		case m.Method == "tools/list":
 			result = tools
 		case m.Params.Name == "echo":
-			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, m.Params.Arguments.Text)
+			text := m.Params.Arguments.Text
+			if file, ok := strings.CutPrefix(text, "read "); ok { // says whether it may
+				_, err := os.ReadFile(file)
+				text = fmt.Sprint("read: ", err)
+			}
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text)
 		case m.Method == "tools/call" && os.Getenv("STUB_TOOLS") != "":
 			result = `{"content":[]}`
 		case m.Params.Name == "fail":
