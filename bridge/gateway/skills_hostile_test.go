@@ -186,7 +186,7 @@ func TestSkillFilesThatChange(t *testing.T) {
 	}
 	text := s.files[own]
 	for name, content := range map[string]map[string]any{
-		"one byte": {"uri": own, "text": text + "x"}, "other URI": {"uri": own + "x", "text": text}, "nothing": {"uri": own},
+		"one byte": {"uri": own, "text": text + "x"}, "other byte": {"uri": own, "text": text[:len(text)-1] + "x"}, "other URI": {"uri": own + "x", "text": text}, "nothing": {"uri": own},
 		"bad blob": {"uri": own, "blob": "&"}, "other blob": {"uri": own, "blob": base64.StdEncoding.EncodeToString([]byte(text + "x"))},
 	} {
 		s.mu.Lock()

@@ -87,7 +87,7 @@ func withoutSpans(line string) (string, bool) {
 			break
 		}
 		run, after, end := rest[begin[0]:begin[1]], rest[begin[1]:], -1
-		for _, at := range ticks.FindAllStringIndex(after, -1) {
+		for at := range matches(ticks, after) {
 			if after[at[0]:at[1]] == run {
 				end = at[1]
 				break

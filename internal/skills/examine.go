@@ -3,6 +3,7 @@ package skills
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"path"
 	"regexp"
 	"slices"
@@ -162,33 +163,61 @@ func unseen(text string) string {
 	if styled.MatchString(text) || attribute.MatchString(text) || addresses(text) {
 		return "an element that is not shown"
 	}
-	for _, m := range slices.Concat(title.FindAllStringSubmatch(text, -1), definition.FindAllStringSubmatch(text, -1)) {
-		if orders(m[1]) {
-			return "a title of a link that addresses the agent"
+	for _, words := range []*regexp.Regexp{title, definition} {
+		for m := range matches(words, text) {
+			if orders(text[m[2]:m[3]]) {
+				return "a title of a link that addresses the agent"
+			}
 		}
 	}
 	return ""
+}
+
+// matches yields the matches of a pattern that matches no empty text, as submatch indices. They are not kept
+// together: the author of a text decides how many it has.
+func matches(pattern *regexp.Regexp, text string) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for at := 0; ; {
+			m := pattern.FindStringSubmatchIndex(text[at:])
+			if m == nil {
+				return
+			}
+			for i := range m {
+				m[i] += at
+			}
+			if !yield(m) {
+				return
+			}
+			at = m[1]
+		}
+	}
 }
 
 // maxElement bounds how much of an element is looked at.
 const maxElement = 4 << 10
 
 // addresses reports whether an attribute, or an element that a style or its kind may hide, tells an
-// agent what to do.
+// agent what to do. What several elements may hide is looked through once.
 func addresses(text string) bool {
-	for _, m := range element.FindAllStringSubmatchIndex(text, -1) {
-		attributes, content := text[m[4]:m[5]], text[m[1]:min(len(text), m[1]+maxElement)]
+	from, to := 0, 0 // what may be hidden, and is not looked through yet
+	for m := range matches(element, text) {
+		name, attributes := text[m[2]:m[3]], text[m[4]:m[5]]
 		if orders(attributes) {
 			return true
 		}
-		if !unshown.MatchString(text[m[2]:m[3]]) && !restyled.MatchString(attributes) {
+		if !unshown.MatchString(name) && !restyled.MatchString(attributes) {
 			continue
 		}
-		if content, _, _ = strings.Cut(content, "</"+text[m[2]:m[3]]); orders(content) {
-			return true
+		if m[1] > to {
+			if orders(text[from:to]) {
+				return true
+			}
+			from = m[1]
 		}
+		content, _, _ := strings.Cut(text[m[1]:min(len(text), m[1]+maxElement)], "</"+name)
+		to = max(to, m[1]+len(content))
 	}
-	return false
+	return orders(text[from:to])
 }
 
 var (

@@ -16,14 +16,20 @@ import (
 
 // Frontmatter splits a SKILL.md into its frontmatter and the text below.
 func Frontmatter(file string) (front, text string, err error) {
-	lines := strings.SplitAfter(strings.TrimPrefix(file, "\ufeff"), "\n")
-	if strings.TrimRight(lines[0], " \t\r\n") != "---" {
-		return "", "", errors.New("SKILL.md does not begin with frontmatter")
-	}
-	for i, line := range lines[1:] {
-		if strings.TrimRight(line, " \t\r\n") == "---" {
-			return quoted(strings.Join(lines[1:i+1], "")), strings.Join(lines[i+2:], ""), nil
+	file = strings.TrimPrefix(file, "\ufeff")
+	begin, at := 0, 0
+	for line := range strings.Lines(file) {
+		fence := strings.TrimRight(line, " \t\r\n") == "---"
+		next := at + len(line)
+		switch {
+		case fence && at > 0:
+			return quoted(file[begin:at]), file[next:], nil
+		case fence:
+			begin = next
+		case at == 0:
+			return "", "", errors.New("SKILL.md does not begin with frontmatter")
 		}
+		at = next
 	}
 	return "", "", errors.New("the frontmatter of SKILL.md has no end")
 }
@@ -43,10 +49,17 @@ func quoted(front string) string {
 	})
 }
 
+// maxBrackets bounds the lists and mappings in brackets of a frontmatter: the parser takes memory for each
+// that is in another.
+const maxBrackets = 1000
+
 // mapping parses YAML that is a mapping.
 func mapping(text string) (ast.Node, error) {
 	if len(text) > maxFrontmatter {
 		return nil, fmt.Errorf("the frontmatter of SKILL.md has more than %d KiB", maxFrontmatter>>10)
+	}
+	if strings.Count(text, "[")+strings.Count(text, "{") > maxBrackets {
+		return nil, fmt.Errorf("the frontmatter of SKILL.md has more than %d brackets", maxBrackets)
 	}
 	f, err := parser.ParseBytes([]byte(text), 0)
 	switch {

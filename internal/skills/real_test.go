@@ -190,8 +190,9 @@ func (c *client) skill(name string) (*gate.Skill, error) {
 // read returns a file as a client of the gateway gets it.
 func (c *client) read(s *gate.Skill, p string, f gate.SkillFile) ([]byte, error) {
 	uri := skills.Root(s.URI) + p
-	b, answer, err := skills.Read(f, uri, uri, c.ask("resources/read", uri))
-	if text := answer.At("/contents/0/text"); err == nil && !text.IsZero() && text.Text() != string(b) {
+	result := c.ask("resources/read", uri)
+	b, err := skills.Read(f, uri, result)
+	if text := skills.Passed(uri, result).At("/contents/0/text"); err == nil && !text.IsZero() && text.Text() != string(b) {
 		err = errors.New("its text was changed")
 	}
 	return b, err

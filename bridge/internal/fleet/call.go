@@ -142,11 +142,10 @@ func (f *Fleet) verified(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, answe
 		}
 		return answer.With("contents", []byte(`[`+content.With("uri", mcp.MustJSON(t.Offered)).String()+`]`)), nil
 	}
-	_, passed, err := skills.Read(t.Skill.Files[t.File], t.Local, t.Offered, answer)
-	if err != nil {
+	if _, err := skills.Read(t.Skill.Files[t.File], t.Local, answer); err != nil {
 		return gate.Doc{}, f.refused(c, t, e, err.Error())
 	}
-	return passed, nil
+	return skills.Passed(t.Offered, answer), nil
 }
 
 func (f *Fleet) refused(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, why string) error {

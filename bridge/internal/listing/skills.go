@@ -126,8 +126,7 @@ func (r *SkillReader) examine(s *gate.Skill) (v skills.Verdict, quarantine strin
 			if err != nil {
 				return nil, err
 			}
-			content, _, err := skills.Read(f, uri, uri, result)
-			return content, err
+			return skills.Read(f, uri, result)
 		})
 		if errors.Is(err, ErrNoTime) {
 			r.Late++
