@@ -25,9 +25,10 @@ func (c *cli) newLogin() *cobra.Command {
 		Use:   "login SERVER",
 		Short: "Log in to a server, so that it can be called as you",
 		Long: `Opens a browser at the authorization server of a server with auth: oauth, and keeps what it grants in the
-vault: the gateway calls the server with it, for this principal alone. Without a browser on this machine,
---no-browser takes the address that another one ends at. --token keeps a token that you have, such as a
-personal access token.`,
+vault: the gateway calls the server with it, for this principal alone. With auth: {mode: id_jag}, the browser
+opens at the identity provider, once for all its servers. Without a browser on this machine, --no-browser takes
+the address that another one ends at. --token keeps a token that you have: a personal access token, or with
+id_jag an ID token.`,
 		Example: "  wasmgate login jira\n  wasmgate login github --token - <token.txt\n  wasmgate login jira --no-browser --as acme/alice",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

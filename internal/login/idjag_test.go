@@ -438,6 +438,44 @@ func TestWrongIdentities(t *testing.T) {
 	}
 }
 
+// TestForeignProvider: metadata of another issuer, or with endpoints that can be overheard, gets
+// no ID token and no ID-JAG, and a server that has moved no token.
+func TestForeignProvider(t *testing.T) {
+	for name, change := range map[string]func(m map[string]any){
+		"another issuer":          func(m map[string]any) { m["issuer"] = "https://other.example" },
+		"the issuer with a slash": func(m map[string]any) { m["issuer"] = fmt.Sprint(m["issuer"], "/") },
+		"no issuer":               func(m map[string]any) { delete(m, "issuer") },
+		"an endpoint over http":   func(m map[string]any) { m["token_endpoint"] = "http://other.example/token" },
+		"no endpoint":             func(m map[string]any) { delete(m, "token_endpoint") },
+		"an endpoint with a user": func(m map[string]any) { m["token_endpoint"] = "https://a@other.example/token" },
+	} {
+		for _, whose := range []string{"provider", "server"} {
+			c := newCorpRig(t)
+			if _, err := c.Give("jira", alice, c.idp.IDToken("alice", "gw")); err != nil {
+				t.Fatal(err)
+			}
+			map[string]*authtest.OAuth{"provider": c.idp, "server": c.as}[whose].Change = change
+			if got, err := c.answer(t, c.server, alice, Need{}); err == nil {
+				t.Errorf("%s of the %s: called as %q", name, whose, got)
+			}
+			if n := len(c.as.Asked()) + len(c.idp.Asked()); n > 0 {
+				t.Errorf("%s of the %s: %d token requests", name, whose, n)
+			}
+		}
+	}
+	c := newCorpRig(t)
+	c.signIn(t, "jira", alice)
+	if _, err := c.answer(t, c.server, alice, Need{}); err != nil {
+		t.Fatal(err)
+	}
+	moved := *c.server
+	moved.URL = strings.Replace(moved.URL, "127.0.0.1", "localhost", 1)
+	c.Set([]*Server{&moved})
+	if value, _, err := c.Authorize(t.Context(), "jira", principal(alice), Need{}, nil); err == nil {
+		t.Errorf("a server that has moved gets %d bytes of token", len(value))
+	}
+}
+
 // TestNarrowedAssertion: a call that a policy narrows has an ID-JAG for those scopes alone.
 func TestNarrowedAssertion(t *testing.T) {
 	c := newCorpRig(t)
