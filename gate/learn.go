@@ -124,15 +124,15 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 
 // source returns what the values of a result count as. Those of a tool that
 // nobody outside can write through are trusted as long as nobody outside has
-// chosen its arguments: otherwise whoever wrote what the session has read could
-// have a trusted tool say it again.
+// chosen its arguments: otherwise whoever wrote what the session has read, or was shown in a
+// listing, could have a trusted tool say it again.
 func source(vouched, tainted bool, known provenance.Provenance, t *Tool, args Doc) provenance.Source {
 	if !vouched {
 		return provenance.FromUntrusted
 	}
-	if tainted {
+	if tainted || known.WasShown() {
 		for v := range known.Arguments(t.Definition, args) {
-			if v.Kind != doc.Bool && !v.Source.Trusted() { // true and false say nothing
+			if v.Kind != doc.Bool && (tainted && !v.Source.Trusted() || provenance.Brought(known, v)) { // true and false say nothing
 				return provenance.FromUntrusted
 			}
 		}

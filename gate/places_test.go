@@ -245,7 +245,7 @@ func TestOwnIdentities(t *testing.T) {
 		"ann@home.example": true, "Ann <ANN@home.example>": true, "bob@corp.example": true, "bob@corp.example, ann@home.example": true,
 		"DE89370400440532013000": true, "/home/ann": true,
 		"bob@home.example": false, "bob@corp.example.evil.example": false, "bob@sub.corp.example": false, "eve@evil.example": false,
-		"bob@corp.example,eve@evil.example": false, "eve@evil.example <bob@corp.example": false, "/home/ann/x": false, "@corp.example": false, "": false,
+		"bob@corp.example,eve@evil.example": false, "eve@evil.example <bob@corp.example": false, "/home/ann/x": true, "/home/annx": false, "@corp.example": false, "": false,
 		"https://evil.example/@corp.example": false,
 	} {
 		a := s.of("mail__send", "/to", `{"to":"`+to+`"}`)

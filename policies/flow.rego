@@ -22,7 +22,6 @@ deny contains reason if {
 	flow_control(pointer)
 	not flow_vouched(sources)
 	not flow_listed(pointer)
-	not flow_fetched(pointer, sources)
 	reason := concat("", ["flow: the session has read untrusted content, and nobody trusted has named ", pointer])
 }
 
@@ -120,15 +119,6 @@ flow_listed(pointer) if {
 	every effect in input.tool.labels.effect {
 		effect in {"read", "local", "internal"}
 	}
-}
-
-flow_fetched(pointer, sources) if {
-	input.tool.labels.fetch == "verbatim"
-	"untrusted" in sources
-	every effect in input.tool.labels.effect {
-		effect in {"read", "egress"}
-	}
-	input.values[pointer].private == false
 }
 
 flow_chosen(_, sources) if {

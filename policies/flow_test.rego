@@ -166,17 +166,6 @@ test_flow_lets_what_is_private_leave_to_whom_the_user_has_chosen if {
 	not flow_denies(flow_values(object.union(call, {"session": {"labels": ["private"]}}), secret))
 }
 
-test_flow_fetches_what_stood_in_what_was_read_if_it_may if {
-	fetch := {"result": "untrusted", "effect": ["egress"], "control": ["/url"], "fetch": "verbatim"}
-	call := flow_call(["untrusted"], fetch, {"/url": ["untrusted"]}, {})
-	not flow_denies(flow_values(call, {"/url": {"private": false}}))
-	flow_denies(flow_values(call, {"/url": {"private": true}}))
-	flow_denies(flow_values(flow_call(["untrusted"], fetch, {"/url": []}, {}), {"/url": {"private": false}}))
-	flow_denies(flow_values(flow_call(["untrusted"], object.remove(fetch, ["fetch"]), {"/url": ["untrusted"]}, {}), {"/url": {"private": false}}))
-	posts := object.union(fetch, {"effect": ["egress", "external"]})
-	flow_denies(flow_values(flow_call(["untrusted"], posts, {"/url": ["untrusted"]}, {}), {"/url": {"private": false}}))
-}
-
 test_flow_asks_about_a_call_that_says_nothing if {
 	every labels in [
 		{}, object.remove(pay, ["control"]), pay, post, object.union(post, {"to": []}),

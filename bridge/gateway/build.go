@@ -75,7 +75,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	g.newAgents()
 	parts := gate.Parts{
 		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
-		Structure: structure.Of, Echoes: new(gate.Echoes), Sessions: g.sessions, Limiter: g.limits,
+		Structure: structure.Of, Echoes: &g.echoes, Sessions: g.sessions, Limiter: g.limits,
 	}
 	checked.in(&parts)
 	g.decide(&parts, engine)

@@ -57,6 +57,7 @@ type Gateway struct {
 	compiling compiling
 
 	sessions *session.Sessions
+	echoes   gate.Echoes
 	asking   *approval.Queue   // nil without Config.Approvals
 	pins     *lock.Pins        // nil without Config.Pins
 	player   *recording.Player // nil without Config.Replay

@@ -53,6 +53,15 @@ func (g *Gateway) beginSession(c gate.Call) { g.sessions.Begin(g.session(c.Sessi
 // Sessions returns what is kept of sessions, the last used one first.
 func (g operator) Sessions() []session.State { return g.sessions.List() }
 
+// MissingPlaces says which places of results that labels speak of no result has had, each with
+// the tool's name and a colon in front.
+func (g operator) MissingPlaces() (all []string) {
+	for _, m := range g.echoes.Missing() {
+		all = append(all, fmt.Sprintf("%s: no result had %s (%d looked at)", m.Tool, m.Place, m.Results))
+	}
+	return all
+}
+
 // SessionsProblem says what is wrong with the file in which labels are kept; nil if
 // nothing is.
 func (g operator) SessionsProblem() error { return g.sessions.Problem() }

@@ -13,9 +13,13 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/learn"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/internal/structure"
 )
@@ -27,7 +31,8 @@ func (c *cli) newPolicyLabel() *cobra.Command {
 		Short: "Draft labels for the tools of a server",
 		Long: `Drafts the labels of tools from their names, schemas and annotations, and prints them as a labels
 file. They are guesses for a person to correct: no tool is called, and no result is taken for trusted.
-With --recorded they say of results, too, at which places ids, parties and names of records stand.`,
+With --recorded they say of results, too, at which places ids, parties and names of records stand.
+Of the labels file that you have it then reports the places that no recorded result has.`,
 		Example: "  wasmgate policy label tickets >>labels.yaml",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +55,11 @@ With --recorded they say of results, too, at which places ids, parties and names
 			results, err := resultsOf(cmd.Context(), c.in, recordings)
 			if err != nil {
 				return err
+			}
+			if file == "" {
+				if err := c.printMissing(tools, results); err != nil {
+					return err
+				}
 			}
 			return c.printDraft(tools, results)
 		},
@@ -110,6 +120,28 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 		return nil, fmt.Errorf("server %s has no tools; see `wasmgate status%s`", server, c.configFlag())
 	}
 	return tools, nil
+}
+
+// printMissing reports the labelled places that no recorded result has.
+func (c *cli) printMissing(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	labels, err := config.ReadLabels(cfg.Policy.Labels)
+	if err != nil {
+		return err
+	}
+	for _, l := range policyfiles.Labels(labels) {
+		for _, name := range slices.Sorted(maps.Keys(tools)) {
+			if docs := results[name]; len(docs) > 0 && match.Pattern(l.Pattern).Matches(name) {
+				for _, place := range provenance.MissingIn(l.ToolLabels, docs) {
+					fmt.Fprintf(c.err, "labels.%s: no result of %s had %s (%d looked at); correct it in %s\n", l.Pattern, name, visible(string(place)), len(docs), cfg.Policy.Labels)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Doc) error {

@@ -58,7 +58,7 @@ Exits with 3 if a call would pass that did not then, or if nothing could be deci
 	flags.StringVar(&f.labels, "labels", "", "labels in the place of the policy's")
 	flags.StringVar(&f.tools, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names`)
 	flags.BoolVar(&f.approve, "approve-asks", false, "go on as if a person had approved what is asked")
-	flags.BoolVar(&f.beside, "approve-beside", false, "the same, with the call's destinations and those that stand beside them")
+	flags.BoolVar(&f.beside, "approve-beside", false, "the same, with the call's destinations and the others at their place, which an outsider may have added")
 	return cmd
 }
 

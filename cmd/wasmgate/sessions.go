@@ -157,6 +157,12 @@ func (c *cli) printSession(s app.Session, f flow.Flow) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for _, missing := range s.Missing {
+		tool, _, _ := strings.Cut(missing, ":")
+		if slices.ContainsFunc(slices.Concat(f.Read, f.Did), func(call flow.Call) bool { return call.Tool == tool }) {
+			fmt.Fprintln(c.out, "labels: "+visible(missing))
+		}
+	}
 	return c.printMet(f)
 }
 

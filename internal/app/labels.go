@@ -48,7 +48,7 @@ func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 	return problems
 }
 
-// idleLabels says which labels are for tools that are gone. A server that is not
+// idleLabels says which labels are for tools that are gone, or for places that no result has. A server that is not
 // ready may still come to have them, and it has those that are quarantined.
 func (a *App) idleLabels() []string {
 	var held []string                                                    // tools that are not offered
@@ -73,6 +73,9 @@ func (a *App) idleLabels() []string {
 			continue
 		}
 		said = append(said, "labels: "+label+" matches no tool; take it out of "+a.policy.Load().Policy.Labels)
+	}
+	for _, missing := range a.gateway.Operator().MissingPlaces() {
+		said = append(said, "labels: "+missing+"; what the label says of it has no effect; correct it in "+a.policy.Load().Policy.Labels)
 	}
 	return said
 }

@@ -44,6 +44,8 @@ type Session struct {
 	Values  int               `json:"values"` // whose origin is known
 	Began   time.Time         `json:"began"`  // when it was kept first, by this process
 	Used    time.Time         `json:"used"`
+	// Missing are the labelled places that no result of their tools has had, in any session.
+	Missing []string `json:"missing,omitempty"`
 }
 
 func newSession(s session.State) Session {
@@ -82,7 +84,9 @@ func (e *SessionError) Error() string {
 func (a *App) Sessions(context.Context) ([]Session, error) {
 	list := []Session{}
 	for _, s := range a.gateway.Operator().Sessions() {
-		list = append(list, newSession(s))
+		one := newSession(s)
+		one.Missing = a.gateway.Operator().MissingPlaces()
+		list = append(list, one)
 	}
 	return list, nil
 }

@@ -27,7 +27,6 @@ type ToolLabel struct {
 	Identity   []string `key:"identity pointer"` // places of a result
 	Names      []string `key:"names pointer"`    // likewise
 	Makes      []string `key:"makes pointer"`    // arguments
-	Fetch      string   // verbatim, or empty
 }
 
 // ReadLabels reads a labels file, in its order; "" stands for none. The error is
@@ -71,7 +70,7 @@ func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
 
 func (l *ToolLabel) readers(d *decoder) map[string]reader {
 	return map[string]reader{
-		"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "ids": d.kinds(&l.IDs, false), "fetch": d.one(&l.Fetch, "verbatim"),
+		"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "ids": d.kinds(&l.IDs, false),
 	}
 }
 

@@ -10,11 +10,13 @@ import (
 )
 
 // Echoes remembers what tools have said that are labelled echo, so that what they say
-// every time is told from what somebody has put there. The zero value remembers nothing
-// yet. Use it from several goroutines.
+// every time is told from what somebody has put there; and of all tools, which labelled places
+// none of their results has had. The zero value remembers nothing yet. Use it from several
+// goroutines.
 type Echoes struct {
-	mu   sync.Mutex
-	said map[string]*echoed // by the tool's name and definition
+	mu     sync.Mutex
+	said   map[string]*echoed       // by the tool's name and definition
+	places map[string]map[Place]int // by the tool's name: the results without the place, or matched
 }
 
 // echoed is what one tool has said.
@@ -33,8 +35,8 @@ const (
 	echoTimes = 3
 	// maxEchoRow is how many words in a row a tool may say that its call did not bring.
 	maxEchoRow = 12
-	// maxListed bounds an id, in words.
-	maxListed = 12
+	// maxID bounds an id in bytes, maxIDWords in words.
+	maxID, maxIDWords = 256, 2
 )
 
 // A Saying is a result of a tool, and the call that it answers.
@@ -47,30 +49,80 @@ type Saying struct {
 }
 
 // Contradicts returns a place of a result at which it is not what the operator says of its
-// tool, and "" if there is none: an echo that says what it was not told, or prose where
-// ids are to be. Nil Echoes remember nothing.
+// tool, and "" if there is none: an echo that says what it was not told, prose where
+// ids are to be, or prose in a trusted result that has none of the labelled places. Nil
+// Echoes remember nothing.
 func Contradicts(e *Echoes, s Saying) string {
+	e.count(s)
 	if s.Said.Result == ResultUntrusted {
 		return ""
 	}
-	if at := proseAmongIDs(s.Said, s.Result, s.Structure); at != "" || s.Said.Result != ResultEcho {
-		return at
+	at := proseAmongIDs(s)
+	switch {
+	case at != "":
+	case s.Said.Result == ResultEcho:
+		at = e.broken(s)
+	case s.Said.places():
+		at = proseElsewhere(s)
 	}
-	return e.broken(s)
+	return at
 }
 
-// proseAmongIDs returns a place that is labelled as one of ids and holds a sentence.
-func proseAmongIDs(said ToolLabels, result Doc, read func(string) (Doc, bool)) string {
-	for place := range said.IDs {
-		for d := range documents(result.Get("content"), result.Get("structuredContent"), read) {
-			for _, v := range place.in(d) {
-				for _, leaf := range leavesOf(v.doc) {
-					if text := leaf.Text(); len(text) > maxValue || len(strings.Fields(text)) > maxListed {
-						return string(place)
-					}
-				}
+// isID reports whether a text can be an id. One with an address in it says to whom or where
+// by itself. A long number can be both, and counts as an id.
+func isID(text string) bool {
+	if len(text) > maxID || len(strings.Fields(text)) > maxIDWords {
+		return false
+	}
+	id := true
+	address.In(text, func(a string) { id = id && !strings.ContainsAny(a, "@/") })
+	return id
+}
+
+// isProse reports whether a document says more than ids do.
+func isProse(d Doc) bool {
+	return slices.ContainsFunc(leavesOf(d), func(leaf Doc) bool { return !isID(TextOf(leaf)) })
+}
+
+// proseAmongIDs returns a place that is labelled as one of ids and holds something else.
+func proseAmongIDs(s Saying) string {
+	for d := range documents(s.Result.Get("content"), s.Result.Get("structuredContent"), s.Structure) {
+		for place := range s.Said.IDs {
+			if slices.ContainsFunc(place.in(d), func(v placed) bool { return isProse(v.doc) }) {
+				return string(place)
 			}
 		}
+	}
+	return ""
+}
+
+// proseElsewhere returns a place of prose in a result that has none of the labelled places: the
+// result has another shape than the operator knows. What an error says has no places.
+func proseElsewhere(s Saying) string {
+	if s.Result.Get("isError").True() {
+		return ""
+	}
+	content, structured := s.Result.Get("content"), s.Result.Get("structuredContent")
+	for d := range documents(content, structured, s.Structure) {
+		for place := range s.Said.eachPlace {
+			if len(place.in(d)) > 0 {
+				return ""
+			}
+		}
+	}
+	if isProse(structured) {
+		return "/structuredContent"
+	}
+	i := 0
+	for block := range content.Elements() {
+		text := block.Get("text")
+		if d, ok := document(text.Text(), s.Structure); ok {
+			text = d
+		}
+		if isProse(text) {
+			return "/content/" + strconv.Itoa(i)
+		}
+		i++
 	}
 	return ""
 }

@@ -331,8 +331,8 @@ type Argument struct {
 // arguments, in their order. A name is declared by the input schema in the tool's definition,
 // absent if there is none, or by a pointer in the operator's labels, see [For]. A name that
 // nothing declares is chosen by the caller like a value: a value below it is as trusted as the
-// less trusted of both, and what is empty below it counts as a value, too. True and false are
-// never met.
+// less trusted of both, and what is empty below it counts as a value, too. Elsewhere an empty
+// text says as little as one that is left out. True and false are never met.
 func (p Provenance) Arguments(definition, args Doc) iter.Seq[Argument] {
 	return func(yield func(Argument) bool) {
 		w := arguments{known: p, definition: definition, yield: yield}
@@ -372,7 +372,9 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 	default:
 		a := Argument{Pointer: at, Kind: d.Kind(), Text: d.Text(), Source: w.known.Of(d)}
 		if a.Kind == String || a.Kind == Number {
-			a.Form = TextOf(d)
+			if a.Form = TextOf(d); a.Form == "" && names == nil {
+				return true
+			}
 			w.known.used(&a)
 		}
 		if names != nil && !names.Trusted() {

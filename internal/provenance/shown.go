@@ -2,7 +2,10 @@ package provenance
 
 import (
 	"iter"
+	"net/url"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 const (
@@ -73,8 +76,10 @@ func (l *listings) with(s *Shown) *Shown {
 	return joined
 }
 
-// texts are the members of definitions by which things are listed.
-var texts = []string{"name", "title", "description", "uri", "uriTemplate"}
+// schemaWords are member names of definitions that every server has.
+var schemaWords = strings.Fields(`name title description uri uriTemplate mimeType size type annotations _meta icons src sizes arguments required
+	inputSchema outputSchema properties items enum const default examples format pattern anyOf oneOf allOf additionalProperties minimum maximum $schema $ref $defs definitions
+	readOnlyHint destructiveHint idempotentHint openWorldHint audience priority lastModified`)
 
 // NewShown returns what a listing of definitions shows, each of which was pinned or not.
 func NewShown(definitions iter.Seq2[Doc, bool]) *Shown {
@@ -85,22 +90,85 @@ func NewShown(definitions iter.Seq2[Doc, bool]) *Shown {
 	return &Shown{n.met, n.room < 0}
 }
 
-// listed takes the values in the texts of a definition. Of one that is pinned these are the
-// addresses alone: its words are those of a task, and somebody has looked at them, or they
-// were there from the beginning.
+// listed takes the values in a definition, whatever they are called. Of one that is pinned these
+// are the addresses alone: its words are those of a task, and somebody has looked at them, or
+// they were there from the beginning.
 func (n *notes) listed(d Doc, pinned bool) {
 	for e := range d.Elements() {
 		n.listed(e, pinned)
 	}
 	for name, v := range d.Members() {
-		switch {
-		case v.Kind() != String:
+		if !slices.Contains(schemaWords, name) {
+			n.listedText(name, pinned)
+		}
+		if name != "type" && name != "$schema" {
 			n.listed(v, pinned)
-		case !slices.Contains(texts, name):
-		case pinned:
-			n.addresses(v.Text())
-		default:
-			n.text(v.Text(), 0)
 		}
 	}
+	if kind := d.Kind(); kind == String || kind == Number {
+		n.listedText(TextOf(d), pinned)
+	}
+}
+
+// listedText takes a text as it is, and as the parts of a URI or a name: a client can take the
+// address out of x://a@b.example, to_a@b.example or iban:DE89... .
+func (n *notes) listedText(text string, pinned bool) {
+	for _, t := range [...]string{text, apart(text)} {
+		if pinned {
+			n.addresses(t)
+		} else {
+			n.text(t, 0)
+		}
+	}
+	for local, host := range mailboxes(apart(text)) {
+		for i, mark := range local {
+			if strings.ContainsRune(".-+", mark) {
+				n.addresses(local[i+1:] + "@" + host)
+			}
+		}
+	}
+}
+
+// apart returns a text with its parts as words of their own.
+func apart(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		text = plain
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("@.+-", r) {
+			return r
+		}
+		return ' '
+	}, text)
+}
+
+// mailboxes yields the two parts of each word with an @.
+func mailboxes(text string) iter.Seq2[string, string] {
+	return func(yield func(local, host string) bool) {
+		for word := range strings.FieldsSeq(text) {
+			if local, host, ok := strings.Cut(word, "@"); ok && !yield(local, host) {
+				return
+			}
+		}
+	}
+}
+
+// Brought reports whether a listing has brought up a value of a call, or an address in it, and
+// nothing that is trusted has.
+func Brought(p Provenance, a Argument) bool { return p.brought(a.Source, a.Text) }
+
+// WasShown reports whether the session was shown a listing.
+func (p Provenance) WasShown() bool { return p.shown != nil }
+
+func (p Provenance) brought(met Source, text string) bool {
+	outside := func(s Source) bool { return s != 0 && !s.Trusted() }
+	if outside(met) {
+		return true
+	}
+	for _, s := range p.Carried(text) {
+		if outside(s) {
+			return true
+		}
+	}
+	return false
 }

@@ -32,8 +32,6 @@ type ToolLabels struct {
 	Identity, Names []Place
 	// Makes are JSON Pointers to arguments that name what the call makes.
 	Makes []string
-	// Verbatim lets the tool fetch addresses as they stood in what was read.
-	Verbatim bool
 }
 
 // A TextKind says what the texts of a result are. It follows from where they come from,
@@ -42,7 +40,7 @@ type TextKind string
 
 // The kinds of texts. The zero TextKind is KindProse.
 const (
-	KindProse TextKind = "prose" // a reader shows it: whatever acts in it is made inert
+	KindProse TextKind = "prose" // a reader shows it: whatever acts in it is neutralized
 	KindCode  TextKind = "code"  // source, of which every byte counts
 )
 
@@ -74,6 +72,22 @@ const (
 // ToolEffects returns all effects of tools.
 func ToolEffects() []ToolEffect {
 	return []ToolEffect{EffectRead, EffectLocal, EffectInternal, EffectExternal, EffectDestructive, EffectEgress, EffectCredential}
+}
+
+// eachPlace yields the labelled places of results.
+func (l ToolLabels) eachPlace(yield func(Place) bool) {
+	for place := range l.IDs {
+		if !yield(place) {
+			return
+		}
+	}
+	for _, places := range [...][]Place{l.Identity, l.Names} {
+		for _, place := range places {
+			if !yield(place) {
+				return
+			}
+		}
+	}
 }
 
 // places reports whether anything is said of places in results.

@@ -43,6 +43,21 @@ func (ids Identities) has(value string) bool {
 	return false
 }
 
+// cover reports whether a value is a path below one of them that is a folder. Hidden files say
+// what programs do, and are not covered.
+func (ids Identities) cover(value string) bool {
+	path := slashed(plain(value))
+	return slices.ContainsFunc(ids, func(id string) bool {
+		folder := strings.TrimRight(slashed(id), "/")
+		rooted := strings.HasPrefix(folder, "/") || len(folder) > 2 && folder[1:3] == ":/"
+		below, ok := strings.CutPrefix(path, folder+"/")
+		return rooted && ok && !strings.ContainsAny(below, "%\x00") && !strings.Contains("/"+below, "/.")
+	})
+}
+
+// slashed returns a path with one kind of slashes.
+func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
+
 // For returns what is known with what holds for the arguments of one call of a server's
 // tool: what the operator says of the tool, what is the principal's own, and the
 // destinations at the server that a person has approved.
@@ -71,6 +86,12 @@ func (p Provenance) used(a *Argument) {
 	if u.own.has(a.Form) || u.all(a.Form) {
 		a.Own = true
 		a.Source |= FromTrusted
+	}
+	if u.own.cover(a.Form) {
+		a.Own = true
+		if !slices.Contains(u.labels.Effects, EffectDestructive) {
+			a.Source |= FromTrusted
+		}
 	}
 	if !u.labels.to(a.Pointer) {
 		return

@@ -40,21 +40,6 @@ type notes struct {
 	lists   []List
 }
 
-// brought reports whether a listing has brought up what a call uses, or a part of it, and
-// nothing that is trusted.
-func (n *notes) brought(met Source, text string) bool {
-	outside := func(s Source) bool { return s != 0 && !s.Trusted() }
-	if outside(met) {
-		return true
-	}
-	for _, s := range n.known.Carried(text) {
-		if outside(s) {
-			return true
-		}
-	}
-	return false
-}
-
 func (n *notes) add(form string) { n.addFrom(form, n.from) }
 
 func (n *notes) addFrom(form string, from Source) {
@@ -118,7 +103,7 @@ func (n *notes) document(d Doc) {
 func (n *notes) leaves(d Doc, nested int) {
 	switch d.Kind() {
 	case Number:
-		if n.skipped[string(d.Raw())] || n.used && n.brought(n.known.Of(d), "") {
+		if n.skipped[string(d.Raw())] || n.used && n.known.brought(n.known.Of(d), "") {
 			return
 		}
 		n.add(numberForm(string(d.Raw())))
@@ -135,7 +120,7 @@ func (n *notes) leaves(d Doc, nested int) {
 	case Object:
 		for name, v := range d.Members() {
 			was := n.enter(name)
-			if !n.used || !n.brought(n.known.OfText(name), name) {
+			if !n.used || !n.known.brought(n.known.OfText(name), name) {
 				n.value(name) // an object can be a list of addresses
 			}
 			n.leaves(v, nested)
@@ -151,7 +136,7 @@ func (n *notes) leaf(text string, nested int) {
 		n.text(text, nested)
 		return
 	}
-	if n.used && n.brought(n.known.OfText(text), text) {
+	if n.used && n.known.brought(n.known.OfText(text), text) {
 		return
 	}
 	n.value(text)

@@ -67,12 +67,6 @@ var labelMembers = members[gate.ToolLabels]{
 	pointers("content", func(l gate.ToolLabels) []string { return l.Content }),
 	pointers("to", func(l gate.ToolLabels) []string { return l.To }),
 	pointers("commits", func(l gate.ToolLabels) []string { return l.Commits }),
-	mayHave("fetch", text, "`verbatim`", func(l gate.ToolLabels) *ast.Term {
-		if !l.Verbatim {
-			return nil
-		}
-		return ast.StringTerm("verbatim")
-	}),
 }
 
 func pointers(name string, list func(gate.ToolLabels) []string) member[gate.ToolLabels] {

@@ -73,8 +73,8 @@ var valueMembers = members[value]{
 	has("kind", text, "the kind of ids that the argument takes", func(v value) *ast.Term { return ast.StringTerm(v.Takes) }),
 	has("own", truth, "whether it is one of the principal's `identities`", func(v value) *ast.Term { return ast.BooleanTerm(v.Own) }),
 	has("copied", truth, "whether it was met in untrusted content only, and not by chance", func(v value) *ast.Term { return ast.BooleanTerm(v.Copied) }),
-	has("private", truth, "whether it holds what a private result was the first to say", func(v value) *ast.Term {
-		return ast.BooleanTerm(v.leaves && v.Kind == doc.String && v.of.Session.Values.Private(v.Text))
+	has("private", truth, "whether it holds what a private result was the first to say; an id that this server has listed does not", func(v value) *ast.Term {
+		return ast.BooleanTerm(v.leaves && v.Kind == doc.String && !v.Listed && v.of.Session.Values.Private(v.Text))
 	}),
 }
 
