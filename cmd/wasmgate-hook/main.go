@@ -14,7 +14,7 @@ import (
 func main() {
 	var o hook.Options
 	flag.StringVar(&o.State, "state", "", "state folder of the gateway")
-	flag.BoolVar(&o.Observe, "observe", false, "deny nothing, and record what would be")
+	flag.BoolVar(&o.Observe, "observe", false, "deny nothing, and record what would be denied")
 	flag.DurationVar(&o.Within, "within", hook.DefaultWithin, "time for an answer, less than the agent's timeout")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: wasmgate-hook --state FOLDER AGENT < EVENT\n`wasmgate hook install AGENT` writes the line.")

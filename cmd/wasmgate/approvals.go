@@ -19,12 +19,12 @@ import (
 func (c *cli) newApprovals() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "approvals",
-		Short: "Show and answer calls that wait for a person",
-		Long: `Calls about which the policy asks a person wait for one. An approval is for the call that is
-shown, with these arguments, under this policy: it lets one such call pass, until it expires. A
-call that the gateway no longer holds passes when the client makes it again.
+		Short: "Show and answer calls that wait for approval",
+		Long: `A call that the policy asks about waits for approval. An approval lets one call pass: the one that is
+shown, with these arguments, under this policy. If the client has stopped waiting, the call passes
+when the client repeats it.
 
-These commands ask the gateway that runs on the configuration.`,
+These commands ask the running gateway.`,
 		Example: "  wasmgate approvals list\n  wasmgate approvals show ID\n  wasmgate approvals approve ID\n  wasmgate approvals deny ID --reason 'not to them'",
 	}, c.newApprovalsList(), c.newApprovalsShow(), c.newApprovalsApprove(), c.newApprovalsDeny(), c.newApprovalsDestinations(), c.newApprovalsRevoke())
 }
@@ -78,8 +78,8 @@ func (c *cli) newApprovalsList() *cobra.Command {
 func (c *cli) newApprovalsShow() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",
-		Short:   "Show a call that waits: its arguments as they will be sent, and why it is asked",
-		Long:    "Characters that a terminal would not show, or would act on, are shown as escapes such as \\u202e.",
+		Short:   "Show a call that waits, with its arguments and the reason",
+		Long:    "Shows the arguments as they will be sent. Characters that a terminal would hide or act on are shown as\nescapes such as \\u202e.",
 		Example: "  wasmgate approvals show ID",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -150,14 +150,11 @@ func (c *cli) newApprovalsApprove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve ID",
 		Short: "Let the call pass",
-		Long: `Lets the call pass, once. With --always it also writes a grant: it allows the tool to the
-principal, and names it under always, so that the pack approve does not ask about it again,
-whatever the arguments. With --destination it approves whom or where the call is for, too: calls
-of the same server's tools are not asked about it again until the session ends. What else such a
-call says is decided as before. With --beside it approves those as well that the question shows
-beside it, which stand at the same place of one result.
+		Long: `Lets the call pass once. On a terminal it shows the call and asks. Without a terminal it needs --yes.
 
-On a terminal it shows the call, and asks. Without one it needs --yes.`,
+--always also writes a grant, so that the pack approve does not ask about this tool again, whatever the
+arguments. --destination also approves the call's destinations: until the session ends, they cause no
+question for tools of this server. --beside also approves the other destinations that the question lists.`,
 		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always\n  wasmgate approvals approve ID --yes --token - < token",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -170,8 +167,8 @@ On a terminal it shows the call, and asks. Without one it needs --yes.`,
 	who.flags(cmd)
 	yesFlag(cmd, &yes)
 	cmd.Flags().BoolVar(&always, "always", false, "do not ask this principal about this tool again")
-	cmd.Flags().BoolVar(&destination, "destination", false, "do not ask about the call's destinations again in this session")
-	cmd.Flags().BoolVar(&beside, "beside", false, "--destination, and for those that the question shows beside them")
+	cmd.Flags().BoolVar(&destination, "destination", false, "do not ask about these destinations again in this session")
+	cmd.Flags().BoolVar(&beside, "beside", false, "--destination, also for the other destinations that the question lists")
 	return cmd
 }
 
@@ -196,7 +193,7 @@ func (c *cli) newApprovalsDeny() *cobra.Command {
 	var who answerer
 	cmd := &cobra.Command{
 		Use:     "deny ID",
-		Short:   "Refuse the call, and others like it until the approval expires",
+		Short:   "Refuse the call, and equal calls until the question expires",
 		Example: "  wasmgate approvals deny ID --reason 'not to them'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -211,7 +208,7 @@ func (c *cli) newApprovalsDeny() *cobra.Command {
 func (c *cli) newApprovalsDestinations() *cobra.Command {
 	return &cobra.Command{
 		Use: "destinations", Short: "List the destinations that are approved for sessions", Args: cobra.NoArgs,
-		Long:    "Lists whom or where calls may be for because a person has approved that, with --destination or\nin the client. It holds for one session and one server, and ends with the session.",
+		Long:    "Lists destinations that were approved with --destination or in the client. An approved destination is\nvalid for one server in one session, and ends with the session.",
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withRunning(cmd, func(r *app.Remote) error {
@@ -238,7 +235,7 @@ func (c *cli) newApprovalsDestinations() *cobra.Command {
 
 func (c *cli) newApprovalsRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "Take back the destinations that an approval was for", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Take back the destinations of an approval", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withRunning(cmd, func(r *app.Remote) error {
@@ -263,7 +260,7 @@ type answerer struct{ as, token string }
 
 func (a *answerer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.as, "as", "", "principal who answers (default: local)")
-	cmd.Flags().StringVar(&a.token, "token", "", "- reads a token or an API key of who answers from standard input")
+	cmd.Flags().StringVar(&a.token, "token", "", "- reads the approver's token or API key from standard input")
 }
 
 func (c *cli) decide(cmd *cobra.Command, d app.DecideRequest, who answerer) (err error) {

@@ -40,16 +40,13 @@ func (c *cli) newAudit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Read the audit log",
-		Long: `Shows the records of calls, the newest last: one line for a call that has ended or was refused,
-and before it one for each thing that a sandboxed tool asked its host for in the call, and for each
-thing that became of its approval, under the call's RECORD. What exactly it asked for is in the log
-with audit.record: full. With --json each line is the record as it was written, those of granted
-calls and of other events included. A line with the outcome "shadow" says what the shadow policy
-would have decided.
+		Long: `Shows the records of calls, the newest last. Each call that has ended or was refused is one line. Lines
+before it, with the same RECORD, are requests of a sandboxed tool to its host and answers to approval
+questions. The outcome "shadow" marks what the shadow policy would have decided. --json prints all
+records as they were written.
 
-With --format decision-log each decision is a line in the format of OPA's decision logs, for tools
-that read these. What policies saw and the audit log does not hold, such as the arguments without
-audit.record: full, is listed under erased.`,
+--format decision-log prints each decision in the format of OPA's decision logs. What policies saw but
+the audit log does not hold is listed under erased.`,
 		Example: "  wasmgate audit --denied --since 24h\n  wasmgate audit --tool 'files__*' --follow\n  wasmgate audit --call 01a1ffdb-74c9-7693-9d20-39fefe540e4e\n  wasmgate audit verify audit.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,15 +71,15 @@ audit.record: full, is listed under erased.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.Denied, "denied", false, "only what was refused")
-	flags.StringVar(&f.Call, "call", "", "only the call with a RECORD, and what was asked for on its behalf")
-	flags.StringVar(&f.Tool, "tool", "", "only calls of a tool, or of those that a pattern matches")
+	flags.BoolVar(&f.Denied, "denied", false, "only refused calls")
+	flags.StringVar(&f.Call, "call", "", "only the call with this RECORD, and the requests of its tool")
+	flags.StringVar(&f.Tool, "tool", "", "only calls of this tool, or of tools that match a pattern")
 	flags.StringVar(&f.Principal, "principal", "", "only calls of a principal")
 	flags.StringVar(&f.Session, "session", "", "only calls of a session")
-	flags.DurationVar(&since, "since", 0, "only the time since so long ago, such as 1h")
-	flags.IntVar(&f.Last, "last", 0, fmt.Sprintf("only so many records (default %d, or all of --since)", lastRecords))
+	flags.DurationVar(&since, "since", 0, "only records of this last time, such as 1h")
+	flags.IntVar(&f.Last, "last", 0, fmt.Sprintf("only this many records (default %d, or all of --since)", lastRecords))
 	flags.BoolVar(&f.Follow, "follow", false, "wait for further records")
-	flags.StringVar(&format, "format", "", decisionLog+": decisions, as OPA logs them")
+	flags.StringVar(&format, "format", "", decisionLog+": the format of OPA's decision logs")
 	cmd.AddCommand(c.newAuditVerify())
 	return cmd
 }
@@ -245,12 +242,14 @@ func (c *cli) newAuditVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
 		Short: "Check the hash chain of an audit log",
-		Long: `Checks that no record of the files was changed, removed, inserted or moved. Give the files in the
-order in which they were written; without any, those of the configuration's log are read. Whether the end was cut off, or the last record changed, shows
-only against a --head that was kept elsewhere: each verification prints its last record's. With
---anchor it is the last one in a file that audit.anchor of the configuration has written.
+		Long: `Checks that no record was changed, removed, inserted or moved. Without FILE it reads the log of the
+configuration. Give several files in the order in which they were written.
 
-Exits with 0 if the chain holds, and with 3 if it does not, or if there is no record at all.`,
+It prints the head: number and hash of the last record. Keep the head elsewhere. Only with an earlier
+head (--head, or --anchor for the file that audit.anchor writes) can it find that records were cut off
+the end, or that the last one was changed.
+
+Exits with 0 if the chain holds. Exits with 3 if it does not, or if there is no record.`,
 		Example: "  wasmgate audit verify\n  wasmgate audit verify audit-000001.jsonl audit.jsonl\n  wasmgate audit verify audit.jsonl --head 1042:9f2c...",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -290,8 +289,8 @@ Exits with 0 if the chain holds, and with 3 if it does not, or if there is no re
 			return c.printReport(report, want != audit.Head{})
 		},
 	}
-	cmd.Flags().StringVar(&head, "head", "", "SEQ:HASH of a record that must be there")
-	cmd.Flags().StringVar(&anchor, "anchor", "", "file of heads; the log must hold the last one")
+	cmd.Flags().StringVar(&head, "head", "", "head of an earlier check, SEQ:HASH; the log must contain it")
+	cmd.Flags().StringVar(&anchor, "anchor", "", "file that audit.anchor writes; the log must contain its last head")
 	cmd.MarkFlagsMutuallyExclusive("head", "anchor")
 	return cmd
 }

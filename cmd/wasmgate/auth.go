@@ -21,10 +21,10 @@ func (c *cli) newWhoami() *cobra.Command {
 	var token, group string
 	cmd := &cobra.Command{
 		Use:   "whoami",
-		Short: "Show who a token stands for, or why it is refused",
-		Long: `Shows who a bearer token or an API key stands for here: principal, roles, what is offered. Of one that
-is refused it says which check it fails, and what to do. The token comes on standard input, where no
-history keeps it. Without one it shows who this command is: the local operator.`,
+		Short: "Show the principal of a token, or why it is refused",
+		Long: `Shows the principal of a bearer token or an API key, its roles and what it is offered. If it is refused,
+it shows which check fails, and what to do. It reads the token from standard input, so that no shell
+history keeps it. Without --token it shows the local operator.`,
 		Example: "  wasmgate whoami\n  wasmgate whoami --token - < token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,19 +78,19 @@ func (c *cli) printWho(w *app.Who) error {
 func (c *cli) newAuth() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "auth",
-		Short:   "Look for mistakes in who is let in, and revoke tokens",
-		Long:    "Looks for the mistakes that are made most often about who is let in over HTTP, and ends tokens\nbefore their time.",
+		Short:   "Check authentication, and revoke tokens",
+		Long:    "Looks for common mistakes in the authentication of HTTP callers, and revokes tokens.",
 		Example: "  wasmgate auth check\n  wasmgate auth revoke --principal alice",
 	}, c.newAuthCheck(), c.newAuthRevoke(), c.newBreakGlass())
 }
 
 func (c *cli) newAuthCheck() *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Look for mistakes, and say what to do", Args: cobra.NoArgs,
-		Long: `Asks each issuer for its metadata and keys, compares clocks, asks the gateway by its public_url, and
-looks at the certificate, at API keys and at roles that are granted nothing. Of servers with auth it
-looks whether tokens are to be had, or logins could begin, and who can read their keys. A token that is refused is
-judged by wasmgate whoami --token -. It exits with 3 if something is wrong.`,
+		Use: "check", Short: "Look for common mistakes, and say how to fix them", Args: cobra.NoArgs,
+		Long: `Checks the metadata, keys and clock of each issuer, the public_url, the certificate, API keys, and roles
+without a grant. For servers with auth it checks whether the gateway can get tokens, and who can read its
+keys. To find out why a token is refused, use wasmgate whoami --token -. It exits with 3 if something is
+wrong.`,
 		Example: "  wasmgate auth check --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
@@ -127,11 +127,11 @@ func (c *cli) printFindings(all []app.Finding) error {
 func (c *cli) newAuthRevoke() *cobra.Command {
 	var r app.RevokeRequest
 	cmd := &cobra.Command{
-		Use: "revoke", Short: "End tokens before their time, and what is under way with them", Args: cobra.NoArgs,
-		Long: `Ends tokens of issuers: one by its id (jti), or all of a subject (sub) or a principal that were made until
-now. Streams, waiting calls and jobs with them end. Who may sign in again gets a new one: end the
-account at the issuer as well. With --principal its API keys end too, for good, unless --issuer is given;
-a single one ends with wasmgate key revoke.`,
+		Use: "revoke", Short: "Revoke tokens, and end their calls in progress", Args: cobra.NoArgs,
+		Long: `Revokes tokens of issuers: one by its id (jti), or all tokens of a subject (sub) or principal that were
+issued until now. Their streams, waiting calls and jobs end. Also disable the account at the issuer;
+otherwise its owner can sign in again. --principal also revokes its API keys, unless --issuer is given.
+To revoke a single key, use wasmgate key revoke.`,
 		Example: "  wasmgate auth revoke --principal alice\n  wasmgate auth revoke --issuer corp --jti 2d9c",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.TokenID == "" && r.Subject == "" && r.Principal == "" {
@@ -163,11 +163,10 @@ func (c *cli) newBreakGlass() *cobra.Command {
 	var end bool
 	cmd := &cobra.Command{
 		Use: "break-glass", Short: "Answer any question as the operator for a time, in an emergency", Args: cobra.NoArgs,
-		Long: `Lets the operator of this machine answer every question about a call for a time, by wasmgate approvals
-or the console. approvals.by, not_self and rules of the policy about who may answer do not hold
-meanwhile. Nothing else changes: what the policy denies stays denied, the same callers are let in, and
-clients answer as before. It is recorded and shown by wasmgate status. It ends after its time, with
---end, or when the gateway ends. A gateway has to run.`,
+		Long: `For a limited time, the operator of this machine can answer every approval question, with wasmgate
+approvals or on the console. approvals.by, not_self and rules of the policy about approvers do not apply
+to these answers. Nothing else changes: denied calls stay denied. It is recorded, and wasmgate status
+shows it. It ends after its time, with --end, or when the gateway ends. It needs a running gateway.`,
 		Example: "  wasmgate auth break-glass --for 1h --reason 'no lead can be reached'\n  wasmgate auth break-glass --end",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if end == (r.For > 0) || r.For < 0 {
@@ -192,7 +191,7 @@ clients answer as before. It is recorded and shown by wasmgate status. It ends a
 			return c.said(map[string]any{"break_glass": until}, "until "+until.Local().Format(time.DateTime)+" the operator answers any question; wasmgate auth break-glass --end ends it")
 		},
 	}
-	cmd.Flags().DurationVar(&r.For, "for", 0, "for how long, at most 24h")
+	cmd.Flags().DurationVar(&r.For, "for", 0, "how long, at most 24h")
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the record")
 	cmd.Flags().BoolVar(&end, "end", false, "end it")
 	return cmd
@@ -202,9 +201,9 @@ func (c *cli) newKey() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "key",
 		Short: "Make and revoke API keys",
-		Long: `An API key lets a program in over HTTP, as a principal of the configuration: in the header
-Authorization as a bearer token, or in X-API-Key. The gateway keeps its digest alone. It takes keys
-with auth: {keys: true}.`,
+		Long: `A program with an API key can call the gateway over HTTP as a principal of the configuration. It sends
+the key as a bearer token in Authorization, or in X-API-Key. The configuration needs auth: {keys: true}.
+The gateway keeps only the key's digest.`,
 		Example: "  wasmgate key create ci --as builder --role ci --expires 720h\n  wasmgate key list\n  wasmgate key revoke pPx0mZ3qA1bC",
 	}, c.newKeyCreate(), c.newKeyList(), c.newKeyRevoke())
 }
@@ -241,9 +240,8 @@ func (c *cli) newKeyCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make an API key, which is shown once",
-		Long: `Makes an API key of a principal that is listed under principals. NAME is your own word for it. It
-has the roles of its principal, or of these those that --role names; with --group and --server it is
-offered less.`,
+		Long: `Makes an API key for a principal that is listed under principals. NAME is your name for the key. The key
+has the roles of its principal; --role, --group and --server give it less.`,
 		Example: "  wasmgate key create ci --as builder --expires 720h\n  wasmgate key create reports --as reporter --server files --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -268,11 +266,11 @@ offered less.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.As, "as", "", "principal whose key it is, ID or TENANT/ID")
+	f.StringVar(&r.As, "as", "", "principal of the key, ID or TENANT/ID")
 	f.StringSliceVar(&r.Roles, "role", nil, "only this role of the principal; may be repeated, as the others may")
 	f.StringSliceVar(&r.Groups, "group", nil, "only what is in this group")
 	f.StringSliceVar(&r.Servers, "server", nil, "only what this server has")
-	f.DurationVar(&r.Expires, "expires", 0, "after which it does not hold any more, such as 720h (default: it does not end)")
+	f.DurationVar(&r.Expires, "expires", 0, "time until it expires, such as 720h (default: never)")
 	return cmd
 }
 
@@ -316,7 +314,7 @@ func (c *cli) printKeys(all []app.Key) error {
 
 func (c *cli) newKeyRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "End an API key for good, and what is under way with it", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Revoke an API key for good, and end its calls in progress", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate key revoke pPx0mZ3qA1bC",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {

@@ -23,14 +23,14 @@ func (c *cli) newCall() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "call TOOL [JSON|-]",
-		Short: "Call a tool, through the whole gate",
-		Long: `Calls a tool with the arguments given as JSON, or read from standard input with "-". The
-server may be left out of the name where one tool alone has it.
-Prints the texts of the result, or the whole result with --json. A call that a person has to
-approve is put to the person at the terminal; without one it is refused, and waits for
-wasmgate approvals in the gateway that runs. On a terminal it shows how far a long call is.
+		Short: "Call a tool through the gateway",
+		Long: `Calls a tool with JSON arguments, or with those on standard input ("-"). You may leave out the server's
+name if only one tool has the name. Prints the texts of the result, or the whole result with --json.
 
-Exits with 1 if the tool reports an error or its server fails, and with 3 if the gate refuses.`,
+A call that needs approval asks you at the terminal. Without a terminal it is refused, and you can
+approve it with wasmgate approvals.
+
+Exits with 1 if the tool reports an error or its server fails, and with 3 if the call is refused.`,
 		Example: "  wasmgate call files__list_directory '{\"path\":\"docs\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,7 +19,7 @@ const defaultWatch = 5 * time.Second
 func (c *cli) newConfine() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "confine",
-		Short:   "Find out what a server needs, to confine it to that",
+		Short:   "Find out what a server needs, and confine it",
 		Example: "  wasmgate confine learn files",
 	}, c.newConfineLearn())
 }
@@ -30,12 +30,12 @@ func (c *cli) newConfineLearn() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learn SERVER",
 		Short: "Propose a confine block from what a server uses",
-		Long: `Starts a server without confinement, lists its tools, makes the calls that --call names
-(through the gate, so they must be granted), watches for a while which files it opens, what it
-executes and which ports it connects to, and prints a confine block that allows that.
+		Long: `Starts a server without confinement, lists its tools, and makes the calls of --call, which must be granted.
+It watches which files the server opens, what it executes and which ports it connects to. Then it prints a
+confine block that allows these.
 
-What a server uses while it is watched is all that the proposal knows: call each tool once, and
-read the block before it is used. A server that does harm while it is watched has done it.`,
+The block covers only what the server did while it was watched, so call each tool once, and read the block
+before you use it. The server is not confined meanwhile: do not watch one that you suspect.`,
 		Example: "  wasmgate confine learn files --call 'list_directory {\"path\":\"/srv/docs\"}'\n  wasmgate confine learn fetch --for 30s",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

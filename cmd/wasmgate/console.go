@@ -18,9 +18,8 @@ func (c *cli) newConsole() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Sign a browser in to the console of the running gateway",
-		Long: `Prints a link by which a browser on this machine signs in to the console, and a code to paste at its
-sign-in page; both are good once, for a minute. With --open it opens the link, and ends when the
-browser has it.`,
+		Long: `Prints a link that signs a browser on this machine in to the console, and a code for its sign-in page.
+Both are valid once, for a minute. With --open it opens the link, and ends when the browser has it.`,
 		Example: "  wasmgate console --open",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

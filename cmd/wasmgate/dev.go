@@ -16,14 +16,14 @@ func (c *cli) newDev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev MODULE",
 		Short: "Run the gateway while you write a WASM tool",
-		Long: `Runs the gateway as "serve" does, on this machine alone, with a module that is being written: whenever
-its file or its manifest has changed, its tools are others within a second, and what is wrong is told
-here. If the configuration has the module, it is offered and granted what stands there; else as a
-tool of the server local that is granted nothing.
+		Long: `Runs the gateway as "serve" does, only for this machine, with a module that you are writing. After each
+change of the file or its manifest, the new version is used within a second, and mistakes are printed here.
+If the configuration has the module, its entry applies; otherwise the module belongs to the server local
+and is granted nothing.
 
-The file is not held against pins, and neither is a sha256 of the configuration. The definitions of
-its tools are: one that changes while the gateway runs is quarantined until it is approved, or until
-this command is started again. Policy, schemas and the audit log are those of "serve".`,
+The file is not compared with pins or with a sha256 of the configuration. Definitions of tools are: one that
+changes while the gateway runs is quarantined until you approve it or restart this command. Policy, schemas
+and audit log are the same as with "serve".`,
 		Example: "  wasmgate dev words.wasm\n  wasmgate dev build/words.wasm --config wasmgate.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

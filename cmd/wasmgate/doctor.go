@@ -12,10 +12,9 @@ func (c *cli) newDoctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation and say how to fix what is wrong",
-		Long: `Checks that the configuration and the state folder are safe from other users, the policy compiles,
-the addresses are free, the disk has room and the clock is right, each server and module starts, the
-hooks of each configured agent work, and each target of notices, traces and records answers. It asks a gateway that runs; if none runs, it
-starts the servers once. Exits with 3 if something does not work.`,
+		Long: `Checks permissions of files, the policy, addresses, the disk and the clock. Checks that each server and
+module starts, that the hooks of agents work, and that notices, traces and records arrive. If no gateway
+runs, it starts the servers once. It exits with 3 if something does not work.`,
 		Example: "  wasmgate doctor\n  wasmgate doctor --config wasmgate.yaml",
 		Args:    cobra.NoArgs,
 		RunE:    c.doctor,

@@ -17,7 +17,7 @@ func (c *cli) newFindings() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "findings",
 		Short:   "Show what was neutralized or reported in calls, and make exceptions",
-		Long:    "Shows what the sanitizer and the search for secrets have found in the calls of the audit log, and\nwrites exceptions from their rules into the configuration.",
+		Long:    "Shows what the sanitizer and the search for secrets found in recorded calls, and writes exceptions from\ntheir rules into the configuration.",
 		Example: "  wasmgate findings list --tool 'files__*'\n  wasmgate findings except 1f0c3a5b7d9e\n  wasmgate findings except 1f0c3a5b7d9e tool",
 	}, c.newFindingsList(), c.newFindingsExcept())
 }
@@ -25,8 +25,8 @@ func (c *cli) newFindings() *cobra.Command {
 func (c *cli) newFindingsList() *cobra.Command {
 	var f audit.Filter
 	cmd := &cobra.Command{
-		Use: "list", Short: "List what rules have found at which places of calls, the most frequent first", Args: cobra.NoArgs,
-		Long:    fmt.Sprintf("Counts what was found in the newest %d calls that have findings. INERT is how often it was\nmade inert; else it was reported alone.", except.MostCalls),
+		Use: "list", Short: "List findings by rule, tool and place, the most frequent first", Args: cobra.NoArgs,
+		Long:    fmt.Sprintf("Counts the findings in the newest %d calls that have any. INERT is how often it was neutralized; the\nothers were only reported.", except.MostCalls),
 		Example: "  wasmgate findings list --tool 'files__*'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.open()
@@ -47,18 +47,18 @@ func (c *cli) newFindingsList() *cobra.Command {
 			return t.Flush()
 		},
 	}
-	cmd.Flags().StringVar(&f.Tool, "tool", "", "only calls of a tool, or of those that a pattern matches")
+	cmd.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool, or of tools that match a pattern")
 	return cmd
 }
 
 func (c *cli) newFindingsExcept() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "except FINDING [one|tool|server|rule]", Short: "Make an exception from a rule", Args: cobra.RangeArgs(1, 2),
-		Long: `Shows the exceptions that there are from what was found, each with what follows of it and the line
-of the configuration that it would be: for one value, a tool, a server, or from the rule. With the
-name of one it writes that line; all others stay as they are. A running gateway decides on it as
-admin/grant, records it before, and reads the file again. On a terminal it asks first.`,
+		Use: "except FINDING [one|tool|server|rule]", Short: "Write an exception for a finding", Args: cobra.RangeArgs(1, 2),
+		Long: `Shows the possible exceptions for a finding, each with its effect and the line to write: for one value,
+a tool, a server, or the whole rule. With the name of one it writes that line into the configuration and
+changes nothing else. On a terminal it asks first. A running gateway checks the change as admin/grant,
+records it, and reads the file again.`,
 		Example: "  wasmgate findings except 1f0c3a5b7d9e\n  wasmgate findings except 1f0c3a5b7d9e tool",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := c.open()

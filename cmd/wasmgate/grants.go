@@ -20,11 +20,10 @@ func (c *cli) newGrant() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grant [PATTERN]...",
 		Short: "Grant tools, prompts, resources or whole servers to a principal",
-		Long: `Adds a grant to the grants file. PATTERN is a tool's name, or the start of names with * at its end.
---server grants all that a server has: tools, prompts, resources, skills and methods. wasmgate tools --all
-lists what there is.
+		Long: `Adds a grant to the grants file. PATTERN is a tool's name, or the beginning of names and *. --server grants
+everything of a server: tools, prompts, resources, skills and methods. wasmgate tools --all lists them.
 
-For all tools of a server it asks on a terminal, and without one it needs --yes.`,
+For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant --server files --asks roots --yes\n  wasmgate grant tickets__create --to role:dev",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.To, g.Tools = []string{to}, args
@@ -59,10 +58,10 @@ For all tools of a server it asks on a terminal, and without one it needs --yes.
 			return c.edited(cmd, cfg, said, grantJSON(g, map[string]any{"added": added, "to": to}))
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "local", "principal, role:NAME, or * for everybody")
+	cmd.Flags().StringVar(&to, "to", "local", "principal, role:NAME, or * for everyone")
 	yesFlag(cmd, &yes)
 	grantFlags(cmd, &g)
-	cmd.Flags().StringSliceVar(&g.Asks, "asks", nil, "what its servers may ask of the client: roots, sampling, secrets")
+	cmd.Flags().StringSliceVar(&g.Asks, "asks", nil, "what its servers may ask the client for: roots, sampling, secrets")
 	return cmd
 }
 
@@ -83,7 +82,7 @@ func grantFlags(cmd *cobra.Command, g *config.Grant) {
 	f.StringArrayVar(&g.Resources, "resource", nil, "resources: a URI, or its beginning and *") // a URI may hold a comma
 	f.StringSliceVar(&g.Skills, "skills", nil, "skills: SERVER/PATH, or its beginning and *")
 	f.StringSliceVar(&g.Methods, "method", nil, "methods that MCP does not have: method, or server__method")
-	f.StringSliceVar(&g.Agents, "agent", nil, "tools that agents have themselves: agent__tool, or its beginning and *; see wasmgate hook")
+	f.StringSliceVar(&g.Agents, "agent", nil, "an agent's own tools: agent__tool, or its beginning and *; see wasmgate hook")
 }
 
 // grantKinds are what a grant names, and how it is said.
@@ -157,8 +156,8 @@ func (c *cli) newRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke [PATTERN]",
 		Short: "Take a grant back",
-		Long: `Removes the pattern from the grants file. If no grant names exactly this pattern, it is added
-as an exception to those that cover it. With --server and the like it removes what a grant names so.`,
+		Long: `Removes the pattern from the grants file. If no grant has exactly this pattern, it becomes an exception
+of the grants that cover it. --server and the other flags remove grants of that kind.`,
 		Example: "  wasmgate revoke 'files__read_*'\n  wasmgate revoke files__write_file\n  wasmgate revoke --server files",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -27,12 +27,11 @@ func (c *cli) newHook() *cobra.Command {
 	var o hook.Options
 	cmd := &cobra.Command{
 		Use:   "hook " + agentNames(),
-		Short: "Decide on what an agent does with its own tools",
-		Long: `Is what an agent starts before and after each use of its own tools, such as a shell: it hands what
-the agent tells on standard input to the running gateway, and answers as that agent understands it.
-The gateway decides on the call as the action agent/tools/call and records it, and the session
-learns what came of it. Whatever goes wrong denies the call, also that no gateway runs, unless the
-hook only observes.
+		Short: "Decide calls of an agent's own tools",
+		Long: `Agents start this command before and after each use of their own tools, such as a shell. It passes the
+event on standard input to the running gateway, and answers in the agent's format. The gateway decides the
+call as the action agent/tools/call, and records it. If anything fails, or no gateway runs, the call is
+denied, unless the hook only observes.
 
 wasmgate hook install writes it into the agent's settings.`,
 		Example: "  wasmgate hook install claude-code --observe\n  wasmgate hook doctor claude-code",
@@ -56,7 +55,7 @@ wasmgate hook install writes it into the agent's settings.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.State, "state", "", "state folder of the gateway, instead of the configuration's")
-	cmd.Flags().BoolVar(&o.Observe, "observe", false, "deny nothing, and record what would be")
+	cmd.Flags().BoolVar(&o.Observe, "observe", false, "deny nothing, and record what would be denied")
 	cmd.Flags().DurationVar(&o.Within, "within", hook.DefaultWithin, "time for an answer, less than the agent's timeout")
 	cmd.AddCommand(c.newHookInstall(), c.newHookUninstall(), c.newHookDoctor(), c.newHookLabels())
 	return cmd
@@ -76,11 +75,11 @@ func (c *cli) newHookInstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install " + agentNames(),
 		Short: "Write the hooks into an agent's settings",
-		Long: `Adds the hooks to the settings of an agent: your own, or with --managed those for all users of the
-machine. Everything else in the file stays. Doing it again changes nothing.
+		Long: `Adds the hooks to your settings of an agent, or with --managed to those for all users of the machine.
+Everything else in the file stays. A second run changes nothing.
 
-Without --observe the agent's own tools are denied from then on unless a policy allows them, and
-while no gateway runs.`,
+Without --observe the agent's own tools are then denied unless a policy allows them, and while no gateway
+runs.`,
 		Example: "  wasmgate hook install claude-code --observe\n  wasmgate hook install codex --print",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -123,7 +122,7 @@ while no gateway runs.`,
 		},
 	}
 	cmd.Flags().BoolVar(&managed, "managed", false, "for all users of the machine")
-	cmd.Flags().BoolVar(&observe, "observe", false, "deny nothing, and record what would be")
+	cmd.Flags().BoolVar(&observe, "observe", false, "deny nothing, and record what would be denied")
 	cmd.Flags().BoolVar(&show, "print", false, "print the settings instead of writing them")
 	return cmd
 }
@@ -161,9 +160,9 @@ func (c *cli) newHookUninstall() *cobra.Command {
 	var managed, undo bool
 	cmd := &cobra.Command{
 		Use:   "uninstall " + agentNames(),
-		Short: "Take the hooks out of an agent's settings",
-		Long: `Takes the hooks out again. Everything else in the file stays. With --undo the file is put back as it
-was before the last install or uninstall, unless it was changed since.`,
+		Short: "Remove the hooks from an agent's settings",
+		Long: `Removes the hooks. Everything else in the file stays. --undo restores the file as it was before the last
+install or uninstall, unless it has changed since.`,
 		Example: "  wasmgate hook uninstall claude-code",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -207,9 +206,9 @@ was before the last install or uninstall, unless it was changed since.`,
 func (c *cli) newHookLabels() *cobra.Command {
 	return &cobra.Command{
 		Use:   "labels " + agentNames(),
-		Short: "Print what an agent's own tools are, for the labels file",
-		Long: `Prints entries of a labels file for the tools that an agent has itself, the strict way round: what it
-reads may have been written by anybody.`,
+		Short: "Print labels of an agent's own tools",
+		Long: `Prints entries of a labels file for an agent's own tools. They are strict: anything that the tools read
+counts as untrusted.`,
 		Example: "  wasmgate hook labels claude-code >> labels.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -226,9 +225,9 @@ reads may have been written by anybody.`,
 func (c *cli) newHookDoctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor " + agentNames(),
-		Short: "Look whether the hooks of an agent work",
-		Long: `Looks whether the agent is configured, its settings have all hooks, the program in them starts, and
-the running gateway answers it; and says what to do where that is not so.`,
+		Short: "Check whether the hooks of an agent work",
+		Long: `Checks that the agent is configured, that its settings have all hooks, that their program starts, and that
+the running gateway answers. It says how to fix what is wrong.`,
 		Example: "  wasmgate hook doctor claude-code",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,18 +30,16 @@ func (c *cli) newInit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Make a first configuration of the servers that your clients have",
-		Long: `Asks which servers of which clients to protect, which of them to grant to you, and whether to store
-arguments, and writes your configuration, or that of --config. Then it checks the set-up, as
-wasmgate doctor does, writes the grants, and prints what is left to do. It overwrites nothing, and
-changes no file of a client.
+		Long: `Finds the MCP servers in the settings of your clients. It asks which ones to protect, which to grant to
+you, and whether to store arguments. Then it writes the configuration and the grants, checks them as
+wasmgate doctor does, and prints what is left to do. It overwrites nothing and changes no file of a client.
 
-It grants only tools that read, by their names, texts and arguments. A server's own hints never add
-a tool. It lists the tools that it leaves out; grant those by wasmgate grant. A server that does not
-start, and every server with --no-check, is granted nothing.
+It grants only tools that read, judged by their names, texts and arguments. It lists the tools that it
+leaves out; grant those with wasmgate grant. A server that does not start gets no grant, and with
+--no-check none does.
 
-With --from or --server it asks nothing. It then replaces literal tokens by ${NAME}, unless you give
---keep-tokens. It exits with 3 if something does not work. To add servers to a configuration later,
-use wasmgate add.`,
+With --from or --server it asks nothing, and replaces literal tokens by ${NAME} unless you give
+--keep-tokens. It exits with 3 if something does not work. To add servers later, use wasmgate add.`,
 		Example: "  wasmgate init\n  wasmgate init --from claude --grant all --keep-tokens\n  wasmgate init --server 'files=npx -y @modelcontextprotocol/server-filesystem /srv/docs' --grant files",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.init(cmd, f) },
@@ -49,9 +47,9 @@ use wasmgate add.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.from, "from", nil, "take the servers of this client ("+strings.Join(clients.Names(), ", ")+") or file; may be repeated")
 	flags.StringArrayVar(&f.servers, "server", nil, "a server: NAME=COMMAND WORD... or NAME=https://...; may be repeated")
-	flags.StringSliceVar(&f.grant, "grant", nil, "grant yourself the tools of this server that only read; all for every server; may be repeated")
+	flags.StringSliceVar(&f.grant, "grant", nil, "grant yourself the tools of this server that only read; all means every server; may be repeated")
 	flags.BoolVar(&f.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")
-	flags.BoolVar(&f.arguments, "arguments", false, "keep arguments and results of calls for 14 days, sealed, beside the audit log")
+	flags.BoolVar(&f.arguments, "arguments", false, "store arguments and results of calls for 14 days, encrypted")
 	flags.BoolVar(&f.noCheck, "no-check", false, "do not start the servers; grants nothing")
 	return cmd
 }

@@ -23,12 +23,12 @@ func (c *cli) newLogin() *cobra.Command {
 	var noBrowser bool
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
-		Short: "Log in to a server, so that it can be called as you",
-		Long: `Opens a browser at the authorization server of a server with auth: oauth, and keeps what it grants in the
-vault: the gateway calls the server with it, for this principal alone. With auth: {mode: id_jag}, the browser
-opens at the identity provider, once for all its servers. Without a browser on this machine, --no-browser takes
-the address that another one ends at. --token keeps a token that you have: a personal access token, or with
-id_jag an ID token.`,
+		Short: "Log in to a server",
+		Long: `Opens a browser at the authorization server of a server with auth: oauth, and keeps the tokens in the
+vault. The gateway uses them only for calls of this principal. With auth: {mode: id_jag} it opens the
+browser at the identity provider, once for all its servers. If this machine has no browser, use
+--no-browser: it reads the address at which another browser ends. --token stores a token that you have: a
+personal access token, or with id_jag an ID token.`,
 		Example: "  wasmgate login jira\n  wasmgate login github --token - <token.txt\n  wasmgate login jira --no-browser --as acme/alice",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,10 +54,10 @@ id_jag an ID token.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.As, "as", "", "principal whose login it is, ID or TENANT/ID (default: local)")
-	f.StringSliceVar(&r.Scopes, "scope", nil, "ask for this scope, too; may be repeated")
-	f.StringVar(&r.Token, "token", "", "- reads a token from standard input, and keeps it")
-	f.BoolVar(&noBrowser, "no-browser", false, "open no browser, and read from standard input where one has ended")
+	f.StringVar(&r.As, "as", "", "principal of the login, ID or TENANT/ID (default: local)")
+	f.StringSliceVar(&r.Scopes, "scope", nil, "request this scope too; may be repeated")
+	f.StringVar(&r.Token, "token", "", "- reads a token from standard input and stores it")
+	f.BoolVar(&noBrowser, "no-browser", false, "open no browser; read from standard input the address at which another one ends")
 	return cmd
 }
 
@@ -126,7 +126,7 @@ func (c *cli) line() (string, error) {
 func (c *cli) newLogout() *cobra.Command {
 	var r app.LoginRequest
 	cmd := &cobra.Command{
-		Use: "logout SERVER", Short: "Forget a login, and revoke it where it was given", Args: cobra.ExactArgs(1),
+		Use: "logout SERVER", Short: "Delete a login, and revoke it at the authorization server", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate logout jira\n  wasmgate logout jira --as acme/alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Server = args[0]
@@ -139,7 +139,7 @@ func (c *cli) newLogout() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&r.As, "as", "", "principal whose login it is, ID or TENANT/ID (default: local)")
+	cmd.Flags().StringVar(&r.As, "as", "", "principal of the login, ID or TENANT/ID (default: local)")
 	return cmd
 }
 

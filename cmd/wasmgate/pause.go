@@ -19,9 +19,9 @@ func (c *cli) newPause() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause",
 		Short: "Refuse every new call at once",
-		Long: `Refuses every new call, or with --server those of one server, until wasmgate resume: with code
-refused_busy, and recorded. Calls under way end as they began. It holds over restarts. With no
-gateway running it holds from the next start on.`,
+		Long: `Refuses every new call with refused_busy until wasmgate resume. With --server it refuses the calls of one
+server. Calls in progress end normally. A pause survives restarts. If no gateway runs, it applies from
+the next start.`,
 		Example: "  wasmgate pause\n  wasmgate pause --server mail",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.pause(cmd, server, false) },
@@ -34,8 +34,8 @@ func (c *cli) newResume() *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
 		Use:     "resume",
-		Short:   "Take a pause back",
-		Long:    "Lets calls pass again that wasmgate pause has refused: all, or with --server those of one server\nthat was paused by itself.",
+		Short:   "End a pause",
+		Long:    "Ends a pause of all calls, or with --server the pause of that server.",
 		Example: "  wasmgate resume\n  wasmgate resume --server mail",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.pause(cmd, server, true) },

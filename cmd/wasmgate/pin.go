@@ -26,12 +26,11 @@ func (c *cli) newPin() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "pin",
 		Short: "Show and approve the definitions of tools",
-		Long: `The definitions of tools, and what their servers are, are known by their digests. What is new or
-has changed since it was approved is quarantined: not offered, and not callable. Approving writes
-wasmgate.lock, which belongs under version control.
+		Long: `A pin is the digest of an approved definition: of a tool, a prompt, or the server itself. A definition
+that is new or has changed is quarantined: it is neither listed nor callable. Approving writes
+wasmgate.lock. Keep that file in version control.
 
-These commands ask the gateway that runs on the configuration. If none does, they connect the
-servers once.`,
+These commands ask the running gateway. If none runs, they connect the servers once.`,
 		Example: "  wasmgate pin list\n  wasmgate pin diff files__read_file\n  wasmgate pin approve files",
 	}, c.newPinList(), c.newPinDiff(), c.newPinApprove())
 }
@@ -59,7 +58,7 @@ func (c *cli) newPinList() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list [SERVER]",
 		Short:   "List definitions: pinned, trusted since they were first seen, quarantined, gone",
-		Long:    "Lists what servers declare and are. Only what is pinned or trusted can be called.",
+		Long:    "Lists the definitions of servers and their state. Only pinned and trusted ones can be called.",
 		Example: "  wasmgate pin list\n  wasmgate pin list files --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,11 +102,10 @@ func (c *cli) newPinDiff() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff [TOOL|SERVER]",
 		Short: "Show how definitions differ from what was approved",
-		Long: `Shows, field by field, how what is quarantined differs from what was approved, what the changes of
-schemas mean for calls, and what the rules of ` + "`wasmgate scan`" + ` find in it. Characters that a screen
-hides are written as <U+202E>.
+		Long: `Shows field by field how quarantined definitions differ from the approved ones, what changed schemas mean
+for calls, and what the rules of ` + "`wasmgate scan`" + ` find. Hidden characters are written as <U+202E>.
 
-Exits with 0 if nothing differs, 3 if something does.`,
+Exits with 0 if nothing differs, and with 3 if something does.`,
 		Example: "  wasmgate pin diff\n  wasmgate pin diff files__read_file",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,11 +19,11 @@ func (c *cli) newPinApprove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve TOOL|SERVER",
 		Short: "Approve definitions as they are now",
-		Long: `Adds the digests of definitions to wasmgate.lock; what is in it stays. With a tool goes what its
-server is, and with the first approval of a server everything that was trusted of it: from then on
-the file alone says what of the server is approved. The running gateway takes it over at once.
+		Long: `Adds the digests of definitions to wasmgate.lock. Earlier approvals stay. Approving a tool also approves
+the identity of its server. The first approval of a server also writes all its trusted definitions; from
+then on only the file says what is approved. The running gateway uses it at once.
 
-On a terminal it shows what differs, and asks. Without one it needs --yes.`,
+On a terminal it shows what differs, and asks. Without a terminal it needs --yes.`,
 		Example: "  wasmgate pin approve files__read_file\n  wasmgate pin approve files\n  wasmgate pin approve --all --yes",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,8 +32,8 @@ func (c *cli) newPolicy() *cobra.Command {
 func (c *cli) newPolicyCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check",
-		Short:   "Compile the policy and say what is wrong with it",
-		Long:    "Compiles packs, policies and grants, strictly. Exits with 3 if they would not load.",
+		Short:   "Compile the policy and report mistakes",
+		Long:    "Compiles packs, rules and grants. It also names slow rules, names that do not exist, and rules that\ncompare paths as text. Exits with 3 if the policy would not load.",
 		Example: "  wasmgate policy check --config wasmgate.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -133,9 +133,8 @@ func (c *cli) newPolicyTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test",
 		Short: "Run the tests of the policy, with coverage",
-		Long: `Runs the rules whose names begin with test_, of the packs, of the bundles and of your *_test.rego
-files. Exits with 3 if one fails. With --watch it runs them again whenever a file of the policy
-changes, until it is interrupted.`,
+		Long: `Runs the rules whose names begin with test_: of the packs, of the bundles and of your *_test.rego files.
+Exits with 3 if one fails. With --watch it runs them again whenever a file of the policy changes.`,
 		Example: "  wasmgate policy test --uncovered\n  wasmgate policy test --watch",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -236,9 +235,9 @@ func (c *cli) newPolicyEval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [--tools FILE] [FILE|-]",
 		Short: "Decide on one input, without calling anything",
-		Long: `Reads an input as policies see it, from a file or from standard input, and prints the decision.
-With --tools, arguments of a tool that it defines are coerced first, as the gateway does.
-Exits with 3 if it is not "allow".`,
+		Long: `Reads a policy input from a file or from standard input, and prints the decision. With --tools the
+arguments are first converted to the tool's schema, as the gateway does. Exits with 3 if the decision
+is not "allow".`,
 		Example: "  echo '{\"action\":\"tools/call\",\"principal\":{\"id\":\"local\"},\"tool\":{\"name\":\"files__read\"}}' | wasmgate policy eval",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -284,7 +283,7 @@ Exits with 3 if it is not "allow".`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&tools, "tools", "", `definitions of tools, {"tools": [...]}, with qualified names`)
+	cmd.Flags().StringVar(&tools, "tools", "", `file with definitions of tools, {"tools": [...]}, by their full names`)
 	return cmd
 }
 

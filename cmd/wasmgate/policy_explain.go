@@ -23,17 +23,19 @@ import (
 func (c *cli) newPolicyExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [ID]",
-		Short: "Say why a recorded call was decided as it was",
-		Long: `Finds a record in the audit log by its ID, or by the beginning of the ID, and explains the decision.
-Without an ID it takes the newest refused call. It shows the rules that decided, by file and line;
-for each rule that nearly allowed the call, its first condition that failed; and what would have
-allowed the call. A grant cannot help against a rule that denied, so it shows the conditions of that
-rule, and what would be decided without it. Records are of calls of tools, of the use of prompts and
-resources, of requests of servers to their client, and of requests of sandboxed tools to their host.
+		Short: "Explain the decision on a recorded call",
+		Long: `Takes the ID of a record in the audit log, or its beginning. Without an ID it takes the newest refused
+call. It shows
 
-It explains by the policy as it is now, and says so if that is not the one that decided. What the
-log does not hold is said to be unknown: arguments, unless the configuration has
-"audit: {record: full}", what a tool is, unless the gateway runs, and what a resource is.`,
+  - the rules that decided, by file and line
+  - the first failed condition of each rule that nearly allowed the call
+  - what would have allowed the call
+
+A grant cannot override a rule that denied. For such a rule it shows the conditions, and the decision
+without it.
+
+It uses the current policy, and says so if another one decided. The log has no arguments unless the
+configuration has "audit: {record: full}"; rules about them are then shown as rules that may apply.`,
 		Example: "  wasmgate policy explain\n  wasmgate policy explain 0199f3a2-6f0e-7c1b-9a54-2f9d3f1c7b10",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -29,10 +29,10 @@ func (c *cli) newPolicyLabel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "label SERVER | --tools FILE",
 		Short: "Draft labels for the tools of a server",
-		Long: `Drafts the labels of tools from their names, schemas and annotations, and prints them as a labels
-file. They are guesses for a person to correct: no tool is called, and no result is taken for trusted.
-With --recorded they say of results, too, at which places ids, parties and names of records stand.
-Of the labels file that you have it then reports the places that no recorded result has.`,
+		Long: `Drafts labels of tools from their names, schemas and annotations, and prints them as a labels file.
+Correct them: they are guesses. No tool is called, and every result counts as untrusted. With --recorded
+the drafts also name the places of ids, people and titles in results. It then also reports the places in
+your labels file that no recorded result has.`,
 		Example: "  wasmgate policy label tickets >>labels.yaml",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,8 +64,8 @@ Of the labels file that you have it then reports the places that no recorded res
 			return c.printDraft(tools, results)
 		},
 	}
-	cmd.Flags().StringVar(&file, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names`)
-	cmd.Flags().StringVar(&recordings, "recorded", "", "recorded sessions, as policy replay reads them: what their results hold is drafted, too")
+	cmd.Flags().StringVar(&file, "tools", "", `file with definitions of tools, {"tools": [...]}, by their full names`)
+	cmd.Flags().StringVar(&recordings, "recorded", "", "recorded sessions, as policy replay reads them; also drafts labels of results")
 	return cmd
 }
 

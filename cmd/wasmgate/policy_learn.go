@@ -21,16 +21,17 @@ func (c *cli) newPolicyLearn() *cobra.Command {
 	var out, definitions string
 	cmd := &cobra.Command{
 		Use:   "learn [--out DIR] [--tools FILE] TRACE|AUDIT-LOG",
-		Short: "Propose a policy that allows what was seen, for a person to review",
-		Long: `Reads recorded sessions, or an audit log with the arguments that are kept beside it (audit.arguments),
-and proposes grants of the tools that each principal has used; rules that hold arguments, and the elements
-of lists, to what they were: paths to a folder, URLs to hosts, texts that come again to a list; and rates
-of twice what was seen. With --tools it drafts labels of these tools, too, as policy label does. It learns
-from calls that were allowed alone. Each line says what it lets pass and of how many calls it is made, and
-what nothing narrows is named; at the end stand the calls of the last fifth of sessions that a proposal of
-the others would have refused.
+		Short: "Propose a policy that allows the recorded calls",
+		Long: `Reads recorded sessions or an audit log, with the arguments that audit.arguments keeps. It proposes
+grants of the tools that each principal has used, and rates of twice what was seen. It also proposes rules
+that hold arguments to what was seen: paths to a folder, URLs to hosts, texts to a list. With --tools it
+drafts labels of the used tools, as policy label does.
 
-Nothing of it is applied. --out writes files for policy test and policy replay --policy.`,
+It learns only from calls that were allowed. Each line of the proposal says what it lets pass, and from
+how many calls it comes. The proposal ends with a test: calls of the last fifth of sessions that a
+proposal from the others would have refused.
+
+Nothing is applied. --out writes files for policy test and policy replay --policy.`,
 		Example: "  wasmgate policy learn --out proposed/ audit.jsonl\n  wasmgate policy replay --policy proposed/ --pack grants audit.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,7 +86,7 @@ Nothing of it is applied. --out writes files for policy test and policy replay -
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder to write the proposal to")
-	cmd.Flags().StringVar(&definitions, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names, to draft labels of those that were used`)
+	cmd.Flags().StringVar(&definitions, "tools", "", `file with definitions of tools, {"tools": [...]}, by their full names; drafts labels of the used ones`)
 	return cmd
 }
 

@@ -34,31 +34,32 @@ func (c *cli) newPolicyReplay() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay [--policy DIR] [--pack NAME]... [--grants FILE] [--labels FILE] [--tools FILE] [--approve-asks | --approve-beside] TRACE|AUDIT-LOG",
-		Short: "Put recorded sessions before a policy, without calling anything",
-		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call
-is refused the session does not see. TRACE holds a session a line; an audit log is compared with what
-was decided then, but for prompts and resources other than skills, which are left out. Of a log without arguments
-(audit.record: digest) what depends on them is counted as unknown. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
---grants and --labels put other files in the place of those.
+		Short: "Decide recorded calls by another policy, without calling anything",
+		Long: `Decides the calls of recorded sessions in their order, as the gateway would. The session does not see
+the result of a call that is refused. Without --policy the configuration's policy decides. DIR holds
+.rego files, grants.yaml and labels.yaml; --grants and --labels replace those files.
 
-For an audit log the gateway that runs is asked what the tools and skills are, or else the servers, which
-are connected for that; a call whose definition they no longer have is counted as unknown. With --tools,
-and for a TRACE, tools declare what FILE says or nothing, and count as native, unpinned and without
-findings, and reads of skills are left out.
+For an audit log it compares each decision with the one that was made. It leaves out prompts,
+and resources except skills. If the log has no arguments, rules that need them count as unknown.
+Definitions of tools and skills come from the running gateway, or from the servers, which are started for
+it. A call whose definition has changed counts as unknown.
 
-Exits with 3 if a call would pass that did not then, or if nothing could be decided.`,
+A TRACE has one session on each line. For it, and with --tools, tools have the definitions in FILE or
+none, and count as not sandboxed, not pinned and without findings. Reads of skills are left out.
+
+Exits with 3 if a call would pass that did not pass then, or if nothing could be decided.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.policyReplay(cmd.Context(), f, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "", "folder of the policy (default: the configuration's)")
-	flags.StringArrayVar(&f.packs, "pack", nil, "built-in pack beside it; may be repeated (default: grants, or the configuration's)")
-	flags.StringVar(&f.grants, "grants", "", "grants in the place of the policy's")
-	flags.StringVar(&f.labels, "labels", "", "labels in the place of the policy's")
-	flags.StringVar(&f.tools, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names`)
-	flags.BoolVar(&f.approve, "approve-asks", false, "go on as if a person had approved what is asked")
-	flags.BoolVar(&f.beside, "approve-beside", false, "the same, with the call's destinations and the others at their place, which an outsider may have added")
+	flags.StringArrayVar(&f.packs, "pack", nil, "built-in pack to use with it; may be repeated (default: grants, or the configuration's)")
+	flags.StringVar(&f.grants, "grants", "", "file of grants, instead of the policy's")
+	flags.StringVar(&f.labels, "labels", "", "file of labels, instead of the policy's")
+	flags.StringVar(&f.tools, "tools", "", `file with definitions of tools, {"tools": [...]}, by their full names`)
+	flags.BoolVar(&f.approve, "approve-asks", false, "continue as if each question had been approved")
+	flags.BoolVar(&f.beside, "approve-beside", false, "the same, with the destinations of the call and the others at their place, which an outsider may have added")
 	return cmd
 }
 

@@ -19,10 +19,9 @@ import (
 func (c *cli) newProbe() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "probe",
-		Short: "Find out what comes through a gateway, this one or any other",
-		Long: "Put `wasmgate probe serve` behind a gateway, as a server like any other, allow its tools, and point\n" +
-			"`wasmgate probe run` at the gateway. What the gateway is does not matter: both ends speak nothing\n" +
-			"but MCP, in revisions 2025-11-25 and 2026-07-28.",
+		Short: "Test what a gateway lets through, this one or any other",
+		Long: "Put `wasmgate probe serve` behind a gateway as a server, allow its tools, and point `wasmgate probe run`\n" +
+			"at the gateway. Any gateway will do: both ends speak only MCP, in revisions 2025-11-25 and 2026-07-28.",
 		Example: "  # servers: {liar: {command: wasmgate, args: [probe, serve]}}\n  wasmgate probe run http://127.0.0.1:7420/mcp",
 	}, c.newProbeServe(), c.newProbeRun())
 }
@@ -32,7 +31,7 @@ func (c *cli) newProbeServe() *cobra.Command {
 	liar := new(probe.Liar)
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve tools that lie, over stdio or HTTP",
+		Short: "Serve tools that attack, over stdio or HTTP",
 		Long: "With --module it also writes a WASM tool and its manifest, which changes while the check \"module\" runs.\n" +
 			"Have the gateway offer that file as a tool.",
 		Example: "  wasmgate probe serve\n  wasmgate probe serve --listen 127.0.0.1:7421\n  wasmgate probe serve --module probe.wasm",
@@ -50,7 +49,7 @@ func (c *cli) newProbeServe() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&liar.Module, "module", "", "also write a WASM tool to this file, NAME.wasm, and change its manifest")
-	cmd.Flags().StringVar(&listen, "listen", "", "serve streamable HTTP at this address, in the place of stdio; it must be of the loopback")
+	cmd.Flags().StringVar(&listen, "listen", "", "serve streamable HTTP at this loopback address, instead of stdio")
 	return cmd
 }
 
@@ -92,9 +91,9 @@ func (c *cli) newProbeRun() *cobra.Command {
 	var headers []string
 	cmd := &cobra.Command{
 		Use:   "run URL",
-		Short: "Try the gateway at URL, behind which `probe serve` stands",
-		Long: "Prints what was stopped, kept, came through or was lost, for each revision of MCP that the gateway speaks.\n" +
-			"Exits with 3 if anything came through or was lost.",
+		Short: "Test the gateway at URL, with `probe serve` behind it",
+		Long: "Prints for each revision of MCP which attacks were stopped or came through, and which honest texts were\n" +
+			"kept or lost. Exits with 3 if anything came through or was lost.",
 		Example: "  wasmgate probe run http://127.0.0.1:7420/mcp\n  wasmgate probe run https://gateway.example/mcp --header - --json <headers.txt",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

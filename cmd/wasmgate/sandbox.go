@@ -19,7 +19,7 @@ import (
 func (c *cli) newSandbox() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "sandbox",
-		Short:   "Begin, look at and run WASM tools, without the gate",
+		Short:   "Create, inspect and run WASM tools without a gateway",
 		Example: "  wasmgate sandbox new go words\n  wasmgate sandbox inspect tool.wasm\n  echo '{\"text\":\"hello\"}' | wasmgate sandbox run tool.wasm --tool hash",
 	}, c.newSandboxInspect(), c.newSandboxManifest(), c.newSandboxPush(), c.newSandboxCheck(), c.newSandboxRun(), c.newSandboxNew())
 }

@@ -24,13 +24,12 @@ func (c *cli) newSandboxCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check MODULE",
 		Short: "Check a WASM module as the gateway would, and run its cases",
-		Long: `Checks the manifest and the schemas of a module, loads the module, makes its sample call (warm), and
-runs the cases of cases.yaml beside it: calls whose arguments and outputs are held against the schemas,
-with secrets, values, folders and answers of the web that the file makes up. What the manifest wishes for
-(wants) is granted. Nothing leaves the machine.
+		Long: `Checks the manifest and the schemas of a module, loads it, makes its sample call (warm), and runs the cases
+of cases.yaml next to it. A case is a call with made-up secrets, values, folders and web answers. Arguments
+and outputs are validated. The module gets what its manifest asks for (wants). Nothing leaves the machine.
 
 Exits with 2 if the manifest or the cases are wrong, with 1 if the module does not load, and with 3 if a
-case, or the sample call, comes to something else.`,
+case or the sample call fails.`,
 		Example: "  wasmgate sandbox check words.wasm\n  wasmgate sandbox check words.wasm --cases test/cases.yaml --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +38,7 @@ case, or the sample call, comes to something else.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&cases, "cases", "", "file of cases (default: cases.yaml beside the module, if it is there)")
+	cmd.Flags().StringVar(&cases, "cases", "", "file of cases (default: cases.yaml next to the module, if it exists)")
 	return cmd
 }
 

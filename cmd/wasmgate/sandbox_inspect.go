@@ -17,14 +17,14 @@ import (
 func (c *cli) newSandboxInspect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect MODULE",
-		Short: "Show what a WASM module is, wants, and how it is run",
-		Long: `Shows what a module imports, offers and wishes for, its limits, and how a call gets its instance.
-The module is compiled as if all that it imports were granted. None of its code runs, but that of
-an Extism plug-in without a manifest, which is asked for its tools.
+		Short: "Show what a WASM module imports, wants, and how it is run",
+		Long: `Shows what a module imports, offers and wants, its limits, and how a call gets its instance. The module
+is compiled as if all its imports were granted. No code of it runs, except of an Extism plug-in without a
+manifest, which is asked for its tools.
 ` + moduleHelp + `
 
-What keeps it from loading is said with what it would take. Exits with 1 then, but not for want of a
-manifest alone.`,
+If the module does not load, it says why and what it needs, and exits with 1. If only the manifest is
+missing, it exits with 0.`,
 		Example: "  wasmgate sandbox inspect tool.wasm\n  wasmgate sandbox inspect embedded:files --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

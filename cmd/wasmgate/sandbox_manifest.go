@@ -22,12 +22,12 @@ func (c *cli) newSandboxManifest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manifest FILE",
 		Short: "Write a first manifest for a WASM module, or put one into it",
-		Long: `Writes a manifest next to a module that has none, X.yaml for X.wasm, with one tool that is named after
-the file, and the wishes that its imports tell of. What the tool does and takes is to be filled in.
-A manifest that is there is left as it is.
+		Long: `Writes a manifest next to a module that has none, X.yaml for X.wasm. It has one tool that is named after the
+file, and asks for what the imports need. Fill in what the tool does and takes. An existing manifest stays
+as it is.
 
---embed puts the manifest X.yaml into the module X.wasm, so that a digest, a pin or a signature of
-the module covers both. Do so after each build.`,
+--embed puts the manifest X.yaml into the module X.wasm, so that a digest, a pin or a signature of the
+module covers both. Run it after each build.`,
 		Example: "  wasmgate sandbox manifest words.wasm\n  wasmgate sandbox manifest --embed words.wasm",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,8 +63,8 @@ func (c *cli) newSandboxPush() *cobra.Command {
 	return &cobra.Command{
 		Use:   "push FILE oci://REGISTRY/REPOSITORY:TAG",
 		Short: "Push a WASM module and its manifest to a registry",
-		Long: `Puts the manifest X.yaml into a copy of the module X.wasm, pushes the copy, and prints the reference
-that a configuration names. Credentials come from .docker/config.json, where docker login puts them.`,
+		Long: `Puts the manifest X.yaml into a copy of the module X.wasm, pushes the copy, and prints the reference for
+your configuration. Credentials come from .docker/config.json, where docker login writes them.`,
 		Example: "  wasmgate sandbox push words.wasm oci://ghcr.io/someone/words:v1",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -17,9 +17,8 @@ func (c *cli) newSandboxNew() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new " + languages + " DIR",
 		Short: "Write a starter project for a WASM tool",
-		Long: `Writes a small tool that builds with the ordinary toolchain of its language, with its manifest, its
-test and a README, to a folder that is new or empty, and prints the commands that come next.
-The tool is named after the folder.`,
+		Long: `Writes a small tool with its manifest, test and README to a new or empty folder, and prints the next
+commands. The tool is named after the folder and builds with the usual toolchain of its language.`,
 		Example: "  wasmgate sandbox new go words\n  wasmgate sandbox new rust tools/slugs",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {

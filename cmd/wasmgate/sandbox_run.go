@@ -34,11 +34,10 @@ func (c *cli) newSandboxRun() *cobra.Command {
 	var f sandboxFlags
 	cmd := &cobra.Command{
 		Use:   "run MODULE",
-		Short: "Run a tool of a WASM module, without the gate",
-		Long: `Runs a tool of a module on the arguments that standard input holds as JSON, and prints its output;
-what it used and what it logs goes to standard error. Arguments and output are held against the tool's
-schemas; nothing is sanitized or recorded, and no policy is asked: it is for who writes tools. The module
-has what the flags grant.
+		Short: "Run a tool of a WASM module without a gateway",
+		Long: `Reads the arguments as JSON from standard input, runs the tool, and prints its output. Its log and its cost
+go to standard error. Arguments and output are validated against the tool's schemas. No policy decides, and
+nothing is sanitized or recorded. The module gets only what the flags grant.
 ` + moduleHelp + `
 
 Exits with 3 if the gateway would refuse the arguments or the output.`,
@@ -59,13 +58,13 @@ Exits with 3 if the gateway would refuse the arguments or the output.`,
 	flags.StringVar(&f.tool, "tool", "", "tool to run; not needed if the module has one")
 	flags.DurationVar(&f.timeout, "timeout", 0, "wall time, such as 1s (default: the module's, or 5s)")
 	flags.StringVar(&f.memory, "memory", "", "linear memory, such as 64MiB (default: the module's, or 64MiB)")
-	flags.Uint64Var(&f.fuel, "fuel", 0, "instructions (default: the module's, or so many that time ends first)")
-	flags.StringArrayVar(&f.http, "http", nil, "origin that may be reached with "+strings.Join(granted.Methods, ", ")+", such as https://api.example.com; may be repeated")
-	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; PATH=/data is known to the module as /data; may be repeated")
-	flags.BoolVar(&f.kv, "kv", false, "values may be kept, until the command ends")
-	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module may know, as its environment; may be repeated")
-	flags.StringArrayVar(&f.secret, "secret", nil, "NAME=ORIGIN: the environment's NAME is a secret that is sent to ORIGIN alone; may be repeated")
-	flags.BoolVar(&f.wants, "wants", false, "grant what the module's manifest wishes for, but secrets")
+	flags.Uint64Var(&f.fuel, "fuel", 0, "bound of instructions (default: the module's, or so high that time ends first)")
+	flags.StringArrayVar(&f.http, "http", nil, "origin that it may reach with "+strings.Join(granted.Methods, ", ")+", such as https://api.example.com; may be repeated")
+	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that it may read, or with :rw at the end also change; PATH=/data gives it the path /data; may be repeated")
+	flags.BoolVar(&f.kv, "kv", false, "let it store values until the command ends")
+	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE for the environment of the module; may be repeated")
+	flags.StringArrayVar(&f.secret, "secret", nil, "NAME=ORIGIN: the variable NAME is a secret that is sent only to ORIGIN; may be repeated")
+	flags.BoolVar(&f.wants, "wants", false, "grant what the module's manifest asks for, except secrets")
 	flags.StringVar(&f.isolation, "isolation", "", "call or instance (default: the module's, or call)")
 	return cmd
 }

@@ -33,14 +33,16 @@ func (c *cli) newScan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan [SERVER|FILE|URL]",
 		Short: "Look for attacks in the definitions of tools",
-		Long: `Reads definitions of tools, as their servers declare them, for hidden text, instructions to the
-model, parameters that ask for what is none of the tool's business, and the like. It scans what a
-server of the configuration declares, or all of them; a file: the result of tools/list, definitions
-one a line, or a configuration or mcp.json, whose servers are then started; or the MCP server at a
-URL. - is standard input.
+		Long: `Searches definitions of tools for hidden text, instructions to the model, parameters that a tool does not
+need, and the like. It scans
 
-What it finds is advice, and nothing is blocked by it. The rules know words: an attack in plain prose
-passes. Exits with 3 if a finding is as severe as --fail-on says.`,
+  - a server of the configuration, or all of them
+  - a file: a result of tools/list, one definition on each line, or a configuration whose servers it starts
+  - the MCP server at a URL
+  - standard input (-)
+
+Findings are advice and block nothing. The rules search for words, so an attack in other words passes.
+Exits with 3 if a finding is at least as severe as --fail-on.`,
 		Example: "  wasmgate scan files\n  wasmgate scan tools.json --format sarif >scan.sarif\n  wasmgate scan https://example.com/mcp --fail-on medium",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +68,7 @@ passes. Exits with 3 if a finding is as severe as --fail-on says.`,
 			return verdict(s, least)
 		},
 	}
-	cmd.Flags().StringVar(&failOn, "fail-on", scan.High.String(), "exit with 3 from this severity on: high, medium, low, or none")
+	cmd.Flags().StringVar(&failOn, "fail-on", scan.High.String(), "exit with 3 if a finding is at least this severe: high, medium, low, or none")
 	cmd.Flags().StringVar(&format, "format", formatTable, "table, json or sarif")
 	return cmd
 }

@@ -35,20 +35,18 @@ func (c *cli) newServe() *cobra.Command {
 		Long: `Runs the gateway: over HTTP, or with --stdio for one client on standard input and output.
 Without a configuration it serves the embedded tools.
 
-The first process on a configuration owns the servers and the audit log. A further
-"serve --stdio" on it connects its client to that process, and takes its place when it ends.
+The first process on a configuration owns the servers and the audit log. A later
+"serve --stdio" connects its client to that process, and takes over when that process ends.
 
-With --group clients are offered what is in one of these groups of the configuration. Over HTTP
-a client is offered a single group at /mcp/GROUP.
+With --group clients see only what is in these groups. Over HTTP a client sees a single group at
+/mcp/GROUP.
 
-With --replay calls are answered from a recording, through the whole gate: servers are not
-started, and neither are modules that hold a capability, unless their replay in the configuration
-is live or pure. Each recorded answer is given once, to the same tool, prompt or resource and equal
-arguments; what the recording does not hold is not carried out. Such a gateway has a state and an
-audit log of its own.
+With --replay calls are answered from a recording, and no server is called. Each recorded answer is
+used once, for the same tool and equal arguments. A call that is not in the recording fails. The key
+replay of a server or module makes exceptions. Such a gateway has its own state and audit log.
 
-The first SIGTERM or interrupt lets calls under way end and then ends the servers; the
-second ends at once.`,
+The first SIGTERM or interrupt lets calls in progress end, then ends the servers. The second ends
+the gateway at once.`,
 		Example: "  wasmgate serve\n  wasmgate serve --config wasmgate.yaml --stdio --as alice",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd, f) },
@@ -57,7 +55,7 @@ second ends at once.`,
 	cmd.Flags().BoolVar(&f.stdio, "stdio", false, "serve one client on standard input and output; HTTP only with --listen")
 	cmd.Flags().StringVar(&f.as, "as", "", "principal of the client on standard input")
 	cmd.Flags().StringSliceVar(&f.groups, "group", nil, "offer clients only what is in this group; may be repeated")
-	cmd.Flags().StringVar(&f.replay, "replay", "", "answer from what was recorded: an audit log with record: full, or a trace")
+	cmd.Flags().StringVar(&f.replay, "replay", "", "answer from this recording: an audit log with record: full, or a trace")
 	return cmd
 }
 

@@ -22,9 +22,9 @@ func (c *cli) newSessions() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "sessions",
 		Short: "Show what sessions have read, and reset them",
-		Long: `A session gets labels from what it reads, such as untrusted, and policies decide by them. Labels
-end when the session has not been used for sessions.ttl, or when a person resets it. Sessions
-that have read nothing are not kept, and not shown.`,
+		Long: `A session gets labels from what it reads, such as untrusted, and policies decide by them. Labels end
+when the session has not been used for sessions.ttl, or when you reset it. Sessions without labels are
+not shown.`,
 		Example: "  wasmgate sessions list\n  wasmgate sessions show alice\n  wasmgate sessions reset alice",
 	}, c.newSessionsList(), c.newSessionsShow(), c.newSessionsReset())
 }
@@ -112,10 +112,9 @@ func labelsOf(s app.Session) string {
 func (c *cli) newSessionsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what a session has read, and by which calls", Args: cobra.ExactArgs(1),
-		Long: `Shows a session: its labels, and the calls with which they came; and of the calls that were refused
-or asked about, where the session had met the values in their arguments: source, place of the
-result, tool and call. Wasmgate policy explain explains each call. ID is that of wasmgate sessions
-list, or the session's name in the audit log, from which the calls are read.`,
+		Long: `Shows the labels of a session and the calls that brought them. For each call that was refused or asked
+about, it shows where the session had met the values in the arguments. ID is from wasmgate sessions list,
+or the session's name in the audit log.`,
 		Example: "  wasmgate sessions show alice\n  wasmgate sessions show alice --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withKeeper(cmd, func(k keeper) error {
@@ -192,10 +191,10 @@ func orUnknown(call string) string {
 
 func (c *cli) newSessionsReset() *cobra.Command {
 	return &cobra.Command{
-		Use: "reset ID", Short: "Take from a session all that it has read", Args: cobra.ExactArgs(1),
-		Long: `Takes from a session its labels and the origins of values, as if it had read nothing: policies
-trust it again. The agent still has what it has read: reset a session only when the agent begins
-anew. The audit log keeps what was taken (event label). A call under way is not affected.`,
+		Use: "reset ID", Short: "Take all labels from a session", Args: cobra.ExactArgs(1),
+		Long: `Removes the labels of a session and the origins of values, so that policies trust it again. The agent
+still has what it has read: reset a session only when the agent starts anew. The audit log records the
+reset (event label). Calls in progress are not affected.`,
 		Example: "  wasmgate sessions reset alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withKeeper(cmd, func(k keeper) error {

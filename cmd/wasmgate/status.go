@@ -25,13 +25,12 @@ func (c *cli) newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [SERVER]",
 		Short: "Show the servers: phase, tools, faults, what is quarantined",
-		Long: `Asks the gateway that runs on the configuration. If none does, connects the servers once and
-reports. With the name of a server it shows all of that one, with what it has written last on its
-standard error.
+		Long: `Asks the running gateway. If none runs, it connects the servers once and reports. With the name of a
+server it shows everything about that server, and its last lines on standard error.
 
-With --check it waits for servers that are starting, for as long as each may take (servers.X.start),
-and exits with 0 if all are ready, with 3 if any is faulted or a module cannot be used, and with 1
-if none is and some are still starting.`,
+With --check it waits for servers that are starting, at most for servers.X.start. It exits with 0 if
+all are ready, with 3 if a server is faulted or a module cannot be used, and with 1 if some are still
+starting.`,
 		Example: "  wasmgate status\n  wasmgate status files\n  wasmgate status --check --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -69,7 +68,7 @@ if none is and some are still starting.`,
 			return checkStatus(s)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 when any server is faulted, with 1 when one is not ready in its time to start")
+	cmd.Flags().BoolVar(&check, "check", false, "wait for servers that are starting; exit with 3 if one is faulted, with 1 if one is not ready in time")
 	return cmd
 }
 
@@ -89,10 +88,9 @@ func statusOf(s *app.Status, id string) (gateway.ServerStatus, error) {
 func (c *cli) newLogs() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs SERVER",
-		Short: "Show what a server has written last on its standard error",
-		Long: `Shows the last lines that a server on standard input and output has written on its standard error,
-as the gateway that runs on the configuration has them. The gateway's own log has all of them, those
-of processes that are one client's at the level debug.`,
+		Short: "Show the last lines of a server on standard error",
+		Long: `Shows the last lines that a server's process has written on standard error, from the running gateway. The
+gateway's own log has all lines; those of processes of a single client are at the level debug.`,
 		Example: "  wasmgate logs files",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

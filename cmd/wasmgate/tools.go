@@ -19,8 +19,8 @@ func (c *cli) newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools that a principal is offered",
-		Long: `Lists the tools that a principal is offered. With --all also those that are hidden, and why, on what
-it depends whether a call passes, and prompts, resources, templates of resources and methods.`,
+		Long: `Lists the tools that a principal is offered. With --all it also lists hidden tools with the reason, the
+conditions under which a call passes, and prompts, resources, resource templates and methods.`,
 		Example: "  wasmgate tools --as alice --group docs\n  wasmgate tools --all --search \"read file\"",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -58,8 +58,8 @@ it depends whether a call passes, and prompts, resources, templates of resources
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
-	cmd.Flags().BoolVar(&all, "all", false, "also what is hidden, and why, and prompts, resources and methods")
-	cmd.Flags().StringVar(&search, "search", "", "only tools in whose name, title and description all of these words occur")
+	cmd.Flags().BoolVar(&all, "all", false, "also list hidden tools with the reason, prompts, resources and methods")
+	cmd.Flags().StringVar(&search, "search", "", "only tools whose name, title and description contain all of these words")
 	cmd.Flags().StringSliceVar(&groups, "group", nil, "only tools of this group; may be repeated")
 	return cmd
 }

@@ -14,8 +14,8 @@ func (c *cli) newTrust() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
 		Short: "Let a project's configuration take effect",
-		Long: `A project's .wasmgate/wasmgate.yaml has no effect until it is trusted: it names programs to run.
-Trust holds for the file as it is now; a change asks for it anew.`,
+		Long: `A project's .wasmgate/wasmgate.yaml names programs to run, so it has no effect until you trust it. After
+each change of the file you have to trust it again.`,
 		Example: "  wasmgate trust\n  wasmgate trust --undo .wasmgate/wasmgate.yaml",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -79,8 +79,8 @@ asks whether to remove them. wasmgate disconnect puts the file back.`,
 	disconnect = &cobra.Command{
 		Use:   "disconnect " + names,
 		Short: "Remove the gateway from the settings of a client",
-		Long: `Puts your own settings of a client back, byte for byte, as they were before wasmgate connect. If the file
-was changed since, it only removes wasmgate; servers that connect removed have to be added again.`,
+		Long: `Restores your settings of a client, byte for byte, as they were before wasmgate connect. If the file has
+changed since, it only removes wasmgate. Then add the servers that connect removed by hand.`,
 		Example: "  wasmgate disconnect cursor",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

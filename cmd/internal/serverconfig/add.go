@@ -74,15 +74,15 @@ func Add(s Shell) *cobra.Command {
 the file stays as it is. Then it starts the server, lists its tools and pins their definitions. It
 grants nothing.
 
-NAME is a name of an MCP registry, such as io.github.user/server. It shows what would run and what
-that wants, and asks; --yes does not ask, and --env gives values. It runs the package with exactly
-this version by npx, uvx, dnx or docker, or connects to the URL. An entry that asks for more, such
-as options of the runner or another host, is refused.
+NAME is a name in an MCP registry, such as io.github.user/server. The command shows what would run and
+which values it needs, and asks. --yes skips the question, and --env gives values. The gateway runs exactly
+this version of the package with npx, uvx, dnx or docker, or connects to the URL. An entry that asks
+for more, such as options of the runner, is refused.
 
-A command is confined where this machine can do that: it reads the files that its arguments name,
+A command is confined if this machine supports it. It then reads the files that its arguments name,
 writes to a folder of its own and connects to port 443. --read, --write and --unconfined change that.
 
-With --from it adds the servers that a client has, or those of a file in its format, unconfined.
+With --from it adds the servers of a client, or of a file in a client's format, without confinement.
 
 Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place, unless you give
 --keep-tokens. With --print and --project they become ${NAME}.`,
@@ -98,11 +98,11 @@ Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place,
 	flags.StringArrayVar(&a.write, "write", nil, "let the confined server write to this file or folder; may be repeated")
 	flags.StringVar(&a.registry, "registry", "", "URL of the registry, or a file or folder with its entries (default: WASMGATE_REGISTRY, the configuration's, or the official one)")
 	flags.StringVar(&a.kind, "kind", "", "use this kind of package: npm, pypi, oci, nuget or remote (default: the first that works here)")
-	flags.StringVar(&a.digest, "digest", "", "sha256:... of an image that the registry names by a tag")
-	flags.StringVar(&a.host, "allow-host", "", "connect to this host although it is not the publisher's")
+	flags.StringVar(&a.digest, "digest", "", "sha256:... of the image, if the registry names only a tag")
+	flags.StringVar(&a.host, "allow-host", "", "connect to this host, although it does not belong to the publisher")
 	flags.BoolVar(&a.yes, "yes", false, "do not ask; needed for a NAME where there is no terminal")
-	flags.BoolVar(&a.unconfined, "unconfined", false, "let the server do what you can")
-	flags.BoolVar(&a.project, "project", false, "add to the file of the project that you are in; it has no effect until it is trusted")
+	flags.BoolVar(&a.unconfined, "unconfined", false, "do not confine the server")
+	flags.BoolVar(&a.project, "project", false, "add to the file of the current project; it has no effect until you trust it")
 	flags.BoolVar(&a.print, "print", false, "print the servers as a configuration, and add nothing")
 	flags.BoolVar(&a.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")
 	flags.BoolVar(&a.noCheck, "no-check", false, "do not start the server; pins nothing")

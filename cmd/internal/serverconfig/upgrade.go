@@ -33,8 +33,8 @@ func Remove(s Shell) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove SERVER",
 		Short: "Remove a server from the configuration",
-		Long: `Removes a server from your configuration, or from that of --config, with the secrets that add put into the
-vault and the server's own folder. Its grants and pins stay: take grants back with wasmgate revoke
+		Long: `Removes a server from your configuration, or from that of --config. Also removes the secrets that add put
+into the vault, and the server's own folder. Its grants and pins stay: revoke grants with wasmgate revoke
 before another server gets the name.`,
 		Example: "  wasmgate remove weather",
 		Args:    cobra.ExactArgs(1),
@@ -170,7 +170,7 @@ func Upgrade(s Shell) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "upgrade SERVER[@VERSION]",
-		Short: "Take another version of a server, after a look at what changes",
+		Short: "Change to another version of a server, after showing what changes",
 		Long: `Starts the new version with the settings of the server, next to the one in use, and shows how its definitions
 differ from those that are pinned. Then it asks. Only after that it writes the version to the
 configuration and pins the new definitions. New tools are not granted.`,
