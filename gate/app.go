@@ -88,6 +88,7 @@ func (w *way) open(ctx context.Context, q Query) error {
 // because its own code may hold anything. A secret cannot be taken out of a page without
 // breaking it, so that a page with one is refused where secrets in results are not allowed.
 func (w *way) page(ctx context.Context, p *permitted, answer Doc) (Doc, error) {
+	w.found(p.tool.Page.Cut...)
 	if w.guard(p.tool).results == allowSecrets {
 		return answer, nil
 	}

@@ -131,8 +131,9 @@ type App struct {
 // A Page is the page of an app, as its server answered when it was listed. Clients that show
 // pages get it byte for byte, so that it is held against the pins. All others get sanitized text.
 type Page struct {
-	Content  Doc // as in the result of resources/read, without the URI
-	Settings Doc // what a host gets to know of the page, in _meta.ui
+	Content  Doc       // as in the result of resources/read, without the URI
+	Settings Doc       // what a host gets to know of the page, in _meta.ui
+	Cut      []Finding // what it does not get to know of what the server says there
 	// Usable says that the configuration lets the page be shown although nothing is pinned.
 	Usable bool
 

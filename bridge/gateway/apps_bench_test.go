@@ -46,7 +46,7 @@ func BenchmarkLargePage(b *testing.B) {
 	through := func(server string) (*gateway.Gateway, time.Duration) {
 		g, err := gateway.New(b.Context(), gateway.Config{
 			Recorder: nowhere{}, Policy: grantingServers("pdf"),
-			Servers: []gateway.EndpointConfig{{Server: "pdf", URL: server, Tools: gateway.ToolOptions{Apps: gateway.AppOptions{On: true}}}},
+			Servers: []gateway.EndpointConfig{{Server: "pdf", URL: server, ConnectTimeout: time.Hour, Tools: gateway.ToolOptions{Apps: gateway.AppOptions{On: true}}}},
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -99,7 +99,7 @@ func TestAppsAreShown(t *testing.T) {
 				}
 			}
 			for _, name := range []string{"refresh", "maps__refresh", "show", "maps__show"} {
-				if got := textOf(host.call(name)); !strings.Contains(got, " of ") {
+				if got, own := textOf(host.call(name)), strings.TrimPrefix(name, "maps__"); !strings.HasPrefix(got, own+" of ") {
 					t.Errorf("%s: %q", name, got)
 				}
 			}
@@ -243,6 +243,40 @@ func TestPagesArePinned(t *testing.T) {
 	}
 }
 
+// TestToolsWithPagesArePinned: a tool that leads elsewhere than when it was approved, or that
+// others may call, is not offered.
+func TestToolsWithPagesArePinned(t *testing.T) {
+	dir := t.TempDir()
+	for _, now := range []struct {
+		ui      map[string]any
+		offered bool
+	}{
+		{map[string]any{"resourceUri": "ui://map/app.html"}, true},
+		{map[string]any{"resourceUri": "ui://map/app.html"}, true},
+		{map[string]any{"resourceUri": "ui://map/other.html"}, false},
+		{map[string]any{"resourceUri": "ui://map/app.html", "visibility": []string{"model"}}, false},
+		{map[string]any{}, false},
+	} {
+		s := newAppServer("ui://map/app.html", html).serve()
+		s.addTool("show", now.ui)
+		g := start(t, gateway.Config{
+			Recorder: new(records), Policy: grantingServers("maps"), Servers: []gateway.EndpointConfig{s.endpoint("maps", gateway.AppOptions{On: true})},
+			Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+		})
+		if err := g.Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		host := newAppHost(t, g, rig.Newest, true)
+		if got := !host.tools()["maps__show"].IsZero(); got != now.offered {
+			t.Errorf("%v: offered: %v", now.ui, got)
+		}
+		if got := strings.HasPrefix(textOf(host.call("maps__show")), "show of"); got != now.offered {
+			t.Errorf("%v: called: %v", now.ui, got)
+		}
+		stop(t, g)
+	}
+}
+
 // TestPartsOfPagesArePinned: an approval covers the bytes, what the page asks for, or nothing.
 func TestPartsOfPagesArePinned(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -321,13 +355,14 @@ func TestAppsOn(t *testing.T) {
 	}
 }
 
-// TestAppsAreNarrowed to what the configuration allows.
+// TestAppsAreNarrowed to what the configuration allows. The record of a read names what was cut.
 func TestAppsAreNarrowed(t *testing.T) {
 	s := newAppServer("ui://map/app.html", html)
-	s.ui = map[string]any{"csp": map[string]any{"connectDomains": []string{"https://*.example.com", "https://x.org"}, "frameDomains": []string{"https://x.org"}}}
+	s.ui = map[string]any{"csp": map[string]any{"connectDomains": []string{"https://*.example.com", "https://x.org"}, "frameDomains": []string{"https://x.org", "*"}}, "domain": "x.org"}
 	s.serve()
+	r := new(rig.Records)
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: grantingServers("maps"),
+		Recorder: r, Policy: grantingServers("maps"),
 		Servers: []gateway.EndpointConfig{s.endpoint("maps", gateway.AppOptions{On: true, Allow: gateway.AppSources{Connect: []string{"https://a.example.com"}, Frames: []string{}}})},
 	})
 	if err := g.Connect(t.Context()); err != nil {
@@ -337,6 +372,14 @@ func TestAppsAreNarrowed(t *testing.T) {
 	const want = `{"csp":{"connectDomains":["https://a.example.com"]}}`
 	if got := string(host.read("ui://maps/map/app.html").At("/result/contents/0/_meta/ui").Raw()); got != want {
 		t.Errorf("read: %s", got)
+	}
+	read := r.List()
+	var cut []string
+	for _, f := range read[len(read)-1].Findings {
+		cut = append(cut, f.Rule+" "+strings.TrimPrefix(f.At, "/contents/0/_meta/ui"))
+	}
+	if diff := cmp.Diff([]string{"app/narrowed /csp/connectDomains/1", "app/narrowed /csp/frameDomains/0", "app/cut /csp/frameDomains/1", "app/narrowed /domain"}, cut); diff != "" {
+		t.Errorf("the record (-want +got):\n%s", diff)
 	}
 	if got := string(host.resources()["ui://maps/map/app.html"].At("/_meta/ui").Raw()); got != want {
 		t.Errorf("listed: %s", got)

@@ -184,7 +184,7 @@ func appsOf(s config.Server) gateway.AppOptions {
 		Off: s.Apps.Mode == "off", On: s.Apps.Mode != "off", PinPolicy: s.Apps.Pin == "policy", PinOff: s.Apps.Pin == "off",
 		Allow: gateway.AppSources{
 			Connect: sources(s.Apps.Connect), Resources: sources(s.Apps.Resources), Frames: sources(s.Apps.Frames), Base: sources(s.Apps.Base),
-			Permissions: s.Apps.Permissions,
+			Permissions: s.Apps.Permissions, Domain: s.Apps.Domain,
 		},
 	}
 }

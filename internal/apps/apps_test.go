@@ -63,8 +63,10 @@ func TestSettings(t *testing.T) {
 		"no object":           {`{"csp":"default-src *","permissions":["camera"]}`, apps.Allow{}, `{}`, 2},
 		"numbers":             {`{"csp":{"connectDomains":[1,null,{}]}}`, apps.Allow{}, `{}`, 3},
 		"unknown permissions": {`{"permissions":{"camera":{},"usb":{}}}`, apps.Allow{}, `{"permissions":{"camera":{}}}`, 1},
-		"a domain":            {`{"domain":"a.example.com","prefersBorder":true}`, apps.Allow{}, `{"domain":"a.example.com","prefersBorder":true}`, 0},
-		"a bad domain":        {`{"domain":"a.example.com; x"}`, apps.Allow{}, `{}`, 1},
+		"a domain":            {`{"domain":"a.example.com","prefersBorder":true}`, apps.Allow{}, `{"prefersBorder":true}`, 1},
+		"an allowed domain":   {`{"domain":"a.example.com"}`, apps.Allow{Domain: true}, `{"domain":"a.example.com"}`, 0},
+		"many sources":        {`{"csp":{"connectDomains":[` + strings.Repeat("1,", 1000) + `1]}}`, apps.Allow{}, `{}`, 65},
+		"a bad domain":        {`{"domain":"a.example.com; x"}`, apps.Allow{Domain: true}, `{}`, 1},
 		"allowed":             {`{"csp":{"connectDomains":["https://a.example.com"]}}`, apps.Allow{Connect: yes}, `{"csp":{"connectDomains":["https://a.example.com"]}}`, 0},
 		"narrowed":            {`{"csp":{"connectDomains":["https://*.example.com"]}}`, apps.Allow{Connect: yes}, `{"csp":{"connectDomains":["https://a.example.com"]}}`, 0},
 		"covered":             {`{"csp":{"frameDomains":["https://a.example.com"]}}`, apps.Allow{Frames: []string{"https://*.example.com"}}, `{"csp":{"frameDomains":["https://a.example.com"]}}`, 0},
@@ -95,7 +97,7 @@ func TestPages(t *testing.T) {
 		"none":               {``, ""},
 		"content goes first": {`{"uri":"ui://a",` + ok + `,"text":"<p>","_meta":{"ui":{}}}`, "<p>"},
 	} {
-		p, err := apps.ReadPage("ui://a", listed, doc.Must(`{"contents":[`+tt.answer+`]}`), apps.Allow{})
+		p, err := apps.ReadPage("ui://a", listed, doc.Must(`{"contents":[`+tt.answer+`]}`), apps.Allow{Domain: true})
 		if (err == nil) != (tt.want != "") || p.Pinned.Get("html").Text() != tt.want {
 			t.Errorf("%s: %v, %v", name, p.Pinned, err)
 		}

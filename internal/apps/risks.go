@@ -20,6 +20,7 @@ const (
 	RiskWildcard  = "app/wildcard"  // a source that is any name of a domain
 	RiskDevice    = "app/device"    // camera, microphone or geolocation
 	RiskClipboard = "app/clipboard"
+	RiskDomain    = "app/domain" // an origin that it shares with other pages of the same domain
 )
 
 // A Risk is a part of what a page asks of its host that a person should look at.
@@ -30,11 +31,8 @@ func Risks(pinned doc.Doc, allow Allow) (all []Risk) {
 	_, cuts := Settings(pinned, allow)
 	cut := make(map[string]bool)
 	for _, c := range cuts {
-		rule := RiskCut
-		switch {
-		case c.Narrowed:
-			rule = RiskNarrowed
-		case strings.ContainsFunc(pinned.At(c.At).Text(), separates):
+		rule := c.Rule()
+		if !c.Narrowed && strings.ContainsFunc(pinned.At(c.At).Text(), separates) {
 			rule = RiskInjection
 		}
 		cut[c.At] = true
@@ -66,6 +64,9 @@ func Risks(pinned doc.Doc, allow Allow) (all []Risk) {
 			}
 			add(rule, "/permissions/"+name, name)
 		}
+	}
+	if domain := pinned.Get("domain"); !domain.IsZero() {
+		add(RiskDomain, "/domain", domain.Text())
 	}
 	return all
 }

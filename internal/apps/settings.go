@@ -16,6 +16,10 @@ import (
 // narrows nothing, an empty one leaves nothing.
 type Allow struct {
 	Connect, Resources, Frames, Base, Permissions []string
+	// Domain lets pages have the domain that they ask for as their origin. Behind a gateway the
+	// pages of all servers come from one server, so that a host cannot keep one server from the
+	// domain of another, and from what is stored there.
+	Domain bool
 }
 
 // A directive is a member of "csp" that lists sources.
@@ -40,6 +44,14 @@ type Cut struct {
 	At       string // its JSON Pointer in what the server says
 	Why      string
 	Narrowed bool // the configuration does not allow it, and nothing else is wrong with it
+}
+
+// Rule names the finding for what is cut.
+func (c Cut) Rule() string {
+	if c.Narrowed {
+		return RiskNarrowed
+	}
+	return RiskCut
 }
 
 // String says what is cut, and why.
@@ -96,10 +108,14 @@ func Settings(ui doc.Doc, allow Allow) (settings doc.Doc, left []Cut) {
 			out.Permissions[name] = struct{}{}
 		}
 	}
-	if domain := ui.Get("domain"); host.MatchString(domain.Text()) {
-		out.Domain = domain.Text()
-	} else if !domain.IsZero() {
+	switch domain := ui.Get("domain"); {
+	case domain.IsZero():
+	case !host.MatchString(domain.Text()):
 		leave("no name of a host", "domain")
+	case !allow.Domain:
+		left = append(left, Cut{"/domain", notAllowed, true})
+	default:
+		out.Domain = domain.Text()
 	}
 	if border := ui.Get("prefersBorder"); border.Kind() == doc.Bool {
 		yes := border.True()
@@ -122,7 +138,7 @@ const notAllowed = "not allowed by the configuration"
 func sources(at string, list doc.Doc, allowed []string) (kept []string, refused []Cut) {
 	i := -1
 	for one := range list.Elements() {
-		if i++; len(kept) >= maxSources {
+		if i++; i == maxSources {
 			return kept, append(refused, Cut{At: at, Why: fmt.Sprintf("more than %d sources", maxSources)})
 		}
 		its := at + "/" + strconv.Itoa(i)

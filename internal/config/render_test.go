@@ -51,7 +51,7 @@ func TestRenderLosesNothing(t *testing.T) {
 	}
 	remote.ID, remote.URL, remote.Private, remote.Transport, remote.Enabled, remote.Prefix = "remote", "https://example.com/?a=b", true, "sse", false, false
 	remote.Skills = &config.Skills{Trusted: true, Dynamic: true, Widening: "refuse"}
-	remote.Apps = &config.Apps{Connect: []string{"https://a.example.com", "https://*.b.example.com"}, Resources: []string{"https://c.example.com"}, Frames: []string{"https://d.example.com"}, Base: []string{"http://localhost:1"}, Permissions: []string{"camera"}, Pin: "policy"}
+	remote.Apps = &config.Apps{Connect: []string{"https://a.example.com", "https://*.b.example.com"}, Resources: []string{"https://c.example.com"}, Frames: []string{"https://d.example.com"}, Base: []string{"http://localhost:1"}, Permissions: []string{"camera"}, Domain: true, Pin: "policy"}
 	remote.Headers, remote.Health = map[string]config.Secret{"X-A": ": "}, time.Minute
 	remote.Auth = &config.ServerAuth{Mode: "oauth", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Scopes: []string{"read", "a:b"}, Shared: true, Discovery: "Bearer x"}
 	keyed := usual

@@ -87,6 +87,7 @@ type Apps struct {
 	Frames      []string `key:"frames source"`
 	Base        []string `key:"base source"`
 	Permissions []string `key:"permissions camera|microphone|geolocation|clipboardWrite"`
+	Domain      bool     `key:"domain"`               // pages run at the domain that they ask for
 	Pin         string   `key:"pin bytes|policy|off"` // the part that is pinned; empty: bytes
 }
 

@@ -198,6 +198,7 @@ var shapes = []Rule{
 	{"app/connect", Medium, "The page can send what it sees to this address."},
 	{"app/resources", Medium, "The page loads files from this address, scripts too. Their bytes are not pinned."},
 	{"app/cut", Medium, "Malformed or unknown: hosts do not get it."},
+	{"app/domain", Medium, "The page runs at this domain, and shares what is stored there with all pages that ask for the same."},
 	{"app/clipboard", Low, "The page may write to the clipboard."},
 	{"app/narrowed", Low, "The page asks for it, and the configuration does not allow it. Hosts do not get it."},
 	{RuleUnread, Medium, "So long a text that the rest of it was not looked at."},

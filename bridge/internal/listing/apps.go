@@ -19,10 +19,12 @@ type Apps struct {
 	PinPolicy, PinOff bool
 }
 
-// maxPages bounds the pages of one server, and maxPageBytes them together.
+// maxPages bounds the pages of one server, maxPageBytes them together, and maxCuts what is named
+// of what one of them does not get.
 const (
 	maxPages     = 64
 	maxPageBytes = 32 << 20
+	maxCuts      = 100
 )
 
 // A PageRef is a page that a server has, as its lists name it.
@@ -144,15 +146,17 @@ func (s *Tools) newPage(o Apps, ref PageRef, read func(uri string) (gate.Doc, er
 	if err != nil {
 		return nil, gate.Doc{}, err
 	}
-	for _, left := range page.Left {
-		s.noteApp(ref.URI, "app/cut: "+left.String())
+	var cut []gate.Finding
+	for _, left := range page.Left[:min(len(page.Left), maxCuts)] {
+		s.noteApp(ref.URI, left.Rule()+": "+left.String())
+		cut = append(cut, gate.Finding{Rule: left.Rule(), At: "/contents/0/_meta/ui" + left.At, Count: 1, Removed: true})
 	}
 	pinned := page.Pinned
 	if o.PinPolicy {
 		pinned = mcp.Without(pinned, "html")
 	}
 	t.Offered, t.Digest, t.MIME = apps.OfferedURI(f.Server, ref.URI), pinned.Digest(), apps.MIME
-	t.Page = &gate.Page{Content: page.Content, Settings: page.Settings, Usable: o.On}
+	t.Page = &gate.Page{Content: page.Content, Settings: page.Settings, Cut: cut, Usable: o.On}
 	t.Definition = t.Definition.With("uri", mcp.MustJSON(t.Offered)).With("mimeType", mcp.MustJSON(apps.MIME))
 	if meta := page.Content.Get("_meta"); !meta.IsZero() {
 		t.Definition = t.Definition.With("_meta", meta.Raw())
