@@ -59,7 +59,7 @@ deny contains input.arguments.text if {
 	}
 	server := httptest.NewServer(d.c)
 	defer server.Close()
-	paths := []string{"/ui/", "/ui/calls", "/ui/approvals", "/ui/pins", "/ui/servers", "/ui/servers/local", "/ui/sessions", "/ui/grants", "/ui/policy", "/ui/policy/trial", "/ui/policy/comparison", "/ui/findings", "/ui/findings/exceptions?rule=html/script&tool=local__hash&server=local", "/ui/findings/exceptions?" + url.Values{"rule": {"secret/jwt"}, "tool": {all}, "at": {all}}.Encode(), "/ui/modules", "/ui/signin"}
+	paths := []string{"/ui/", "/ui/calls", "/ui/approvals", "/ui/pins", "/ui/servers", "/ui/servers/local", "/ui/skills", "/ui/sessions", "/ui/grants", "/ui/policy", "/ui/policy/trial", "/ui/policy/comparison", "/ui/findings", "/ui/findings/exceptions?rule=html/script&tool=local__hash&server=local", "/ui/findings/exceptions?" + url.Values{"rule": {"secret/jwt"}, "tool": {all}, "at": {all}}.Encode(), "/ui/modules", "/ui/signin"}
 	for _, e := range d.records(gate.Done)[:4] {
 		paths = append(paths, "/ui/calls/"+e.ID, "/ui/calls/"+e.ID+"/explanation", "/ui/calls/"+e.ID+"/arguments")
 	}
