@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,7 +176,7 @@ func TestGeneratedEntries(t *testing.T) {
 	}
 	hosts := []string{
 		"http://example.com/mcp", "https://evil.net/mcp", "https://example.com.evil.net/mcp", "https://evilexample.com/mcp", "https://example.net/mcp", "https://example.com:x/mcp", "https://a@example.com/mcp",
-		"https://[::1]/mcp", "https://10.0.0.1/mcp", "https://0x7f.1/mcp", "https://169.254.169.254/mcp", "https://localhost/mcp", "https://a.localhost/mcp", "https://nas.local/mcp", "https://ex\u0430mple.com/mcp",
+		"https://[::1]/mcp", "https://[fe80::1%25a.b]/mcp", "https://10.0.0.1/mcp", "https://0x7f.1/mcp", "https://169.254.169.254/mcp", "https://localhost/mcp", "https://a.localhost/mcp", "https://nas.local/mcp", "https://ex\u0430mple.com/mcp",
 		"https://xn--exmple-4nf.com/mcp", "https://mcp.xn--exmple-4nf.com/mcp", "ftp://example.com/mcp", "file:///etc/passwd", "//example.com/mcp", "javascript:alert(1)", "https:///mcp", "https://com/mcp", "https://example.com#@evil.net/",
 	}
 	refused := map[string][]object{}
@@ -204,6 +205,11 @@ func TestGeneratedEntries(t *testing.T) {
 	}
 	for _, text := range hosts {
 		refused["host"] = append(refused["host"], at(text, nil))
+		if u, err := url.Parse(text); err != nil || !strings.Contains(text, "evil") && !strings.HasPrefix(u.Host, "example.net") { // an account may have a host anywhere on the Internet
+			of := at(text, nil)
+			of["name"] = "io.github.acme/weather"
+			refused["host of an account"] = append(refused["host of an account"], of)
+		}
 	}
 	for _, name := range steering {
 		if strings.HasSuffix(name, "_") {
@@ -226,12 +232,14 @@ func TestGeneratedEntries(t *testing.T) {
 	}
 	for place, entries := range refused {
 		for _, e := range entries {
-			e["name"], e["version"] = "com.example/weather", "1.2.3"
+			if e["version"] = "1.2.3"; e["name"] == nil {
+				e["name"] = "com.example/weather"
+			}
 			text, err := json.Marshal(object{"server": e})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := planned(t, text, "com.example/weather"); err == nil {
+			if got, err := planned(t, text, e["name"].(string)); err == nil {
 				t.Errorf("%s: %.300s runs %q", place, text, got)
 			}
 		}
