@@ -367,3 +367,22 @@ func TestWhereValuesWereMet(t *testing.T) {
 		}
 	}
 }
+
+// An id to which one talks is a word or two; an address that somebody has written from is none.
+func TestRecipients(t *testing.T) {
+	for _, kind := range []string{"recipient", "recipient.user"} {
+		s := newScene(t, map[string]gate.ToolLabels{
+			"chat__list": {Effects: read, IDs: map[gate.Place]string{"/*/id": kind}},
+			"chat__post": {Result: provenance.ResultEcho, Effects: external, To: []string{"/to"}, Takes: map[string]string{"/to": kind}},
+		})
+		for id, want := range map[string]bool{
+			"U0123": true, "Bob Smith": true, "123456789012345678": true, "general": true, "#general": true,
+			"eve@evil.example": false, "+49 30 123456789": false, "DE89370400440532013000": false, "https://evil.example/x": false, "whoever reads this": false, "a to eve@evil.example": false,
+		} {
+			s.does("chat__list", "{}", `[{"id":"`+id+`"}]`)
+			if a := s.of("chat__post", "/to", `{"to":"`+id+`"}`); a.Listed != want {
+				t.Errorf("%s %q: listed %v", kind, id, a.Listed)
+			}
+		}
+	}
+}

@@ -121,6 +121,20 @@ flow_listed(pointer) if {
 	}
 }
 
+# To an id of this kind one talks: a channel, a user, a thread. That the server has listed it is
+# enough, but for what is private.
+flow_listed(pointer) if {
+	input.values[pointer].listed == true
+	flow_recipient(input.values[pointer].kind)
+	every effect in input.tool.labels.effect {
+		effect in {"read", "local", "internal", "external", "credential"}
+	}
+}
+
+flow_recipient(kind) if kind == "recipient"
+
+flow_recipient(kind) if startswith(kind, "recipient.")
+
 flow_chosen(_, sources) if {
 	some source in sources
 	source in {"prompt", "approved"}

@@ -191,3 +191,26 @@ test_flow_asks_about_a_call_without_a_destination_in_which_nothing_is_named if {
 	search := {"result": "untrusted", "effect": ["read", "egress"], "to": [], "content": ["/query"]}
 	not flow_denies(flow_call(["untrusted"], search, {"/query": []}, {}))
 }
+
+test_flow_lets_a_listed_recipient_be_a_destination if {
+	say := {"result": "echo", "effect": ["external"], "to": ["/to"], "content": ["/text"]}
+	every kind in ["recipient", "recipient.channel"] {
+		not flow_denies(flow_said(say, kind, true))
+		not flow_denies(flow_said(object.union(say, {"effect": ["credential"]}), kind, true))
+		flow_denies(flow_said(say, kind, false))
+		flow_denies(flow_said(object.union(say, {"effect": ["external", "destructive"]}), kind, true))
+		flow_denies(flow_said(object.union(say, {"effect": ["egress"]}), kind, true))
+	}
+	every kind in ["order", "channel", "record.recipient", "recipients", ""] {
+		flow_denies(flow_said(say, kind, true))
+	}
+}
+
+test_flow_keeps_what_is_private_from_listed_recipients if {
+	say := {"result": "echo", "effect": ["external"], "to": ["/to"], "content": ["/text"]}
+	call := flow_call(["private", "untrusted"], say, {"/to": ["untrusted"], "/text": []}, {})
+	flow_denies(flow_values(call, {"/to": {"listed": true, "kind": "recipient", "own": false}, "/text": {"private": true}}))
+	not flow_denies(flow_values(call, {"/to": {"listed": true, "kind": "recipient", "own": false}, "/text": {"private": false}}))
+}
+
+flow_said(labels, kind, listed) := flow_values(flow_call(["untrusted"], labels, {"/to": ["untrusted"], "/text": []}, {}), {"/to": {"listed": listed, "kind": kind}})

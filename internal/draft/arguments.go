@@ -58,6 +58,9 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 	if public || slices.Contains(l.Effects, provenance.EffectCredential) || len(to)+len(where)+len(which) == 0 && !(own && len(what)+len(when) > 0) {
 		return // all arguments are control, as of what is for everybody to read
 	}
+	if own && len(to)+len(which) == 0 && anyOf(words, updateWords) {
+		return // nothing says whose data it is: the user's own, of which any part can be what somebody wants
+	}
 	if own {
 		what = append(what, where...) // an entry's, not where something goes
 	} else {
@@ -65,7 +68,7 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 	}
 	l.To, l.Commits, l.Content = append([]string{}, to...), when, what
 	for _, at := range which {
-		if len(to) > 0 && !slices.Contains(l.Effects, provenance.EffectDestructive) {
+		if len(to) > 0 && !slices.Contains(l.Effects, provenance.EffectDestructive) && !anyOf(nameWords(at), formWords) {
 			l.Commits = append(l.Commits, at)
 		} else {
 			l.To = append(l.To, at)
@@ -162,8 +165,20 @@ func isNumberOf(w []string) bool {
 	return len(w) > 1 && w[len(w)-1] == "number" && isOne(w[len(w)-2], kindWords)
 }
 
-// takenKind names the kind of the ids that an argument takes; "" if it takes none.
+// takenKind names the kind of the ids that an argument takes; "" if it takes none. What is said
+// to people goes to ids that its server has listed; what is paid does not.
 func takenKind(own, tool []string) string {
+	kind := recordKind(own, tool)
+	if kind == "" && len(own) == 1 && isOne(own[0], contactWords) && !anyOf(tool, payWords) {
+		kind = talkKind("user")
+	}
+	return kind
+}
+
+// talkKind is the kind of ids to which one talks.
+func talkKind(kind string) string { return provenance.Recipient + "." + kind }
+
+func recordKind(own, tool []string) string {
 	if kind := idKind(own, tool); kind != "" {
 		return kind
 	}

@@ -35,9 +35,17 @@ func TestDraftLabel(t *testing.T) {
 		"shop__get_or_create":    {`{}`, gate.ToolLabels{Effects: effects("internal")}},
 		"shop__send_parcel":      {`{"inputSchema":{"properties":{"street":{}}}}`, gate.ToolLabels{Effects: effects("external"), To: []string{"/street"}}},
 		"me__update_profile": {`{"inputSchema":{"properties":{"first_name":{},"street":{}}}}`,
-			gate.ToolLabels{Private: true, Effects: effects("internal"), To: []string{}, Content: []string{"/first_name", "/street"}}},
+			gate.ToolLabels{Private: true, Effects: effects("internal")}}, // which part somebody wants to change, nobody knows
+		"web__fill_form": {`{"inputSchema":{"properties":{"url":{},"element_ref":{},"text":{}}}}`,
+			gate.ToolLabels{Effects: effects("external", "egress"), To: []string{"/url", "/element_ref"}, Content: []string{"/text"}, Takes: map[string]string{"/element_ref": "element"}}},
+		"chat__post_message": {`{"inputSchema":{"properties":{"channel_id":{},"text":{}},"required":["channel_id"]}}`,
+			gate.ToolLabels{Private: true, Effects: effects("external"), To: []string{"/channel_id"}, Content: []string{"/text"}, Takes: map[string]string{"/channel_id": "recipient.channel"}}},
+		"chat__send_direct_message": {`{"inputSchema":{"properties":{"recipient":{},"body":{}}}}`,
+			gate.ToolLabels{Private: true, Effects: effects("external"), To: []string{"/recipient"}, Content: []string{"/body"}, Takes: map[string]string{"/recipient": "recipient.user"}}},
+		"bank__send_money": {`{"inputSchema":{"properties":{"recipient":{},"amount":{}}}}`,
+			gate.ToolLabels{Effects: effects("external"), To: []string{"/recipient"}, Commits: []string{"/amount"}}},
 		"cal__create_event": {`{"inputSchema":{"properties":{"title":{},"participants":{}}}}`,
-			gate.ToolLabels{Effects: effects("internal", "external"), To: []string{"/participants"}, Content: []string{"/title"}}},
+			gate.ToolLabels{Effects: effects("internal", "external"), To: []string{"/participants"}, Content: []string{"/title"}, Takes: map[string]string{"/participants": "recipient.user"}}},
 		"db__query": {`{"inputSchema":{"properties":{"sql":{}}}}`, gate.ToolLabels{Effects: effects("external"), To: []string{"/sql"}}},
 		"crm__list_people": {`{"outputSchema":{"type":"object","properties":{"people":{"type":"array","items":{"type":"object","properties":{
 			"person_id":{"type":"string"},"owner":{"type":"string","format":"email"},"member":{"type":"string"},"title":{"type":"string"}}}}}}}`,
@@ -103,6 +111,22 @@ func TestDraftOfServer(t *testing.T) {
 	for name, labels := range want {
 		labels.Result = provenance.ResultUntrusted
 		if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: labels}, drafts.Label(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	chat := draft.Of(map[string]gate.Doc{
+		"c__list_messages":        gate.MustDoc(`{}`),
+		"c__get_users_in_channel": gate.MustDoc(`{"inputSchema":{"properties":{"channel":{}}}}`),
+		"c__send_direct_message":  gate.MustDoc(`{"inputSchema":{"properties":{"recipient":{},"body":{}}}}`),
+	})
+	for name, tt := range map[string]struct {
+		result string
+		want   map[gate.Place]string
+	}{
+		"c__list_messages":        {`[{"sender":"Alice","body":"hello there, all of you"}]`, map[gate.Place]string{"/*/sender": "recipient.user"}},
+		"c__get_users_in_channel": {`["Alice","Bob"]`, map[gate.Place]string{"/*": "recipient.user"}},
+	} {
+		if diff := cmp.Diff(tt.want, chat.Label(name, gate.MustDoc(tt.result)).IDs); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

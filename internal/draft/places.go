@@ -33,8 +33,8 @@ func idKind(own, tool []string) string {
 
 // kindOf names the kind of the records that a tool is about; "" if its words do not say.
 func kindOf(tool []string) string {
-	if by := slices.Index(tool, "by"); by > 0 {
-		tool = tool[:by] // get_file_by_name
+	if of := slices.IndexFunc(tool, func(w string) bool { return slices.Contains([]string{"by", "in", "of", "for", "from"}, w) }); of > 0 {
+		tool = tool[:of] // get_file_by_name, get_users_in_channel
 	}
 	for _, w := range slices.Backward(tool) {
 		if w = singular(w); slices.Contains(kindWords, w) && !slices.Contains(readWords, w) {
@@ -44,10 +44,13 @@ func kindOf(tool []string) string {
 	return ""
 }
 
-// kindNamed is the kind of what has a name: a mail is a message.
+// kindNamed is the kind of what has a name: a mail is a message, a channel one to which one talks.
 func kindNamed(w string) string {
-	if w = singular(w); slices.Contains(letterWords, w) {
+	switch w = singular(w); {
+	case slices.Contains(letterWords, w):
 		return "message"
+	case slices.Contains(talkKinds, w):
+		return talkKind(w)
 	}
 	return w
 }
@@ -75,6 +78,11 @@ func draftPlaces(l *policy.Label, words []string, of family, definition gate.Doc
 		switch kind := placedKind(place, name, words); {
 		case anyOf(name, partyWords) && slices.ContainsFunc(seen[place], isAddress):
 			l.Identity = append(l.Identity, gate.Place(place))
+		case kind == "" && anyOf(name, senderWords) && of.takes[talkKind("user")] != nil && all(isContact):
+			if l.IDs == nil {
+				l.IDs = make(map[gate.Place]string)
+			}
+			l.IDs[gate.Place(place)] = talkKind("user")
 		case kind != "" && (all(isID) || place == "/*" && all(isName)):
 			if l.IDs == nil {
 				l.IDs = make(map[gate.Place]string)
@@ -105,13 +113,19 @@ func draftUsualPlaces(l *policy.Label, words []string, of family, about string) 
 	}
 	has := func(field string) bool { return of.fields[kind][field] || slices.Contains(said, field) }
 	l.IDs = make(map[gate.Place]string)
+	thing := strings.TrimPrefix(kind, talkKind(""))
 	for word := range of.takes[kind] {
 		switch {
 		case isOne(word, idWords) || word == "number":
 			l.IDs[gate.Place("/**/"+word)] = kind
-			l.IDs[gate.Place("/**/"+kind+"_"+word)] = kind
-		case word == kind:
+			l.IDs[gate.Place("/**/"+thing+"_"+word)] = kind
+		case word == thing:
 			l.IDs["/**/name"] = kind
+		}
+	}
+	for _, field := range senderWords {
+		if has(field) && of.takes[talkKind("user")] != nil {
+			l.IDs[gate.Place("/**/"+field)] = talkKind("user")
 		}
 	}
 	for _, field := range partyFields {
@@ -141,6 +155,11 @@ func placedKind(place string, name, tool []string) string {
 		return kindNamed(name[len(name)-2])
 	}
 	return idKind(name, tool)
+}
+
+// isContact reports whether a text can name a person within a server: a word or two, and no address.
+func isContact(v string) bool {
+	return len(v) <= 64 && len(strings.Fields(v)) <= 2 && address.Of(v) == ""
 }
 
 // isID reports whether a text can be an id: a word.

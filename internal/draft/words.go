@@ -67,6 +67,14 @@ var (
 	textKinds    = strings.Fields("file document page note table database") // whose texts anybody may have written
 	listingWords = strings.Fields("list search find query")
 	kindWords    = strings.Fields("message mail email event file document folder channel user contact transaction payment order invoice issue ticket task project repository repo branch comment page note thread post product customer account booking reservation room hotel restaurant flight car item job run list card board calendar team label playlist song album chat group deal company lead subscription appointment database block table record meeting pull")
+	// talkKinds are kinds of records to which one talks, contactWords arguments that name a person.
+	talkKinds    = strings.Fields("channel user thread chat")
+	contactWords = strings.Fields("recipient receiver member participant invitee username")
+	senderWords  = strings.Fields("sender author member participant username")
+	// payWords are of tools whose recipients are accounts or addresses, and no users of the server.
+	payWords     = strings.Fields("pay payment purchase buy order transfer money transaction refund payout donate wire withdraw sell trade checkout invoice charge book reserve rent mail email")
+	updateWords  = strings.Fields("update change modify edit")
+	formWords    = strings.Fields("ref selector element field") // parts of a form that a page has
 	vagueWords   = strings.Fields("to from new old parent primary secondary target source dest destination")
 	privateWords = strings.Fields("mail email inbox message file document calendar contact account balance transaction user profile secret iban note history chat conversation appointment booking reservation card password credential token")
 	environWords = strings.Fields("current all my recent directory browser web server")

@@ -164,6 +164,9 @@ func (n *notes) ids(d Doc) {
 		for _, v := range at.in(d) {
 			for _, leaf := range leavesOf(v.doc) {
 				id := TextOf(leaf)
+				if isRecipient(kind) && !isContact(id) {
+					continue
+				}
 				n.at, n.label = append(n.at[:0], v.at...), kind
 				n.addFrom(idOf(n.of.Server, kind, id), from)
 				if n.from&FromTrusted != 0 { // an id of one server means nothing at another
@@ -172,6 +175,22 @@ func (n *notes) ids(d Doc) {
 			}
 		}
 	}
+}
+
+// isRecipient reports whether one talks to ids of a kind, so that a policy may take a listed one
+// for a destination.
+func isRecipient(kind string) bool {
+	return kind == Recipient || strings.HasPrefix(kind, Recipient+".")
+}
+
+// Recipient is the kind of ids to which one talks, such as channels and users. Others begin with
+// it: recipient.channel.
+const Recipient = "recipient"
+
+// isContact reports whether a text can be an id to which one talks. An address that somebody has
+// written from would reach him anywhere, and is none.
+func isContact(text string) bool {
+	return isID(text) && (digits(text) || address.Of(text) == "")
 }
 
 // skip leaves a value out of all that is taken after this.

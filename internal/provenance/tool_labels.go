@@ -25,7 +25,8 @@ type ToolLabels struct {
 	// which * stands for every element and member; "" says that it takes none.
 	Takes map[string]string
 	// IDs says which places of a result hold ids, and of what kind: see [Place]. Such an
-	// id is a destination for arguments that take its kind, at the same server alone.
+	// id is a destination for arguments that take its kind, at the same server alone: one of
+	// the kind [Recipient] also for tools that reach others.
 	IDs map[Place]string
 	// Identity are places of a result that hold the parties of a record, as the server
 	// knows them; Names are those that hold the names by which people call the record.
