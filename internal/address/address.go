@@ -1,6 +1,7 @@
 package address
 
 import (
+	"net/netip"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,7 +31,7 @@ func Of(v string) string {
 		return link(v)
 	case strings.Count(v, "@") == 1:
 		name, host, _ := strings.Cut(v, "@")
-		if name == "" || !domain(host) {
+		if name == "" || !domain(host) && !numbered(host) {
 			return ""
 		}
 		return strings.ToLower(v)
@@ -78,6 +79,12 @@ func domain(s string) bool {
 		}
 	}
 	return strings.Trim(s[dot+1:], "0123456789") != ""
+}
+
+// numbered reports whether s is the number of a host.
+func numbered(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
 }
 
 func alphanumeric(c byte) bool {

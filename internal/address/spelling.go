@@ -25,6 +25,18 @@ func readable(text string) string {
 	if strings.Contains(text, "&") {
 		text = html.UnescapeString(text)
 	}
+	if strings.ContainsAny(text, "([{") {
+		text = wordedMarks.ReplaceAllStringFunc(text, func(m string) string {
+			if strings.ContainsAny(m, "aA") {
+				return "@"
+			}
+			return "."
+		})
+	}
+	if strings.Contains(text, "@") {
+		text = quotedName.ReplaceAllString(text, "$1@")
+		text = literalHost.ReplaceAllString(text, "@$1")
+	}
 	if namesScheme(text) {
 		text = schemes.ReplaceAllStringFunc(text, func(m string) string {
 			scheme, rest, _ := strings.Cut(m, ":")
@@ -33,6 +45,14 @@ func readable(text string) string {
 	}
 	return text
 }
+
+var (
+	// wordedMarks matches marks that are written as words: a(at)b(dot)example.
+	wordedMarks = regexp.MustCompile(`(?i) ?(?:\(at\)|\[at\]|\{at\}|\(dot\)|\[dot\]|\{dot\}) ?`)
+	// quotedName matches the quoted name of a mailbox, literalHost the number of a host after an @ (RFC 5321, section 4.1.2).
+	quotedName  = regexp.MustCompile(`"([^"\s@]{1,64})"@`)
+	literalHost = regexp.MustCompile(`(?i)@\[(?:IPv6:)?([0-9a-f.:]{2,45})\]`)
+)
 
 // namesScheme reports whether a scheme that every browser knows stands before a colon.
 func namesScheme(text string) bool {
