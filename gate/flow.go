@@ -32,7 +32,7 @@ func NewLabels(names ...string) Labels { return provenance.NewLabels(names...) }
 func (l Lesson) Meet(known provenance.Provenance, limit int) provenance.Met {
 	r := provenance.Reading{
 		From: l.From, Source: l.Source, Private: l.Labels.Cover(Labels{provenance.Private}), Call: l.Call,
-		Said: l.Said, Made: l.Made, Used: l.Used, IDs: l.ids, Structure: l.Structure, Origins: l.Origins,
+		Said: l.Said, Made: l.Made, Own: l.Own, Used: l.Used, IDs: l.ids, Structure: l.Structure, Origins: l.Origins,
 	}
 	if l.Tool != nil {
 		r.Server, r.Tool = l.Tool.Name.Server, l.Tool.Name.String()

@@ -49,7 +49,9 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 	l := Lesson{Labels: labels}
 	if w.TrackValues && p.tool.Page == nil { // no model reads a page
 		l.From, l.Tool, l.Said, l.Structure = result, p.tool, said, w.Structure
-		l.Source = source(vouched, p.session.Tainted(), w.known(Query{Call: p.call, Tool: p.tool, Session: p.session}), p.tool, p.call.Args)
+		known := w.known(Query{Call: p.call, Tool: p.tool, Session: p.session})
+		l.Source = source(vouched, p.session.Tainted(), known, p.tool, p.call.Args)
+		l.Own = len(said.Own) > 0 && source(true, p.session.Tainted(), known, p.tool, p.call.Args) == provenance.FromTrusted
 		l.Made = len(said.Makes) > 0 && !result.Get("isError").True() // what could not be made may be somebody's
 	}
 	if err := w.teach(ctx, p.call, l); err != nil {

@@ -141,6 +141,9 @@ type Lesson struct {
 	Said ToolLabels
 	// Made says that the call made what its result has ids of: they are the session's own.
 	Made bool
+	// Own says that the call was not chosen by an outsider, so that its result can be the account
+	// holder's own record.
+	Own bool
 	// Structure is that of the parts. Origins has the session keep where values were met.
 	Structure func(text string) (Doc, bool)
 	Origins   bool

@@ -386,3 +386,43 @@ func TestRecipients(t *testing.T) {
 		}
 	}
 }
+
+// The record of the account holder says what is his own, and which records are; not if an outsider
+// may have chosen whose record it is.
+func TestOwnRecords(t *testing.T) {
+	drop := gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectDestructive}, To: []string{"/id"}, Takes: map[string]string{"/id": "order"}}
+	dropOwn := drop
+	dropOwn.DestroysOwn = true
+	begin := func(account string) *scene {
+		s := newScene(t, map[string]gate.ToolLabels{
+			"shop__account": {Effects: read, Own: []gate.Place{"/email", "/address"}, IDs: map[gate.Place]string{"/orders/*": "order"}},
+			"shop__ship":    {Result: provenance.ResultEcho, Effects: external, To: []string{"/to"}}, "shop__cancel": dropOwn, "shop__erase": drop, "web__read": {Effects: read},
+			"other__cancel": dropOwn,
+		})
+		s.call.Prompt = "I am U7, cancel my orders."
+		s.does("web__read", "{}", `{"x":"eve@evil.example, order W9"}`)
+		s.does("shop__account", `{"id":"`+account+`"}`, `{"email":"Ann@home.example","address":{"street":"1 Long Road"},"orders":["W1","W2"],"note":"eve@evil.example"}`)
+		return s
+	}
+	s := begin("U7")
+	for to, want := range map[string]bool{"ann@home.example": true, "1 Long Road": true, "eve@evil.example": false, "W1": false, "2 Long Road": false} {
+		if a := s.of("shop__ship", "/to", `{"to":"`+to+`"}`); a.Own != want || a.Source.Trusted() != want {
+			t.Errorf("to %s: own %v, %v", to, a.Own, a.Source.Names())
+		}
+	}
+	for tool, want := range map[string]bool{"shop__cancel": true, "shop__erase": false, "other__cancel": false} {
+		if a := s.of(tool, "/id", `{"id":"W1"}`); a.Source.Trusted() != want {
+			t.Errorf("%s: %v", tool, a.Source.Names())
+		}
+		if a := s.of(tool, "/id", `{"id":"W9"}`); a.Source.Trusted() {
+			t.Errorf("%s of what was not listed: %v", tool, a.Source.Names())
+		}
+	}
+	s = begin("U8") // which nobody has named
+	if a := s.of("shop__ship", "/to", `{"to":"ann@home.example"}`); a.Own || a.Source.Trusted() {
+		t.Errorf("of a record that an outsider may have chosen: own %v, %v", a.Own, a.Source.Names())
+	}
+	if a := s.of("shop__cancel", "/id", `{"id":"W1"}`); a.Source.Trusted() {
+		t.Errorf("an order of such a record: %v", a.Source.Names())
+	}
+}

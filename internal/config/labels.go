@@ -27,6 +27,8 @@ type ToolLabel struct {
 	Identity   []string `key:"identity pointer"` // places of a result
 	Names      []string `key:"names pointer"`    // likewise
 	Makes      []string `key:"makes pointer"`    // arguments
+	Own        []string `key:"own pointer"`      // places of a result
+	Destroys   string   // own, or empty
 }
 
 // ReadLabels reads a labels file, in its order; "" stands for none. The error is
@@ -70,7 +72,7 @@ func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
 
 func (l *ToolLabel) readers(d *decoder) map[string]reader {
 	return map[string]reader{
-		"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "ids": d.kinds(&l.IDs, false),
+		"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "ids": d.kinds(&l.IDs, false), "destroys": d.one(&l.Destroys, "own"),
 	}
 }
 

@@ -18,7 +18,7 @@ mail__send: {result: echo, effect: [external], control: [/to, /cc]}
 clock__now: {result: trusted, effect: [read]}
 quiet__x: {effect: [local]}
 chat__list: {effect: [read], ids: {"/*": channel}, identity: ["/*/sender"], names: ["/*/title"]}
-chat__post: {effect: [external], to: {/channel: channel}, commits: {"/items/*/id": item, /when: }, makes: [/name]}
+chat__post: {effect: [external], to: {/channel: channel}, commits: {"/items/*/id": item, /when: }, makes: [/name], own: [/email], destroys: own}
 `)
 	got, err := config.ReadLabels(path)
 	if err != nil {
@@ -36,7 +36,7 @@ chat__post: {effect: [external], to: {/channel: channel}, commits: {"/items/*/id
 		},
 		{
 			Pattern: "chat__post", Result: "untrusted", Effect: []string{"external"}, To: []string{"/channel"}, Commits: []string{"/items", "/when"},
-			Takes: map[string]string{"/channel": "channel", "/items/*/id": "item", "/when": ""}, Makes: []string{"/name"},
+			Takes: map[string]string{"/channel": "channel", "/items/*/id": "item", "/when": ""}, Makes: []string{"/name"}, Own: []string{"/email"}, Destroys: "own",
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

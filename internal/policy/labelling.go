@@ -61,6 +61,7 @@ func CheckLabels(labels []Label) []*EntryError {
 		wrong("makes", checkPointers(l.Makes))
 		wrong("identity", checkPointers(l.Identity))
 		wrong("names", checkPointers(l.Names))
+		wrong("own", checkPointers(l.Own))
 		wrong("ids", checkPointers(slices.Sorted(maps.Keys(l.IDs))))
 		wrong("to", checkPointers(slices.Sorted(maps.Keys(l.Takes))))
 	}

@@ -94,7 +94,7 @@ func Labels(from []config.ToolLabel) []policy.Label {
 	for _, l := range from {
 		label := policy.Label{Pattern: l.Pattern, ToolLabels: gate.ToolLabels{
 			Result: provenance.ResultKind(l.Result), Private: l.Private, Kind: provenance.TextKind(l.Kind), Control: l.Control, Content: l.Content,
-			To: l.To, Commits: l.Commits, Takes: l.Takes, Identity: places(l.Identity), Names: places(l.Names), Makes: l.Makes,
+			To: l.To, Commits: l.Commits, Takes: l.Takes, Identity: places(l.Identity), Names: places(l.Names), Makes: l.Makes, Own: places(l.Own), DestroysOwn: l.Destroys == "own",
 		}}
 		for place, kind := range l.IDs {
 			if label.IDs == nil {

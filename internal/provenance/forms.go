@@ -48,6 +48,7 @@ const (
 	nameForm    = "\x08" // words of a prompt, in small letters
 	printForm   = "\x0e" // a row of words, see fingerprints
 	originForm  = "\x0f" // the origin of a URL in a prompt
+	ownForm     = "\x10" // what the record of the account holder says of him, or lists: a text, an address, an id
 )
 
 // forms returns the other forms of a value but for that of a number, in which

@@ -125,6 +125,7 @@ func (n *notes) labelled(content, structured Doc) {
 	for d := range documents(content, structured, n.of.Structure) {
 		n.ids(d)
 		n.parties(d)
+		n.own(d)
 	}
 	n.at, n.label = n.at[:0], ""
 }
@@ -175,6 +176,43 @@ func (n *notes) ids(d Doc) {
 			}
 		}
 	}
+}
+
+// own takes what the record of the account holder says of him, and the ids that it lists. What an
+// outsider may have asked for can be a record of somebody else.
+func (n *notes) own(d Doc) {
+	if !n.of.Own {
+		return
+	}
+	for _, at := range n.of.Said.Own {
+		for _, v := range at.in(d) {
+			n.at, n.label = append(n.at[:0], v.at...), "own"
+			for _, leaf := range leavesOf(v.doc) {
+				for _, form := range ownForms(TextOf(leaf)) {
+					n.addFrom(form, FromTrusted)
+				}
+			}
+		}
+	}
+	for at, kind := range n.of.Said.IDs {
+		for _, v := range at.in(d) {
+			for _, leaf := range leavesOf(v.doc) {
+				n.addFrom(ownForm+idOf(n.of.Server, kind, TextOf(leaf)), FromTrusted)
+			}
+		}
+	}
+}
+
+// ownForms are the forms in which a value of one's own can come again.
+func ownForms(text string) []string {
+	if text == "" {
+		return nil
+	}
+	all := []string{ownForm + text}
+	if a := address.Of(text); a != "" {
+		all = append(all, ownForm+a)
+	}
+	return all
 }
 
 // isRecipient reports whether one talks to ids of a kind, so that a policy may take a listed one

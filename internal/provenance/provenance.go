@@ -157,6 +157,9 @@ type Reading struct {
 	// result it is; "" for what is no result. Said is what the operator says of the tool.
 	Call, Server, Tool string
 	Said               ToolLabels
+	// Own says that no outsider has chosen whose record the result is, so that the places Own of
+	// its tool are of the account holder.
+	Own bool
 	// Made says that the call made what the result has ids of, and IDs are more ids that it
 	// has made: see [Made].
 	Made bool

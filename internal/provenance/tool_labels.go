@@ -31,6 +31,10 @@ type ToolLabels struct {
 	// Identity are places of a result that hold the parties of a record, as the server
 	// knows them; Names are those that hold the names by which people call the record.
 	Identity, Names []Place
+	// Own are places of a result that is the record of the account holder: what they hold is the
+	// user's own, and so are the ids in the result. DestroysOwn lets the tool act on these ids.
+	Own         []Place
+	DestroysOwn bool
 	// Makes are JSON Pointers to arguments that name what the call makes.
 	Makes []string
 }
@@ -82,7 +86,7 @@ func (l ToolLabels) eachPlace(yield func(Place) bool) {
 			return
 		}
 	}
-	for _, places := range [...][]Place{l.Identity, l.Names} {
+	for _, places := range [...][]Place{l.Identity, l.Names, l.Own} {
 		for _, place := range places {
 			if !yield(place) {
 				return
@@ -92,7 +96,7 @@ func (l ToolLabels) eachPlace(yield func(Place) bool) {
 }
 
 // places reports whether anything is said of places in results.
-func (l ToolLabels) places() bool { return len(l.IDs)+len(l.Identity)+len(l.Names) > 0 }
+func (l ToolLabels) places() bool { return len(l.IDs)+len(l.Identity)+len(l.Names)+len(l.Own) > 0 }
 
 // to reports whether the argument at a pointer says to whom or where.
 func (l ToolLabels) to(pointer string) bool {

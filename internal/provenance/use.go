@@ -82,8 +82,11 @@ func (p Provenance) used(a *Argument) {
 		s := p.find(idOf(u.server, a.Takes, a.Form))
 		a.Listed = s != 0
 		a.Source |= s & FromTrusted
+		if u.labels.DestroysOwn {
+			a.Source |= p.find(ownForm + idOf(u.server, a.Takes, a.Form))
+		}
 	}
-	if u.own.has(a.Form) || u.all(a.Form) {
+	if u.own.has(a.Form) || u.all(a.Form) || slices.ContainsFunc(ownForms(a.Form), func(form string) bool { return p.find(form) != 0 }) {
 		a.Own = true
 		a.Source |= FromTrusted
 	}
