@@ -377,7 +377,7 @@ func TestRecipients(t *testing.T) {
 		})
 		for id, want := range map[string]bool{
 			"U0123": true, "Bob Smith": true, "123456789012345678": true, "general": true, "#general": true,
-			"eve@evil.example": false, "+49 30 123456789": false, "DE89370400440532013000": false, "https://evil.example/x": false, "whoever reads this": false, "a to eve@evil.example": false,
+			"eve@evil.example": false, "+49 30 123456789": false, "DE89370400440532013000": false, "https://evil.example/x": false, "all that read this": false, "a to eve@evil.example": false,
 		} {
 			s.does("chat__list", "{}", `[{"id":"`+id+`"}]`)
 			if a := s.of("chat__post", "/to", `{"to":"`+id+`"}`); a.Listed != want {
@@ -418,7 +418,7 @@ func TestOwnRecords(t *testing.T) {
 			t.Errorf("%s of what was not listed: %v", tool, a.Source.Names())
 		}
 	}
-	s = begin("U8") // which nobody has named
+	s = begin("U8") // which no one has named
 	if a := s.of("shop__ship", "/to", `{"to":"ann@home.example"}`); a.Own || a.Source.Trusted() {
 		t.Errorf("of a record that an outsider may have chosen: own %v, %v", a.Own, a.Source.Names())
 	}

@@ -59,7 +59,7 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 		return // all arguments are control, as of what is for everybody to read
 	}
 	if own && len(to)+len(which) == 0 && anyOf(words, updateWords) {
-		return // nothing says whose data it is: the user's own, of which any part can be what somebody wants
+		return // it is the user's own data, and any part of it can be what an outsider wants
 	}
 	if own {
 		what = append(what, where...) // an entry's, not where something goes

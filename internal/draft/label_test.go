@@ -35,7 +35,7 @@ func TestDraftLabel(t *testing.T) {
 		"shop__get_or_create":    {`{}`, gate.ToolLabels{Effects: effects("internal")}},
 		"shop__send_parcel":      {`{"inputSchema":{"properties":{"street":{}}}}`, gate.ToolLabels{Effects: effects("external"), To: []string{"/street"}}},
 		"me__update_profile": {`{"inputSchema":{"properties":{"first_name":{},"street":{}}}}`,
-			gate.ToolLabels{Private: true, Effects: effects("internal")}}, // which part somebody wants to change, nobody knows
+			gate.ToolLabels{Private: true, Effects: effects("internal")}},
 		"web__fill_form": {`{"inputSchema":{"properties":{"url":{},"element_ref":{},"text":{}}}}`,
 			gate.ToolLabels{Effects: effects("external", "egress"), To: []string{"/url", "/element_ref"}, Content: []string{"/text"}, Takes: map[string]string{"/element_ref": "element"}}},
 		"chat__post_message": {`{"inputSchema":{"properties":{"channel_id":{},"text":{}},"required":["channel_id"]}}`,
