@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,8 +24,10 @@ type client struct {
 	cmd  *exec.Cmd
 	to   io.WriteCloser
 	from *bufio.Reader
-	log  *strings.Builder // what the process wrote to standard error; read once it has ended
-	id   int
+
+	stdout io.Closer
+	log    *strings.Builder // what the process wrote to standard error; read once it has ended
+	id     int
 }
 
 func connect(t *testing.T, config string) *client {
@@ -38,7 +41,7 @@ func connect(t *testing.T, config string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{t: t, cmd: cmd, to: to, from: bufio.NewReader(from), log: new(strings.Builder)}
+	c := &client{t: t, cmd: cmd, to: to, from: bufio.NewReader(from), stdout: from, log: new(strings.Builder)}
 	cmd.Stderr = c.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -88,8 +91,8 @@ func (c *client) ask(method, params string) string {
 // works lists and calls a tool of the one server.
 func (c *client) works() {
 	c.t.Helper()
-	if answer := c.ask("tools/list", "{}"); !strings.Contains(answer, "stub__echo") {
-		c.t.Errorf("list: %.200s", answer)
+	for !strings.Contains(c.ask("tools/list", "{}"), "stub__echo") { // a server that starts is waited for 1 s; connect bounds this
+		time.Sleep(10 * time.Millisecond)
 	}
 	if answer := c.ask("tools/call", `{"name":"stub__echo","arguments":{"text":"hi"}}`); !strings.Contains(answer, `"text":"hi"`) {
 		c.t.Error("call: " + answer)
@@ -106,12 +109,29 @@ func (c *client) leave() {
 	}
 }
 
-// The process that owns the gateway is killed under two others: one of them
-// takes its place, and both clients go on with the handshake that they made
-// once. What was under way is answered. It happens again to the next owner.
-func TestOwnerIsKilled(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "wasmgate.yaml")
+// owner returns the process that owns the gateway.
+func owner(t *testing.T, file string) *os.Process {
+	t.Helper()
+	out, err := exec.Command("wasmgate", "status", "--json", "--config", file).Output()
+	var status struct{ PID int }
+	if err == nil {
+		err = json.Unmarshal(out, &status)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.FindProcess(status.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// stubbed makes a configuration of one server.
+func stubbed(t *testing.T) (dir, file string) {
+	t.Helper()
+	dir = t.TempDir()
+	file = filepath.Join(dir, "wasmgate.yaml")
 	for name, text := range map[string]string{
 		file:                              "version: 1\nservers: {stub: {command: mcp-stub}}\nstate: state/\n",
 		filepath.Join(dir, "grants.yaml"): "- {to: [local], servers: [stub]}\n",
@@ -121,41 +141,76 @@ func TestOwnerIsKilled(t *testing.T) {
 		}
 	}
 	compiled.Link(t, filepath.Join(dir, "state"))
+	return dir, file
+}
 
-	owner := connect(t, file)
-	owner.works()
-	clients := []*client{connect(t, file), connect(t, file)}
-	var hanging []int
-	for _, c := range clients {
-		c.works()
-		hanging = append(hanging, c.send("tools/call", `{"name":"stub__hang","arguments":{}}`))
-		c.works() // so that it has arrived
+// A client ends, however it is ended, and fails no call of the others, the first client included.
+// Its own calls end with it. The gateway ends with the last client.
+func TestClientsEndAlone(t *testing.T) {
+	dir, file := stubbed(t)
+	clients := make([]*client, 5)
+	for i := range clients {
+		clients[i] = connect(t, file)
+		clients[i].works()
+		clients[i].send("tools/call", `{"name":"stub__hang","arguments":{}}`)
+		clients[i].works() // so that it has arrived
 	}
-	if err := owner.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for i, c := range clients {
-		if answer := c.receive(hanging[i]); !strings.Contains(answer, `"code":-32603`) || !strings.Contains(answer, "may or may not have been carried out") {
-			t.Errorf("what was under way: %s", answer)
+	gateway := owner(t, file)
+	signals := func(c *client, all ...os.Signal) {
+		if c.cmd.Process.Pid == gateway.Pid {
+			t.Error("a client's process owns the gateway")
 		}
-		c.works()
+		for _, s := range all {
+			_ = c.cmd.Process.Signal(s) // it may have ended by the one before
+		}
+		_ = c.cmd.Wait()
 	}
+	signals(clients[0], os.Kill)
+	signals(clients[1], os.Interrupt, syscall.SIGTERM, os.Kill)
+	signals(clients[2], syscall.SIGTERM, syscall.SIGTERM)
+	clients[3].stdout.Close() // and its input ends, as when an agent is killed
+	clients[3].leave()
+	last := clients[4]
+	last.works()
+	if now := owner(t, file); now.Pid != gateway.Pid {
+		t.Errorf("the gateway was process %d and is %d", gateway.Pid, now.Pid)
+	}
+	signals(last, os.Kill)
+	for gateway.Signal(syscall.Signal(0)) == nil { // the limit of the test bounds it
+		time.Sleep(10 * time.Millisecond)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "state", "audit.jsonl"))
+	if n := strings.Count(string(log), `"code":"cancelled"`); err != nil || n != len(clients) {
+		t.Errorf("%d calls cancelled, want %d; %v", n, len(clients), err)
+	}
+}
 
-	status, err := exec.Command("wasmgate", "status", "--json", "--config", file).Output()
-	if err != nil {
-		t.Fatal(err)
+// The process that owns the gateway is killed: another takes its place, and both clients go on
+// with the handshake that they made once. What was under way is answered. It happens again to the
+// next owner.
+func TestOwnerIsKilled(t *testing.T) {
+	dir, file := stubbed(t)
+	clients := []*client{connect(t, file), connect(t, file)}
+	for range 2 {
+		var hanging []int
+		for _, c := range clients {
+			c.works()
+			hanging = append(hanging, c.send("tools/call", `{"name":"stub__hang","arguments":{}}`))
+			c.works() // so that it has arrived
+		}
+		if err := owner(t, file).Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range clients {
+			if answer := c.receive(hanging[i]); !strings.Contains(answer, `"code":-32603`) || !strings.Contains(answer, "may or may not have been carried out") {
+				t.Errorf("what was under way: %s", answer)
+			}
+			c.works()
+		}
 	}
-	heir, other := clients[0], clients[1]
-	if !strings.Contains(string(status), fmt.Sprintf(`"pid": %d,`, heir.cmd.Process.Pid)) {
-		heir, other = other, heir
+	for _, c := range clients {
+		c.leave()
 	}
-	id := other.send("tools/call", `{"name":"stub__hang","arguments":{}}`)
-	if err := heir.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	other.receive(id)
-	other.works()
-	other.leave()
 	if out, err := exec.Command("wasmgate", "audit", "verify", filepath.Join(dir, "state", "audit.jsonl")).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

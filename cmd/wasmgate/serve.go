@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,6 +27,7 @@ type serveFlags struct {
 	replay string
 	dev    string // the module that is being written
 	stdio  bool
+	shared bool // owns the gateway for the processes of clients on standard input
 }
 
 func (c *cli) newServe() *cobra.Command {
@@ -35,8 +38,8 @@ func (c *cli) newServe() *cobra.Command {
 		Long: `Runs the gateway: over HTTP, or with --stdio for one client on standard input and output.
 Without a configuration it serves the embedded tools.
 
-The first process on a configuration owns the servers and the audit log. A later
-"serve --stdio" connects its client to that process, and takes over when that process ends.
+One process on a configuration owns the servers and the audit log. "serve --stdio" connects its
+client to that process. If none runs it starts one, which ends with its last client.
 
 With --group clients see only what is in these groups. Over HTTP a client sees a single group at
 /mcp/GROUP.
@@ -55,6 +58,8 @@ the gateway at once.`,
 	cmd.Flags().BoolVar(&f.stdio, "stdio", false, "serve one client on standard input and output; HTTP only with --listen")
 	cmd.Flags().StringVar(&f.as, "as", "", "principal of the client on standard input")
 	cmd.Flags().StringSliceVar(&f.groups, "group", nil, "offer clients only what is in this group; may be repeated")
+	cmd.Flags().BoolVar(&f.shared, "shared", false, "")
+	_ = cmd.Flags().MarkHidden("shared") // for the process that --stdio starts
 	cmd.Flags().StringVar(&f.replay, "replay", "", "answer from this recording: an audit log with record: full, or a trace")
 	return cmd
 }
@@ -102,13 +107,21 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	banner := map[bool]io.Writer{false: c.out, true: c.err}[f.stdio] // standard output is the client's
 	front := app.Front{
 		Console: app.ConsoleAddress(cfg, f.stdio), Desk: func(a *app.App) app.Desk { return console.New(a) },
-		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.in, Out: c.out,
+		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.in, Out: c.out, Err: c.err,
 		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, f.groups, banner) },
 	}
 	if f.dev != "" {
 		front.Reloaded = c.toldReload
 	}
 	find := func() (*app.App, *app.Remote, error) { return app.Find(ctx, cfg, log, "") }
+	switch alone := len(f.listen) > 0 || f.replay != "" || os.Getpid() == 1 || c.in != os.Stdin; {
+	case f.shared:
+		front.Stdio, front.Groups, front.Shared = false, nil, true
+		app.Outlive()
+	case f.stdio && !alone:
+		front.Owner = func() *exec.Cmd { return app.Again("--shared") }
+		find = func() (*app.App, *app.Remote, error) { r, err := app.Shared(ctx, cfg, front); return nil, r, err }
+	}
 	if !f.stdio || len(f.listen) > 0 { // else it can serve through any
 		find = func() (*app.App, *app.Remote, error) {
 			return app.Own(ctx, cfg, log, func(pid int) {
@@ -119,14 +132,24 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	a, r, err := find()
 	switch {
 	case err != nil:
-		return err
+		return reported(err)
 	case a != nil:
 		return errors.Join(a.Run(ctx, front), a.Close(ctx))
+	case f.shared:
+		return nil // another one does
 	case f.stdio && len(f.listen) == 0:
-		return app.Follow(ctx, cfg, log, r, front)
+		return reported(app.Follow(ctx, cfg, log, r, front))
 	}
 	defer r.Close()
 	return runsAlready(ctx, cfg, r)
+}
+
+// reported is the error of a process that has printed why it ended.
+func reported(err error) error {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		return &exitError{code: ended.ExitCode()}
+	}
+	return err
 }
 
 // runsAlready says which process has the state folder.

@@ -116,6 +116,7 @@ func (b backend) Client(as string, groups []string) (func(context.Context, io.Re
 	}
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
 		defer b.app.clients.enter()()
+		b.app.clients.came()
 		return b.app.gateway.Serve(ctx, who, in, out)
 	}, nil
 }

@@ -1,10 +1,18 @@
 package app
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
+
+// startTime bounds how long another process may take to build its gateway, which compiles the
+// embedded tools when it is the first ever; and how long its first client may take to come.
+const startTime = 30 * time.Second
 
 // clients counts who uses a gateway that lives for them alone.
 type clients struct {
 	last func() // called when the last one has left
+	came func() // called when an MCP client has entered
 
 	mu sync.Mutex
 	n  int

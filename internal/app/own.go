@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/handover"
+	"github.com/wasmgate/wasmgate/internal/hungup"
 )
 
 const (
-	// startTime bounds how long another process may take to build its gateway,
-	// which compiles the embedded tools when it is the first ever.
-	startTime = 30 * time.Second
 	// lingerTime bounds how long a gateway that was started for one command stays for
 	// other commands.
 	lingerTime = 3 * time.Second
@@ -57,6 +57,62 @@ func Find(ctx context.Context, cfg *config.Config, log *slog.Logger, only string
 	}
 }
 
+// Shared returns the gateway that runs on a configuration. If there is none it starts one by
+// f.Owner, whose standard error it passes on for as long as this process lives.
+func Shared(ctx context.Context, cfg *config.Config, f Front) (*Remote, error) {
+	again := time.NewTicker(lookEvery)
+	defer again.Stop()
+	var ended chan error // of the process that was started; nil if none runs
+	for {
+		if r, err := Dial(ctx, cfg); err == nil {
+			return r, nil
+		}
+		if ended == nil {
+			var err error
+			if ended, err = begin(f.Owner(), f.Err); err != nil {
+				return nil, fmt.Errorf("start a process for the gateway: %w", err)
+			}
+		}
+		select {
+		case <-again.C:
+		case err := <-ended: // without an error it has found another owner, which ends
+			if err != nil {
+				return nil, err
+			}
+			ended = nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Again is the command of this process, with further arguments.
+func Again(more ...string) *exec.Cmd {
+	program, err := os.Executable()
+	if err != nil {
+		program = os.Args[0]
+	}
+	return exec.Command(program, append(os.Args[1:len(os.Args):len(os.Args)], more...)...)
+}
+
+// begin starts a process that outlives this one.
+func begin(owner *exec.Cmd, to io.Writer) (ended chan error, err error) {
+	detach(owner)
+	stderr, err := owner.StderrPipe() // not this process's own: its reader would wait for the owner's end
+	if err != nil {
+		return nil, err
+	}
+	if err := owner.Start(); err != nil {
+		return nil, err
+	}
+	ended = make(chan error, 1)
+	go func() { // ends with the owner
+		_, _ = io.Copy(to, stderr)
+		ended <- owner.Wait()
+	}()
+	return ended, nil
+}
+
 // Own is Find for who stays: it waits for an owner that was started for one command,
 // and tells waits of its process.
 func Own(ctx context.Context, cfg *config.Config, log *slog.Logger, waits func(pid int)) (*App, *Remote, error) {
@@ -89,7 +145,7 @@ func (a *App) Answer(ctx context.Context) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.passing, a.clients.last = true, func() {}
+	a.passing, a.clients.last, a.clients.came = true, func() {}, func() {}
 	life, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var g sync.WaitGroup
 	g.Go(func() {
@@ -109,14 +165,25 @@ func (a *App) Answer(ctx context.Context) (end func(), err error) {
 
 // Follow serves the client of f through the gateway r. When that ends and the
 // client is still there, it serves the client on through whichever process
-// becomes the owner in its place, which may be this one: then it is as
-// [App.Run], and ends the gateway. An error for which the client is not served
+// becomes the owner in its place, which may be this one if f has no Owner: then it is as
+// [App.Run], and ends the gateway. The end of ctx is the end of what the client says. A client that
+// no longer reads is gone, with its calls. An error for which the client is not served
 // is a [*PrincipalError], or says why there is no gateway any more.
 func Follow(ctx context.Context, cfg *config.Config, log *slog.Logger, r *Remote, f Front) error {
 	client := handover.New(f.In, f.Out, cfg.Limits.Body)
+	defer context.AfterFunc(ctx, client.Leave)() // what is under way may end
+	served, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	go func() { // ends with served
+		<-client.Left()
+		for !hungup.Is(f.Out) && served.Err() == nil {
+			time.Sleep(lookEvery)
+		}
+		cut()
+	}()
 	for moves := 0; ; {
 		since := time.Now()
-		gone, err := client.Serve(ctx, func(ctx context.Context, in io.Reader, out io.Writer) error {
+		gone, err := client.Serve(served, func(ctx context.Context, in io.Reader, out io.Writer) error {
 			defer r.Close()
 			return r.Relay(ctx, f.As, f.Groups, in, out)
 		})
@@ -140,7 +207,13 @@ func Follow(ctx context.Context, cfg *config.Config, log *slog.Logger, r *Remote
 		case <-ctx.Done():
 			return nil
 		}
-		a, next, err := Find(ctx, cfg, log, "")
+		var a *App
+		var next *Remote
+		if f.Owner != nil {
+			next, err = Shared(ctx, cfg, f)
+		} else {
+			a, next, err = Find(ctx, cfg, log, "")
+		}
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,6 +40,13 @@ type Front struct {
 	Groups []string
 	In     io.Reader
 	Out    io.Writer
+	// Owner is the command of a process that owns the gateway in the place of this one, so that the
+	// end of a client's process ends nothing of other clients; nil if this process may own it. What
+	// that process reports goes to Err.
+	Owner func() *exec.Cmd
+	Err   io.Writer
+	// Shared serves clients of other processes only, and ends when the last of them has gone.
+	Shared bool
 	// Ready is called once clients can come; Run waits for it. Its ctx ends with
 	// the gateway.
 	Ready func(ctx context.Context, a *App, url string)
@@ -74,8 +83,13 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	leave, gone := context.WithCancel(ctx) // also when the last client has gone
 	defer gone()
 	a.clients.last = func() {}
-	if f.Stdio && len(on) == 0 {
+	if len(on) == 0 && (f.Stdio || f.Shared) {
 		a.clients.last = gone
+	}
+	a.clients.came = func() {}
+	if f.Shared { // the first client has this long to come
+		a.clients.came = sync.OnceFunc(a.clients.enter())
+		defer time.AfterFunc(startTime, a.clients.came).Stop()
 	}
 	g, life := errgroup.WithContext(life)
 	a.gateway.Start(life)

@@ -41,6 +41,9 @@ type Client struct {
 	lines chan []byte // what the client said; closed at its end
 	ended error       // why lines was closed; nil if in has ended
 
+	left  chan struct{} // closed when the client says no more
+	leave sync.Once
+
 	mu          sync.Mutex
 	initialize  []byte // the client's own lines; nil until they have passed
 	initialized []byte
@@ -53,8 +56,9 @@ type Client struct {
 // New returns the client that speaks on in, a line of which has at most
 // max bytes, and out. It begins to read in, and goes on until in ends.
 func New(in io.Reader, out io.Writer, max int64) *Client {
-	c := &Client{out: &lineWriter{w: out}, lines: make(chan []byte), pending: make(map[string]json.RawMessage)}
+	c := &Client{out: &lineWriter{w: out}, lines: make(chan []byte), left: make(chan struct{}), pending: make(map[string]json.RawMessage)}
 	go func() {
+		defer c.Leave()
 		defer close(c.lines)
 		for r := bufio.NewReader(in); ; {
 			line, err := readLine(r, max)
@@ -64,11 +68,21 @@ func New(in io.Reader, out io.Writer, max int64) *Client {
 				}
 				return
 			}
-			c.lines <- line
+			select {
+			case c.lines <- line:
+			case <-c.left:
+				return
+			}
 		}
 	}()
 	return c
 }
+
+// Leave ends what the client says, as the end of its input does: what is under way is answered.
+func (c *Client) Leave() { c.leave.Do(func() { close(c.left) }) }
+
+// Left is closed when the client says no more.
+func (c *Client) Left() <-chan struct{} { return c.left }
 
 // Serve connects the client to a gateway, until either has gone, and reports
 // whether it was the client. The gateway reads what the client says from in
@@ -150,6 +164,8 @@ func (c *Client) feed(w io.Writer, replayed, ended <-chan struct{}) (gone bool) 
 			if _, err := w.Write(line); err != nil {
 				return false
 			}
+		case <-c.left:
+			return true
 		case <-ended:
 			return false
 		}

@@ -87,7 +87,7 @@ var rules = map[string]rule{
 	"bridge/internal/host/shares":        {bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host":               {imports: []string{"bridge/internal/host/dispatch", "bridge/internal/host/transport"}, bans: append([]string{"os", "net", "net/http"}, sdk...)},
 	"bridge/internal/host/transport": {
-		imports: []string{"gate", "bridge/internal/host/dispatch", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/mcp", "internal/fair", "internal/loopback", "internal/web"},
+		imports: []string{"gate", "bridge/internal/host/dispatch", "bridge/internal/host/sessions", "bridge/internal/host/message", "bridge/internal/mcp", "internal/fair", "internal/hungup", "internal/loopback", "internal/web"},
 		bans:    sdk,
 	},
 	"bridge/internal/host/dispatch": {
@@ -210,6 +210,7 @@ var rules = map[string]rule{
 	"internal/packages":             {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/seed":                 {bans: []string{"context", "net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/signature":            {imports: []string{"gate"}, bans: []string{"os", "net", "net/http", "github.com/..."}},
+	"internal/hungup":               {bans: []string{"context", "net", "net/http", "github.com/..."}},
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/clients":              {imports: []string{"internal/files"}, bans: []string{"net", "net/http"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/hungup"
 )
 
 // maxUnanswered is how many requests of a client on stdio are answered at one time before
@@ -134,19 +135,33 @@ func (c *lineClient) serve(ctx context.Context) error {
 	}
 }
 
-// finish waits for the answers to what has come, for as long as the terms say.
+// finish waits for the answers to what has come, for as long as the terms say and the client reads.
 func (c *lineClient) finish() {
 	answered := make(chan struct{})
 	go func() { // ends with the requests, which are cancelled afterwards
 		c.requests.Wait()
 		close(answered)
 	}()
-	select {
-	case <-answered:
-	case <-c.ctx.Done():
-	case <-time.After(c.front.terms.Load().Drain):
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for giveUp := time.After(c.front.terms.Load().Drain); ; {
+		select {
+		case <-answered:
+			return
+		case <-c.ctx.Done():
+			return
+		case <-look.C:
+			if hungup.Is(c.out) {
+				return
+			}
+		case <-giveUp:
+			return
+		}
 	}
 }
+
+// lookEvery is how often a client whose input has ended is looked at: one that was killed reads nothing.
+const lookEvery = 50 * time.Millisecond
 
 // take takes a line. The error is that its answer cannot be written.
 func (c *lineClient) take(l line) error {
