@@ -1,0 +1,67 @@
+// Command mcp-stub is an MCP server of the older revisions with the tools echo, fail, hang, and one
+// that no gateway should offer; or with those in the file that STUB_TOOLS names. It is no part of the
+// test binary, which takes longer to start.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+func main() {
+	tools := `{"tools":[{"name":"echo","description":"Says it again. And again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
+		`{"name":"fail","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}},{"name":"loop","inputSchema":{"type":"object","$ref":"#"}}]}`
+	if file := os.Getenv("STUB_TOOLS"); file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		tools = strings.TrimSpace(string(b))
+	}
+	for s := bufio.NewScanner(os.Stdin); s.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Name      string
+				Arguments struct{ Text string }
+			}
+		}
+		if json.Unmarshal(s.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		result := `{}`
+		switch {
+		case m.Params.Name == "hang":
+			continue
+		case m.Method == "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stub","version":"1"}}`
+			if os.Getenv("STUB_MORE") != "" {
+				result = strings.Replace(result, `"tools":{}`, `"tools":{},"prompts":{},"resources":{}`, 1)
+			}
+		case m.Method == "prompts/list":
+			result = `{"prompts":[{"name":"greet","description":"A greeting."}]}`
+		case m.Method == "resources/list":
+			result = `{"resources":[{"uri":"memo://today","name":"today"}]}`
+		case m.Method == "resources/templates/list":
+			result = `{"resourceTemplates":[{"uriTemplate":"memo://day/{date}","name":"day"}]}`
+		case m.Method == "tools/list":
+			result = tools
+		case m.Params.Name == "echo":
+			text := m.Params.Arguments.Text
+			if file, ok := strings.CutPrefix(text, "read "); ok { // says whether it may
+				_, err := os.ReadFile(file)
+				text = fmt.Sprint("read: ", err)
+			}
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text)
+		case m.Method == "tools/call" && os.Getenv("STUB_TOOLS") != "":
+			result = `{"content":[]}`
+		case m.Params.Name == "fail":
+			result = `{"content":[{"type":"text","text":"it cannot"}],"isError":true}`
+		}
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+}
