@@ -33,6 +33,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
 	"github.com/wasmgate/wasmgate/internal/meta"
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
@@ -100,17 +101,12 @@ func newSite(t *testing.T, yaml string) *site {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { upstream.CloseClientConnections(); upstream.Close() })
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	ln.Close()
-	yaml = strings.ReplaceAll(yaml, "%ADDR%", addr)
+	yaml = strings.ReplaceAll(yaml, "%ADDR%", freeport.Address(t))
 	// The server may take longer than the tests wait: what ends is ended.
 	yaml += fmt.Sprintf("groups: {docs: [files__read], both: [files__read, files__write]}\nservers: {files: {url: %q, private: true, timeout: 5m}}\n", upstream.URL)
 	s.cfg = load(t, yaml)
 	write(t, s.cfg.Policy.Grants, siteGrants)
+	var err error
 	if s.App, err = app.New(t.Context(), s.cfg, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), ""); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/unraced"
@@ -130,7 +131,7 @@ func newPrometheus(t *testing.T, metrics string, rules ...string) prometheus {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "prometheus.yml"), fmt.Sprintf(
 		"global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: %s\nscrape_configs: [{job_name: wasmgate, static_configs: [{targets: [%q]}]}]\n", files, target.Host))
-	address := freeAddress(t)
+	address := freeport.Address(t)
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -166,17 +167,6 @@ func (p prometheus) value(t *testing.T, query string) string {
 		return ""
 	}
 	return fmt.Sprint(answer.Data.Result[0].Value[1])
-}
-
-// freeAddress returns an address on which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // TestMetricsOfAnotherHost: a web page whose name resolves to this machine reads nothing.

@@ -204,6 +204,7 @@ var rules = map[string]rule{
 	"internal/bombs":                {bans: leaf},
 	"internal/judges":               {imports: []string{"internal/testing/toolchain"}, bans: []string{"net", "net/http", "golang.org/..."}},
 	"internal/testing/compiled":     {imports: []string{"internal/sandbox"}, bans: []string{"net", "net/http", "golang.org/..."}},
+	"internal/testing/freeport":     {bans: []string{"net/http", "github.com/...", "golang.org/..."}},
 	"internal/testing/program":      {imports: []string{"internal/testing/toolchain"}, bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/testing/timelimit":    {bans: leaf[1:]},
 	"internal/testing/toolchain":    {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
@@ -140,7 +141,7 @@ func testSickServers(t *testing.T, p *program) {
 		"babbles":  {`command: sh, args: [-c, 'read -r l; echo "{\"jsonrpc\":]"; read -r l']`, "protocol"},
 		"nonsense": {"url: " + serve(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello") }), "protocol"},
 		"huge":     {"url: " + serve(flood(100<<20)), "protocol"},
-		"closed":   {"url: http://127.0.0.1:" + strconv.Itoa(freePort(t)), "transport"},
+		"closed":   {"url: http://127.0.0.1:" + strconv.Itoa(freeport.Port(t)), "transport"},
 		"hangs":    {"url: " + serve(hang), "timeout"},
 	}
 	config := "version: 1\npolicy: {timeout: 5s}\nservers:\n  good: {url: " + good.start(t) + "}\n" + pl.shell(mark)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
@@ -85,10 +86,10 @@ func testConnect(t *testing.T, p *program) {
 	dir := node(t)
 	pl := p.place(t, "")
 	people, provider := startIDP(t, pl, dir, time.Hour), startIDP(t, pl, dir, time.Hour)
-	port := freePort(t)
+	port := freeport.Port(t)
 	start(t, pl.command(context.WithoutCancel(t.Context()), "node", dir+"/protected.mjs", fmt.Sprint(port), provider.url))
 	timelimit.Wait(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
-	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	addr := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t))
 	pl.write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {timeout: 5s}
 audit: {record: full}

@@ -31,6 +31,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
@@ -43,7 +44,7 @@ type idp struct {
 // startIDP starts one whose access tokens hold for a time; env has more variables.
 func startIDP(t *testing.T, pl *place, dir string, life time.Duration, env ...string) *idp {
 	t.Helper()
-	port := freePort(t)
+	port := freeport.Port(t)
 	c := pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "idp.mjs"), strconv.Itoa(port), strconv.Itoa(int(life.Seconds())))
 	c.Env = append(c.Env, env...)
 	p := start(t, c)
@@ -168,7 +169,7 @@ func testTwoTeams(t *testing.T, p *program) {
 	dir := node(t)
 	pl := p.place(t, "")
 	provider := startIDP(t, pl, dir, time.Hour)
-	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	addr := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t))
 	settings := strings.NewReplacer("https://gw.example.com", "http://"+addr, "https://login.example.com", provider.url).Replace(teamsBlock(t, "yaml", "issuers"))
 	server := filepath.Join(dir, "node_modules/@modelcontextprotocol/server-memory/dist/index.js")
 	pl.write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\nlisten: %s\n%sservers:\n", addr, settings)+
@@ -250,7 +251,7 @@ func typeScriptOAuth(t *testing.T, pl *place, dir string, provider *idp, who, at
 func mcpRemote(t *testing.T, pl *place, dir string, provider *idp, who, at, tool string) ([]string, string) {
 	t.Helper()
 	said := provider.watch(who)
-	c := pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "node_modules/mcp-remote/dist/proxy.js"), at, strconv.Itoa(freePort(t)), "--host", "127.0.0.1", "--allow-http")
+	c := pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "node_modules/mcp-remote/dist/proxy.js"), at, strconv.Itoa(freeport.Port(t)), "--host", "127.0.0.1", "--allow-http")
 	c.Env = append(c.Env, "MCP_REMOTE_CONFIG_DIR="+t.TempDir(), "BROWSER=true")
 	c.Stderr = said
 	return uses(t, &mcp.CommandTransport{Command: c}, tool, said)
@@ -390,10 +391,10 @@ func testLoginServer(t *testing.T, p *program) {
 	robot := rand.Text()
 	key := newClientKey(t, pl)
 	provider := startIDP(t, pl, dir, 62*time.Second, "ROBOT_SECRET="+robot, "SIGNER_JWK="+key) // due after two seconds
-	port := freePort(t)
+	port := freeport.Port(t)
 	start(t, pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "protected.mjs"), strconv.Itoa(port), provider.url))
 	timelimit.Wait(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
-	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	metrics := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t))
 	pl.write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {timeout: 5s}
 telemetry: {metrics: {listen: %q}}

@@ -7,19 +7,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
@@ -36,33 +34,13 @@ const everythingServer = "node_modules/@modelcontextprotocol/server-everything/d
 // everything starts server-everything over HTTP, and returns its port.
 func everything(t *testing.T, pl *place, dir, transport string) int {
 	t.Helper()
-	port := freePort(t)
+	port := freeport.Port(t)
 	c := pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, everythingServer), transport)
 	c.Env = append(c.Env, "PORT="+strconv.Itoa(port))
 	start(t, c)
 	timelimit.Wait(t, "server-everything listens", func() bool { return listens(t, fmt.Sprintf("localhost:%d", port)) })
 	return port
 }
-
-// freePort returns a port that nobody listens on, once, of those that systems give nobody by themselves.
-func freePort(t *testing.T) int {
-	t.Helper()
-	var lc net.ListenConfig
-	for range 1000 {
-		port := 20_000 + rand.IntN(10_000)
-		if _, given := givenPorts.LoadOrStore(port, true); given {
-			continue
-		}
-		if ln, err := lc.Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			ln.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
-}
-
-var givenPorts sync.Map
 
 // stdioServers is the configuration of two real stdio servers, whose processes
 // carry the mark.

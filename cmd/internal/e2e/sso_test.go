@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
@@ -30,7 +31,7 @@ func testSingleSignOn(t *testing.T, p *program) {
 	const life = 8 * time.Second // a token is due two seconds before
 	provider := startIDP(t, pl, dir, time.Hour, "CLIENT=wasmgate", "CLIENT_SECRET="+here, "JAG_CLIENT=wasmgate-tickets")
 	tokens := startIDP(t, pl, dir, life, "CLIENT=wasmgate-tickets", "CLIENT_SECRET="+there, "JAG_ISSUER="+provider.url)
-	port := freePort(t)
+	port := freeport.Port(t)
 	start(t, pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "protected.mjs"), strconv.Itoa(port), tokens.url))
 	timelimit.Wait(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
 
