@@ -47,7 +47,7 @@ func TestClientEndsCalls(t *testing.T) {
 		Functions: map[string][]gateway.LocalTool{"s": {slow("slow", began), slow("slower", make(chan bool, 1)), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records),
 	})
 
-	hasty := g.NewClient(gateway.ClientConfig{Timeout: 200 * time.Millisecond})
+	hasty, patient := g.NewClient(gateway.ClientConfig{Timeout: 200 * time.Millisecond}), g.NewClient(gateway.ClientConfig{})
 	_, err := hasty.CallTool(t.Context(), "s__slower", nil)
 	if code(err) != gateway.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a call over its time: %v", err)
@@ -70,7 +70,7 @@ func TestClientEndsCalls(t *testing.T) {
 	if err := g.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hasty.CallTool(t.Context(), "s__echo", nil); code(err) != gateway.SessionError {
+	if _, err := patient.CallTool(t.Context(), "s__echo", nil); code(err) != gateway.SessionError {
 		t.Errorf("of a gateway that drains: %v", err)
 	}
 }
