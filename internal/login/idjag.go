@@ -152,10 +152,15 @@ func (r *row) refusedByIDP(s *Server, err error) error {
 	case slices.Contains([]string{"invalid_grant", "login_required", "interaction_required", "insufficient_user_authentication"}, refusal.code):
 		text, login = idp+" wants a new login for server "+s.ID+": "+how(r.key)+"; if that does not help, ask its administrator", true
 	default:
-		text = idp + " does not let this principal use server " + s.ID + " by client " + s.IDP.ClientID + ": ask its administrator"
+		text, err = idp+" does not let this principal use server "+s.ID+" by client "+s.IDP.ClientID+": ask its administrator", denied{err}
 	}
 	return &Needed{s.ID, text, err, login}
 }
+
+// denied is why a person may not use a server that others may use.
+type denied struct{ error }
+
+func (d denied) Unwrap() error { return d.error }
 
 // refusedByServer says why there is no token for an ID-JAG, and what to do.
 func refusedByServer(s *Server, err error) error {

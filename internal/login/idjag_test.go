@@ -333,6 +333,13 @@ func TestRefusedAssertions(t *testing.T) {
 		if n := len(c.idp.Asked()) - before; n != 1 {
 			t.Errorf("%s: asked %d times", code, n)
 		}
+		// The gateway itself lists by any login: no one else learns what keeps one person out.
+		_, _, err := c.Authorize(t.Context(), "jira", nil, Need{}, nil)
+		n, _ := errors.AsType[*Needed](err)
+		if strings.HasPrefix(want, "does not let") && (n == nil || !strings.HasPrefix(n.Public(), "server jira needs a login at "+c.idp.URL+" of a person who may use it")) {
+			t.Errorf("%s, to the gateway: %v", code, err)
+		}
+		c.silent(t, err)
 		c.signIn(t, "jira", alice)
 	}
 	c.idp.Denies("")

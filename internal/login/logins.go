@@ -453,9 +453,13 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 		return "", used, r.forbidden(refused, need)
 	}
 	g, err := l.token(ctx, s, r, who, need, before)
-	if n, ok := errors.AsType[*Needed](err); ok && n.login && who == nil && !s.Shared {
+	n, _ := errors.AsType[*Needed](err)
+	if _, other := errors.AsType[denied](err); n != nil && (n.login || other) && who == nil && !s.Shared {
 		what := "nobody has logged in to server " + id
-		if n.cause != nil {
+		switch {
+		case other: // the gateway lists by any login
+			what = "server " + id + " needs a login at " + s.IDP.Issuer + " of a person who may use it"
+		case n.cause != nil:
 			what = "the login at server " + id + " does not hold"
 		}
 		return "", used, &Needed{n.server, what + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause, true}
