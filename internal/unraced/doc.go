@@ -9,6 +9,9 @@ import "testing"
 // detector, unless WASMGATE_RACE_ALL is set.
 func Short() bool { return short() }
 
+// Raced reports whether the race detector is at work.
+func Raced() bool { return raced }
+
 // AtWork reports whether a person at work waits: go test -short without the detector, which
 // looks for races with -short, too, and in all that takes long.
 func AtWork() bool { return !raced && testing.Short() }
