@@ -720,7 +720,9 @@ func TestEachGuardIsNeeded(t *testing.T) {
 				l.From = gate.MustDoc(`{"name":"` + made[0] + `"}`)
 			}
 		})),
-		"that only what was made is its maker's": with(func(g *guards) { g.made = true }),
+		"that only what was made is its maker's": with(func(g *guards) {
+			g.made, g.tools = true, []string{"out__read", "rec__find", "rec__make", "rec__drop"}
+		}),
 		"that what a question has shown is approved": func() guards {
 			g := withPerson
 			g.tools, g.person = []string{"out__read", "do__send"}, func(a gate.Approver) gate.Approver { return latest{a} }
