@@ -126,7 +126,7 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 
 // source returns what the values of a result count as. Those of a tool that
 // nobody outside can write through are trusted as long as nobody outside has
-// chosen its arguments: otherwise whoever wrote what the session has read, or was shown in a
+// chosen its arguments: otherwise the one who wrote what the session has read, or was shown in a
 // listing, could have a trusted tool say it again.
 func source(vouched, tainted bool, known provenance.Provenance, t *Tool, args Doc) provenance.Source {
 	if !vouched {

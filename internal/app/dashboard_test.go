@@ -64,7 +64,7 @@ var labels = []string{"wasmgate_server", "mcp_method_name"}
 // dashboard and of the alerts: each is understood, and every metric in it is there.
 func TestDashboard(t *testing.T) {
 	unraced.Long(t)
-	dead := freeport.Address(t) // where nobody takes what is sent
+	dead := freeport.Address(t) // where nothing takes what is sent
 	cfg := load(t, "version: 1\n")
 	write(t, filepath.Join(filepath.Dir(cfg.File), "ask.rego"), "package wasmgate\n\nask contains \"it is asked about\" if input.arguments.text == \"asked\"\n")
 	write(t, cfg.Policy.Grants, "- {to: [\"*\"], tools: [\"*\"]}\n")
