@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/paused"
 	"github.com/wasmgate/wasmgate/internal/spelling"
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 func (c *cli) newPause() *cobra.Command {
@@ -74,10 +76,7 @@ func (c *cli) pause(cmd *cobra.Command, server string, resume bool) error {
 func pauseNow(cmd *cobra.Command, cfg *config.Config, server string, resume bool) (before, now []string, err error) {
 	r, err := app.Dial(cmd.Context(), cfg)
 	if errors.Is(err, control.ErrNotRunning) {
-		if before, err = paused.Read(cfg.State); err == nil {
-			now, err = paused.Next(cfg.State, server, resume)
-		}
-		return before, now, err
+		return paused.Change(cmd.Context(), state.File(filepath.Join(cfg.State, paused.File)), server, resume)
 	}
 	if err != nil {
 		return nil, nil, err

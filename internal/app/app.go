@@ -29,6 +29,7 @@ type App struct {
 	cfg     *config.Config
 	log     *slog.Logger
 	lock    *control.Lock
+	records records
 	gateway *gateway.Gateway
 	policy  atomic.Pointer[policyfiles.Files] // that in use
 	shadow  atomic.Pointer[policyfiles.Files] // nil without a shadow policy

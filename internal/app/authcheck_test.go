@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/state"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
@@ -54,11 +55,11 @@ auth:
 	if _, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "soon", As: "builder", Expires: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	other, err := auth.OpenKeys(filepath.Join(s.cfg.State, "keys.json")) // as another process has it
+	other, err := auth.OpenKeys(t.Context(), state.File(filepath.Join(s.cfg.State, "keys.json"))) // as another process has it
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := other.Create(auth.Key{Name: "old", Principal: "gone"}); err != nil {
+	if _, _, err := other.Create(t.Context(), auth.Key{Name: "old", Principal: "gone"}); err != nil {
 		t.Fatal(err)
 	}
 	timelimit.Wait(t, "the other key", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 2 })

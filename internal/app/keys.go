@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +59,7 @@ func (k Key) Cells() []string {
 }
 
 // CreateKey makes an API key, which nobody sees again.
-func (a *App) CreateKey(_ context.Context, r KeyRequest) (*Key, error) {
+func (a *App) CreateKey(ctx context.Context, r KeyRequest) (*Key, error) {
 	c := a.config.Load().cfg
 	if !c.Auth.Keys {
 		return nil, keyError("API keys are not taken: write auth: {keys: true} into the configuration")
@@ -89,12 +88,12 @@ func (a *App) CreateKey(_ context.Context, r KeyRequest) (*Key, error) {
 	if r.Expires > 0 {
 		key.Expires = time.Now().Add(r.Expires).UTC().Truncate(time.Second)
 	}
-	secret, made, err := a.senders.keys.Create(key)
+	secret, made, err := a.senders.keys.Create(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.noteKey(made, "made"); err != nil { // what is not recorded does not hold
-		return nil, fmt.Errorf("%w; the key is revoked: %v", err, a.senders.keys.Revoke(made.ID))
+		return nil, fmt.Errorf("%w; the key is revoked: %v", err, a.senders.keys.Revoke(ctx, made.ID))
 	}
 	shown := a.showKey(made)
 	shown.Secret = secret
@@ -134,8 +133,8 @@ func (a *App) Keys(context.Context) ([]Key, error) {
 }
 
 // RevokeKey ends an API key for good, and what is under way with it.
-func (a *App) RevokeKey(_ context.Context, id string) (*Key, error) {
-	err := a.senders.keys.Revoke(id)
+func (a *App) RevokeKey(ctx context.Context, id string) (*Key, error) {
+	err := a.senders.keys.Revoke(ctx, id)
 	a.endKeys() // also if the file could not be written: the key is refused from now on
 	if err != nil {
 		return nil, err
@@ -159,10 +158,10 @@ func (a *App) endKeys() {
 }
 
 // watchKeys returns what reads API keys again if another process has changed them.
-func (a *App) watchKeys() func() {
+func (a *App) watchKeys(ctx context.Context) func() {
 	failed := ""
 	return func() {
-		changed, err := a.senders.keys.Reread()
+		changed, err := a.senders.keys.Reread(ctx)
 		if changed {
 			a.endKeys()
 		}
@@ -205,12 +204,10 @@ func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 		return nil, err
 	}
 	owner := gate.Owner{Tenant: revocation.Tenant, ID: revocation.Principal}
-	a.revoked(func(who *gate.Principal) bool {
-		named := who.Auth == auth.Bearer && who.Owner == owner && (r.Issuer == "" || r.Issuer == who.Issuer) // its token need not be remembered
-		return named || slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
-	})
+	a.endTokens(revocation, ended)
 	all := now.Revocations()
-	done := &Revoked{all[len(all)-1].Before, len(ended), []string{}}
+	revocation = all[len(all)-1]
+	done := &Revoked{revocation.Before, len(ended), []string{}}
 	var unwritten []error
 	for _, k := range s.keys.List() {
 		if r.Principal == "" || r.Issuer != "" || (gate.Owner{Tenant: k.Tenant, ID: k.Principal}) != owner || !k.Revoked.IsZero() {
@@ -221,7 +218,7 @@ func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 		}
 		done.Keys = append(done.Keys, k.ID)
 	}
-	if err := auth.WriteRevocations(filepath.Join(a.cfg.State, revokedFile), all); err != nil {
+	if err := auth.KeepRevocation(ctx, a.records.revoked, revocation); err != nil {
 		unwritten = append(unwritten, fmt.Errorf("the revocation holds until the gateway ends, and no longer: %w", err))
 	}
 	if err := errors.Join(unwritten...); err != nil {
@@ -229,6 +226,16 @@ func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 	}
 	return done, a.gateway.Operator().Note(audit.Entry{
 		Event: audit.Revoke, Code: codes.OK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revocation.Words(),
+	})
+}
+
+// endTokens ends what is under way with tokens that a revocation ends: those that were seen, and
+// those that name its principal, which need not be remembered.
+func (a *App) endTokens(r auth.Revocation, ended []*gate.Principal) {
+	owner := gate.Owner{Tenant: r.Tenant, ID: r.Principal}
+	a.revoked(func(who *gate.Principal) bool {
+		named := who.Auth == auth.Bearer && who.Owner == owner && (r.Issuer == "" || r.Issuer == who.Issuer)
+		return named || slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
 	})
 }
 

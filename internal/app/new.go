@@ -41,7 +41,8 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if w := a.openState(); w != "" {
 		log.Warn(w)
 	}
-	if a.senders, err = newSenders(cfg); err != nil {
+	a.records = recordsOf(cfg)
+	if a.senders, err = newSenders(ctx, cfg, a.records); err != nil {
 		return nil, err
 	}
 	a.newLogins(cfg)

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/internal/paused"
 )
@@ -15,9 +17,9 @@ type pauseRequest struct {
 
 // stayPaused pauses what was paused when the last gateway ended.
 func (a *App) stayPaused() error {
-	all, err := paused.Read(a.cfg.State)
+	all, _, err := paused.Load(context.Background(), a.records.paused)
 	if err != nil {
-		return err
+		return fmt.Errorf("nothing is started: %w", err)
 	}
 	for _, server := range all {
 		if err := a.gateway.Operator().Pause(server, "the operator, before this start"); err != nil {
@@ -29,12 +31,12 @@ func (a *App) stayPaused() error {
 
 // Pause refuses every new call of a server, or of all if server is "", also after a
 // restart, until it is resumed. It returns what is paused then.
-func (a *App) Pause(_ context.Context, server string, resume bool) ([]string, error) {
-	return a.PauseBy(server, resume, byOperator)
+func (a *App) Pause(ctx context.Context, server string, resume bool) ([]string, error) {
+	return a.PauseBy(ctx, server, resume, byOperator)
 }
 
 // PauseBy is Pause, and who does it.
-func (a *App) PauseBy(server string, resume bool, by string) ([]string, error) {
+func (a *App) PauseBy(ctx context.Context, server string, resume bool, by string) ([]string, error) {
 	a.pausing.Lock()
 	defer a.pausing.Unlock()
 	change := a.gateway.Operator().Pause
@@ -42,8 +44,11 @@ func (a *App) PauseBy(server string, resume bool, by string) ([]string, error) {
 		change = a.gateway.Operator().Resume
 	}
 	err := change(server, by)
-	now := a.gateway.Operator().Paused()
-	return now, errors.Join(err, paused.Keep(a.cfg.State, now))
+	if slices.Contains(a.gateway.Operator().Paused(), server) != resume { // it is as asked, recorded or not
+		_, _, kept := paused.Change(ctx, a.records.paused, server, resume)
+		err = errors.Join(err, kept)
+	}
+	return a.gateway.Operator().Paused(), err
 }
 
 // Pause does what [App.Pause] does.

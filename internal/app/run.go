@@ -207,7 +207,7 @@ func (a *App) serveStdio(ctx context.Context, g *errgroup.Group, who *gate.Princ
 // and bundles far away.
 func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 	hangup, stop := hangups()
-	looks := []func(){a.watchPolicy(ctx), a.watchPins(), a.watchKeys(), func() { a.pollBundles(ctx) }}
+	looks := []func(){a.watchPolicy(ctx), a.watchPins(), a.watchKeys(ctx), func() { a.pollBundles(ctx) }}
 	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
 		looks = append(looks, a.watchConfig(ctx, hangup))
 	}

@@ -1,13 +1,13 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +28,8 @@ type senders struct {
 	denied  denials
 	looks   bell // at who has opened streams
 
-	revoking sync.Mutex // held while revocations change, and are kept
+	revoking  sync.Mutex // held while revocations change, and are kept
+	revokedAt uint64     // the generation of those in use, with revoking
 }
 
 // reached is how clients reach the gateway.
@@ -37,26 +38,20 @@ type reached struct {
 	near   []netip.Prefix // proxies that speak TLS with clients; nil: not asked about
 }
 
-// The files in the state folder that keep API keys and revocations.
-const (
-	keysFile    = "keys.json"
-	revokedFile = "revoked.json"
-)
-
 // issuerTime bounds a request to an issuer.
 const issuerTime = 10 * time.Second
 
 // newSenders reads what is kept of keys and revocations.
-func newSenders(c *config.Config) (*senders, error) {
-	keys, err := auth.OpenKeys(filepath.Join(c.State, keysFile))
+func newSenders(ctx context.Context, c *config.Config, r records) (*senders, error) {
+	keys, err := auth.OpenKeys(ctx, r.keys)
 	if err != nil {
 		return nil, err
 	}
-	revoked, err := auth.ReadRevocations(filepath.Join(c.State, revokedFile))
+	revoked, generation, err := auth.LoadRevocations(ctx, r.revoked, 0)
 	if err != nil {
 		return nil, err
 	}
-	s := &senders{keys: keys}
+	s := &senders{keys: keys, revokedAt: generation}
 	return s, s.put(c, revoked)
 }
 

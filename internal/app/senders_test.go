@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/state"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
@@ -229,9 +230,9 @@ func TestRevokedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	call, stream := make2(s, "Bearer "+k.Secret)
-	other, err := auth.OpenKeys(filepath.Join(s.cfg.State, "keys.json"))
+	other, err := auth.OpenKeys(t.Context(), state.File(filepath.Join(s.cfg.State, "keys.json")))
 	if err == nil {
-		err = other.Revoke(k.ID)
+		err = other.Revoke(t.Context(), k.ID)
 	}
 	if err != nil {
 		t.Fatal(err)

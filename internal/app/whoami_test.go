@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/state"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 )
@@ -52,15 +53,15 @@ func TestWhoAmI(t *testing.T) {
 	if _, err := s.RevokeKey(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	other, err := auth.OpenKeys(filepath.Join(s.cfg.State, "keys.json")) // as another process has it
+	other, err := auth.OpenKeys(t.Context(), state.File(filepath.Join(s.cfg.State, "keys.json"))) // as another process has it
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended, _, err := other.Create(auth.Key{Name: "ended", Principal: "builder", Expires: time.Now().Add(-time.Hour)})
+	ended, _, err := other.Create(t.Context(), auth.Key{Name: "ended", Principal: "builder", Expires: time.Now().Add(-time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphaned, _, err := other.Create(auth.Key{Name: "orphaned", Principal: "gone"})
+	orphaned, _, err := other.Create(t.Context(), auth.Key{Name: "orphaned", Principal: "gone"})
 	if err != nil {
 		t.Fatal(err)
 	}

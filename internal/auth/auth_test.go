@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 const resource = authtest.Resource
@@ -420,12 +421,12 @@ func TestRevokeAfterReread(t *testing.T) {
 
 // The id of a key holds neither what parts a key nor what begins a flag.
 func TestKeyIDs(t *testing.T) {
-	keys, err := auth.OpenKeys(filepath.Join(t.TempDir(), "keys.json"))
+	keys, err := auth.OpenKeys(t.Context(), state.File(filepath.Join(t.TempDir(), "keys.json")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 50 {
-		if secret, made, err := keys.Create(auth.Key{Name: "x", Principal: "ci"}); err != nil || strings.ContainsAny(made.ID, "-_") || !strings.HasPrefix(secret, apikey.Prefix+made.ID+"_") {
+		if secret, made, err := keys.Create(t.Context(), auth.Key{Name: "x", Principal: "ci"}); err != nil || strings.ContainsAny(made.ID, "-_") || !strings.HasPrefix(secret, apikey.Prefix+made.ID+"_") {
 			t.Errorf("the id of a key is %q, %v", made.ID, err)
 		}
 	}
@@ -433,7 +434,7 @@ func TestKeyIDs(t *testing.T) {
 
 func TestAPIKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "keys.json")
-	keys, err := auth.OpenKeys(file)
+	keys, err := auth.OpenKeys(t.Context(), state.File(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +443,7 @@ func TestAPIKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, key, err := keys.Create(auth.Key{Name: "build", Principal: "ci", Roles: []string{"dev", "admin"}})
+	secret, key, err := keys.Create(t.Context(), auth.Key{Name: "build", Principal: "ci", Roles: []string{"dev", "admin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,7 +481,7 @@ func TestAPIKeys(t *testing.T) {
 		}
 	}
 	// Of another key's secret, with a checksum that is right.
-	second, _, err := keys.Create(auth.Key{Principal: "ci", Expires: time.Now().Add(time.Hour)})
+	second, _, err := keys.Create(t.Context(), auth.Key{Principal: "ci", Expires: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,28 +492,28 @@ func TestAPIKeys(t *testing.T) {
 	if code, _ := status(a, ask(fmt.Sprintf("%s_%08x", body, crc32.ChecksumIEEE([]byte(body))))); code != http.StatusUnauthorized {
 		t.Errorf("one key's id with another's secret: %d", code)
 	}
-	if _, _, err := keys.Create(auth.Key{}); err == nil {
+	if _, _, err := keys.Create(t.Context(), auth.Key{}); err == nil {
 		t.Error("a key of nobody")
 	}
 	// Another process revokes it.
-	other, err := auth.OpenKeys(file)
+	other, err := auth.OpenKeys(t.Context(), state.File(file))
 	if err == nil {
-		err = other.Revoke(key.ID)
+		err = other.Revoke(t.Context(), key.ID)
 	}
 	if err == nil {
-		err = keys.Reload()
+		_, err = keys.Reread(t.Context())
 	}
 	if code, refusal := status(a, ask(secret)); err != nil || code != http.StatusUnauthorized {
 		t.Errorf("revoked: %d %v, %v", code, refusal, err)
 	}
-	if err := keys.Revoke("nobody"); !errors.Is(err, auth.ErrNoKey) {
+	if err := keys.Revoke(t.Context(), "nobody"); !errors.Is(err, auth.ErrNoKey) {
 		t.Errorf("a key that is not there: %v", err)
 	}
-	gone, _, err := keys.Create(auth.Key{Principal: "ci", Expires: time.Now().Add(-time.Second)})
+	gone, _, err := keys.Create(t.Context(), auth.Key{Principal: "ci", Expires: time.Now().Add(-time.Second)})
 	if code, refusal := status(a, ask(gone)); err != nil || code != http.StatusUnauthorized || refusal.Description != "the token has expired" {
 		t.Errorf("expired: %d %+v, %v", code, refusal, err)
 	}
-	stray, _, err := keys.Create(auth.Key{Principal: "nobody"})
+	stray, _, err := keys.Create(t.Context(), auth.Key{Principal: "nobody"})
 	if code, _ := status(a, ask(stray)); err != nil || code != http.StatusForbidden {
 		t.Errorf("of nobody: %d, %v", code, err)
 	}
@@ -521,14 +522,14 @@ func TestAPIKeys(t *testing.T) {
 		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := auth.OpenKeys(bad); err == nil {
+		if _, err := auth.OpenKeys(t.Context(), state.File(bad)); err == nil {
 			t.Errorf("%s: the file is taken", name)
 		}
 	}
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := auth.OpenKeys(file); err == nil {
+	if _, err := auth.OpenKeys(t.Context(), state.File(file)); err == nil {
 		t.Error("a file that others may read is taken")
 	}
 }
@@ -597,11 +598,11 @@ func TestBadOptions(t *testing.T) {
 
 func BenchmarkPrincipal(b *testing.B) {
 	p := authtest.New(b)
-	keys, err := auth.OpenKeys(filepath.Join(b.TempDir(), "keys.json"))
+	keys, err := auth.OpenKeys(b.Context(), state.File(filepath.Join(b.TempDir(), "keys.json")))
 	if err != nil {
 		b.Fatal(err)
 	}
-	secret, _, err := keys.Create(auth.Key{Principal: "ci"})
+	secret, _, err := keys.Create(b.Context(), auth.Key{Principal: "ci"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -675,12 +676,12 @@ func TestStrangersForgetNobody(t *testing.T) {
 // that is known, or has a key, needs no turn.
 func TestNoTurn(t *testing.T) {
 	p := authtest.New(t)
-	keys, err := auth.OpenKeys(filepath.Join(t.TempDir(), "keys.json"))
+	keys, err := auth.OpenKeys(t.Context(), state.File(filepath.Join(t.TempDir(), "keys.json")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ci := &gate.Principal{Owner: gate.Owner{ID: "ci"}, Roles: []string{"dev"}}
-	secret, _, err := keys.Create(auth.Key{Name: "build", Principal: "ci"})
+	secret, _, err := keys.Create(t.Context(), auth.Key{Name: "build", Principal: "ci"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -9,10 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,7 +17,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/apikey"
-	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 // A Key is what the gateway keeps of an API key: not the key. Its principal is somebody of
@@ -41,86 +38,84 @@ type Key struct {
 	sum [sha256.Size]byte // what Hash says
 }
 
-// Keys keeps API keys in a file that only its user reads. It is read again when it has
-// changed, so that a command takes effect on a gateway that runs. The methods may be
-// called at the same time.
+// Keys keeps API keys in a document that others may change, too: a command on a gateway that
+// runs, or another gateway. It is read again by [Keys.Reread]. The methods may be called at the
+// same time.
 type Keys struct {
-	file string
-	now  func() time.Time
+	doc state.Document
+	now func() time.Time
 
 	mu   sync.RWMutex
 	all  map[string]*Key // a key that changes is another pointer
-	read os.FileInfo     // of the file that was read; nil: there was none
+	read uint64          // the generation that was read
 	// ended has the keys that were revoked while this process runs, and when. They stay revoked,
-	// even if the file could not be written or an older file takes its place.
+	// even if the document could not be written or an older one takes its place.
 	ended map[string]time.Time
 }
 
-// OpenKeys reads a file of keys. One that is not there holds none.
-func OpenKeys(file string) (*Keys, error) {
-	k := &Keys{file: file, now: time.Now}
-	return k, k.Reload()
+// OpenKeys reads a document of keys. One that is not there holds none.
+func OpenKeys(ctx context.Context, doc state.Document) (*Keys, error) {
+	k := &Keys{doc: doc, now: time.Now}
+	_, err := k.Reread(ctx)
+	return k, err
 }
 
-// Reload reads the file again if it has changed. What does not load leaves the keys as
-// they were.
-func (k *Keys) Reload() error {
-	_, err := k.Reread()
-	return err
-}
-
-// Reread is Reload, and reports whether the file had changed.
-func (k *Keys) Reread() (changed bool, err error) {
-	info, err := os.Stat(k.file)
+// Reread reads the document again if it has changed, and reports whether it had. What does not
+// load leaves the keys as they were.
+func (k *Keys) Reread(ctx context.Context) (changed bool, err error) {
+	k.mu.RLock()
+	seen := k.read
+	k.mu.RUnlock()
+	raw, generation, err := k.doc.Load(ctx, seen)
+	if err != nil || generation == seen {
+		return false, err
+	}
+	all, err := decodeKeys(raw)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", k.doc.Name(), err)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		changed = k.read != nil
-		k.all, k.read = nil, nil
-		return changed, nil
-	case err != nil:
-		return false, err
-	case k.read != nil && os.SameFile(info, k.read) && info.ModTime().Equal(k.read.ModTime()) && info.Size() == k.read.Size():
-		return false, nil
-	case info.Mode().Perm()&0o077 != 0:
-		return false, fmt.Errorf("%s: other users may read it (mode %o); run chmod 600 on it", k.file, info.Mode().Perm())
+	if k.read != seen { // another call was faster, and may have read more
+		return true, nil
 	}
-	raw, err := os.ReadFile(k.file)
-	if err != nil {
-		return false, err
-	}
-	var file struct {
-		Keys []Key `json:"keys"`
-	}
-	if err := json.Unmarshal(raw, &file); err != nil {
-		return false, fmt.Errorf("%s: %w", k.file, err)
-	}
-	all := map[string]*Key{}
-	for _, key := range file.Keys {
-		if n, err := hex.Decode(key.sum[:], []byte(key.Hash)); err != nil || n != sha256.Size {
-			return false, fmt.Errorf("%s: key %s: sha256 is no digest", k.file, key.ID)
-		}
-		if at, ok := k.ended[key.ID]; ok && key.Revoked.IsZero() {
+	for id, key := range all {
+		if at, ok := k.ended[id]; ok && key.Revoked.IsZero() {
 			key.Revoked = at
 		}
-		if was := k.all[key.ID]; was != nil && reflect.DeepEqual(*was, key) {
-			all[key.ID] = was
-			continue
+		if was := k.all[id]; was != nil && reflect.DeepEqual(was, key) {
+			all[id] = was
 		}
-		all[key.ID] = &key
-	}
-	k.all, k.read = all, info
-	for id, key := range all {
 		if !key.Revoked.IsZero() {
 			k.end(id, key.Revoked)
 		}
 	}
+	k.all, k.read = all, generation
 	return true, nil
 }
 
+func decodeKeys(raw []byte) (map[string]*Key, error) {
+	all := map[string]*Key{}
+	if raw == nil {
+		return all, nil
+	}
+	var content struct {
+		Keys []*Key `json:"keys"`
+	}
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return nil, err
+	}
+	for _, key := range content.Keys {
+		if n, err := hex.Decode(key.sum[:], []byte(key.Hash)); err != nil || n != sha256.Size {
+			return nil, fmt.Errorf("key %s: sha256 is no digest", key.ID)
+		}
+		all[key.ID] = key
+	}
+	return all, nil
+}
+
 // Create makes a key, and returns it: the only time that anybody sees it.
-func (k *Keys) Create(key Key) (secret string, made Key, err error) {
+func (k *Keys) Create(ctx context.Context, key Key) (secret string, made Key, err error) {
 	if key.Principal == "" {
 		return "", Key{}, errors.New("a key needs a principal")
 	}
@@ -132,7 +127,7 @@ func (k *Keys) Create(key Key) (secret string, made Key, err error) {
 	secret = apikey.Compose(key.ID, base64.RawURLEncoding.EncodeToString(random[:32]))
 	key.sum = sha256.Sum256([]byte(secret))
 	key.Hash, key.Created = hex.EncodeToString(key.sum[:]), k.now().UTC().Truncate(time.Second)
-	return secret, key, k.change(func(all map[string]*Key) error {
+	return secret, key, k.change(ctx, func(all map[string]*Key) error {
 		all[key.ID] = &key
 		return nil
 	})
@@ -149,9 +144,9 @@ func (k *Keys) end(id string, at time.Time) {
 	k.ended[id] = at
 }
 
-// Revoke ends a key for good. It stays in the list. If the file cannot be written, the error says
+// Revoke ends a key for good. It stays in the list. If that cannot be written, the error says
 // so, and the key is refused until this process ends.
-func (k *Keys) Revoke(id string) error {
+func (k *Keys) Revoke(ctx context.Context, id string) error {
 	k.mu.Lock()
 	if key := k.all[id]; key != nil && key.Revoked.IsZero() {
 		ended := *key
@@ -160,7 +155,7 @@ func (k *Keys) Revoke(id string) error {
 		k.end(id, ended.Revoked)
 	}
 	k.mu.Unlock()
-	err := k.change(func(all map[string]*Key) error {
+	err := k.change(ctx, func(all map[string]*Key) error {
 		was, ok := all[id]
 		if !ok {
 			return ErrNoKey
@@ -194,37 +189,24 @@ func (k *Keys) List() []Key {
 	return list
 }
 
-// change writes the file anew, whole or not at all, and beside no other process that does.
-func (k *Keys) change(f func(map[string]*Key) error) error {
-	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
-		return err
-	}
-	unlock, err := files.LockBeside(k.file)
+// change writes the document anew, and no other change comes in between.
+func (k *Keys) change(ctx context.Context, f func(map[string]*Key) error) error {
+	err := k.doc.Change(ctx, func(raw []byte) ([]byte, error) {
+		all, err := decodeKeys(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k.doc.Name(), err)
+		}
+		if err := f(all); err != nil {
+			return nil, err
+		}
+		raw, err = json.MarshalIndent(map[string]any{"keys": (&Keys{all: all}).List()}, "", "  ")
+		return append(raw, '\n'), err
+	})
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if err := k.Reload(); err != nil {
-		return err
-	}
-	k.mu.RLock()
-	all := maps.Clone(k.all)
-	k.mu.RUnlock()
-	if all == nil {
-		all = map[string]*Key{}
-	}
-	if err := f(all); err != nil {
-		return err
-	}
-	list := (&Keys{all: all}).List()
-	raw, err := json.MarshalIndent(map[string]any{"keys": list}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := files.ReplaceSynced(k.file, append(raw, '\n'), 0o600); err != nil {
-		return err
-	}
-	return k.Reload()
+	_, err = k.Reread(ctx)
+	return err
 }
 
 // find returns the key that a text is, if it is one that holds.

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 // A key that was revoked stays revoked while the process runs: if the file cannot be written, and if
@@ -12,14 +14,15 @@ import (
 func TestRevokedKeysStayRevoked(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, file string, before []byte, k *Keys, id string){
 		"the file cannot be written": func(t *testing.T, file string, _ []byte, k *Keys, id string) {
-			k.file = filepath.Join(file, "below", "a-file") // a file is no folder: nothing can be written below it
-			if err := k.Revoke(id); err == nil {
+			was := k.doc
+			k.doc = state.File(filepath.Join(file, "below", "a-file")) // a file is no folder: nothing can be written below it
+			if err := k.Revoke(t.Context(), id); err == nil {
 				t.Fatal("no error")
 			}
-			k.file = file
+			k.doc = was
 		},
 		"an older file comes back": func(t *testing.T, file string, before []byte, k *Keys, id string) {
-			if err := k.Revoke(id); err != nil {
+			if err := k.Revoke(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(file, append(before, '\n'), 0o600); err != nil {
@@ -29,11 +32,11 @@ func TestRevokedKeysStayRevoked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "keys.json")
-			k, err := OpenKeys(file)
+			k, err := OpenKeys(t.Context(), state.File(file))
 			if err != nil {
 				t.Fatal(err)
 			}
-			secret, key, err := k.Create(Key{Principal: "builder"})
+			secret, key, err := k.Create(t.Context(), Key{Principal: "builder"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +51,7 @@ func TestRevokedKeysStayRevoked(t *testing.T) {
 			if _, refused := k.find(secret); refused == nil {
 				t.Error("a revoked key is taken")
 			}
-			if err := k.Reload(); err != nil {
+			if _, err := k.Reread(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if _, refused := k.find(secret); refused == nil {
@@ -57,7 +60,7 @@ func TestRevokedKeysStayRevoked(t *testing.T) {
 			if list := k.List(); len(list) != 1 || list[0].Revoked.IsZero() {
 				t.Errorf("the list says that it holds: %+v", list)
 			}
-			if err := k.Revoke("another"); !errors.Is(err, ErrNoKey) {
+			if err := k.Revoke(t.Context(), "another"); !errors.Is(err, ErrNoKey) {
 				t.Errorf("err = %v", err)
 			}
 		})

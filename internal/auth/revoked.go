@@ -1,33 +1,44 @@
 package auth
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
+	"fmt"
 
-	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
-// ReadRevocations reads those that a file keeps; none without it.
-func ReadRevocations(file string) (all []Revocation, err error) {
-	raw, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// LoadRevocations reads those that a document keeps, and its generation. If that was seen
+// already, there are none.
+func LoadRevocations(ctx context.Context, doc state.Document, seen uint64) (all []Revocation, generation uint64, err error) {
+	raw, generation, err := doc.Load(ctx, seen)
+	if err != nil {
+		return nil, 0, err
 	}
-	if err == nil {
+	all, err = parseRevocations(raw)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", doc.Name(), err)
+	}
+	return all, generation, err
+}
+
+// KeepRevocation adds one to a document.
+func KeepRevocation(ctx context.Context, doc state.Document, r Revocation) error {
+	return doc.Change(ctx, func(raw []byte) ([]byte, error) {
+		all, err := parseRevocations(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", doc.Name(), err)
+		}
+		raw, err = json.MarshalIndent(append(all, r), "", "  ")
+		return append(raw, '\n'), err
+	})
+}
+
+func parseRevocations(raw []byte) (all []Revocation, err error) {
+	if raw != nil {
 		err = json.Unmarshal(raw, &all)
 	}
 	return all, err
-}
-
-// WriteRevocations has a file keep these, and no others.
-func WriteRevocations(file string, all []Revocation) error {
-	raw, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	return files.ReplaceSynced(file, append(raw, '\n'), 0o600)
 }
 
 // Words say for a record what a revocation is of, without its names.

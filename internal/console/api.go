@@ -527,6 +527,6 @@ func (c *Console) postPause(w http.ResponseWriter, r *http.Request) error {
 	if err := read(r, &asked); err != nil {
 		return err
 	}
-	paused, err := c.app.PauseBy(asked.Server, asked.Resume, named(r.Context()))
+	paused, err := c.app.PauseBy(r.Context(), asked.Server, asked.Resume, named(r.Context()))
 	return answer(w, map[string]any{"paused": append([]string{}, paused...)}, err)
 }

@@ -375,7 +375,7 @@ func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 	server, resume := r.PostFormValue("server"), r.PostFormValue("resume") == "true"
-	if _, err := c.app.PauseBy(server, resume, named(r.Context())); err != nil {
+	if _, err := c.app.PauseBy(r.Context(), server, resume, named(r.Context())); err != nil {
 		return err
 	}
 	what, to := "everything", "/ui/"

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/jobs"
-	"github.com/wasmgate/wasmgate/internal/store/storetest"
+	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) jobs.Store { return new(jobs.Memory) })
+	storetest.Jobs(t, func(*testing.T) jobs.Store { return new(jobs.Memory) })
 }

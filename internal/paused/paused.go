@@ -1,66 +1,55 @@
 package paused
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
-func file(state string) string { return filepath.Join(state, "paused.json") }
+// File is the name of the file in a state folder that keeps pauses.
+const File = "paused.json"
 
-// Read returns what a state folder says is paused.
-func Read(state string) ([]string, error) {
-	b, err := os.ReadFile(file(state))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	var paused []string
+// Load returns what a document says is paused, and its generation.
+func Load(ctx context.Context, doc state.Document) (paused []string, generation uint64, err error) {
+	raw, generation, err := doc.Load(ctx, 0)
 	if err == nil {
-		err = json.Unmarshal(b, &paused)
+		paused, err = parse(doc, raw)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("what is paused cannot be read, and so nothing is started: %s: %w", file(state), err)
-	}
-	return paused, nil
+	return paused, generation, err
 }
 
-// Keep has a state folder say that this is paused, and nothing else.
-func Keep(state string, paused []string) error {
-	if len(paused) == 0 {
-		if err := os.Remove(file(state)); !errors.Is(err, os.ErrNotExist) {
-			return err
+func parse(doc state.Document, raw []byte) (paused []string, err error) {
+	if raw != nil {
+		err = json.Unmarshal(raw, &paused)
+	}
+	if err != nil {
+		err = fmt.Errorf("what is paused cannot be read: %s: %w", doc.Name(), err)
+	}
+	return paused, err
+}
+
+// Change pauses or resumes a server, or everything if server is "", and returns what was paused
+// before, and what is now.
+func Change(ctx context.Context, doc state.Document, server string, resume bool) (before, now []string, err error) {
+	err = doc.Change(ctx, func(raw []byte) ([]byte, error) {
+		if before, err = parse(doc, raw); err != nil {
+			return nil, err
 		}
-		return nil
-	}
-	b, err := json.Marshal(paused)
-	if err != nil {
-		return err
-	}
-	return files.ReplaceSynced(file(state), append(b, '\n'), 0o600)
-}
-
-// Next pauses or resumes what the next gateway with a state folder starts with, and returns what
-// is paused then.
-func Next(state, server string, resume bool) ([]string, error) {
-	paused, err := Read(state)
-	if err != nil {
-		return nil, err
-	}
-	paused = slices.DeleteFunc(paused, func(s string) bool { return s == server })
-	if !resume {
-		paused = append(paused, server)
-	}
-	slices.Sort(paused)
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, err
-	}
-	return paused, Keep(state, paused)
+		now = slices.DeleteFunc(slices.Clone(before), func(s string) bool { return s == server })
+		if !resume {
+			now = append(now, server)
+		}
+		if slices.Sort(now); len(now) == 0 {
+			return nil, nil
+		}
+		raw, err := json.Marshal(now)
+		return append(raw, '\n'), err
+	})
+	return before, now, err
 }
 
 // Words says what is paused, "" if nothing is.

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/store"
-	"github.com/wasmgate/wasmgate/internal/store/storetest"
+	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
 
 func open(t *testing.T, dsn string) *store.DB {
@@ -30,11 +30,11 @@ func open(t *testing.T, dsn string) *store.DB {
 }
 
 func TestFile(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) jobs.Store { return open(t, filepath.Join(t.TempDir(), "a b?c%20#d.db")) })
+	storetest.Jobs(t, func(t *testing.T) jobs.Store { return open(t, filepath.Join(t.TempDir(), "a b?c%20#d.db")) })
 }
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) jobs.Store { return open(t, store.Memory) })
+	storetest.Jobs(t, func(t *testing.T) jobs.Store { return open(t, store.Memory) })
 }
 
 var owner = gate.Owner{ID: "alice"}

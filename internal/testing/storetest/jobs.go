@@ -1,5 +1,3 @@
-// Package storetest holds what each engine of internal/store has to do: one suite of tests
-// for all.
 package storetest
 
 import (
@@ -24,8 +22,8 @@ var (
 	wide  = jobs.Bounds{Jobs: 1000, Bytes: 1 << 30, After: time.Hour}
 )
 
-// Run runs the suite. Open returns a store without jobs, which the test closes.
-func Run(t *testing.T, open func(*testing.T) jobs.Store) {
+// Jobs tests a store of jobs. Open returns a store without jobs, which the test closes.
+func Jobs(t *testing.T, open func(*testing.T) jobs.Store) {
 	for name, test := range map[string]func(*testing.T, jobs.Store){
 		"what was kept is found again":          testKept,
 		"a job is its owner's alone":            testOwners,
