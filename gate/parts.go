@@ -205,10 +205,13 @@ type Slot interface {
 	Release(bytes int64)
 }
 
-// Charges are what a call needs beyond its slot. Server and Tool are empty if it has had those.
+// Charges are what a call needs beyond its slot.
 type Charges struct {
 	Server, Tool string
-	Rates        []Charge
+	// Again says that it has those already, and is decided on again: the server may be paused
+	// by now.
+	Again bool
+	Rates []Charge
 }
 
 // A Charge is what a call takes from a rate.

@@ -67,17 +67,11 @@ func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate) error 
 	if err := h.slot.Rest(ctx); err != nil {
 		return w.overLimit(ctx, err)
 	}
-	var need Charges
-	if !h.reached {
-		need.Server, need.Tool = q.Tool.Name.Server, q.Tool.named()
-	}
+	need := Charges{Server: q.Tool.Name.Server, Tool: q.Tool.named(), Again: h.reached}
 	for i := range rates {
 		if !slices.ContainsFunc(h.paid, rates[i].Equal) {
 			need.Rates = append(need.Rates, charge(&rates[i], q.Call, q.Tool))
 		}
-	}
-	if h.reached && need.Rates == nil {
-		return nil
 	}
 	if err := h.slot.Charge(ctx, need); err != nil {
 		return w.overLimit(ctx, err)

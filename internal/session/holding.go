@@ -39,7 +39,10 @@ func (h *holding) Charge(ctx context.Context, c gate.Charges) error {
 			return err
 		}
 	}
-	err := h.enter(ctx, c)
+	var err error
+	if !c.Again {
+		err = h.enter(ctx, c)
+	}
 	if err == nil {
 		err = h.paused(c.Server) // a call that waited is new, too
 	}

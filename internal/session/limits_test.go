@@ -151,3 +151,30 @@ func TestPlaces(t *testing.T) {
 		}
 	})
 }
+
+// A call that has its slots and is decided on again stays out of a server that was paused since.
+func TestPausedSince(t *testing.T) {
+	paused := ""
+	l := session.NewLimits(session.LimitOptions{Server: func(string) int { return 1 }, Paused: func(server string) string {
+		if server == paused {
+			return "it is paused"
+		}
+		return ""
+	}})
+	slot, err := l.Enter(t.Context(), gate.Entry{Limit: limit.Concurrent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := gate.Charges{Server: "files", Tool: "files__read"}
+	if err := slot.Charge(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	c.Again = true
+	if err := slot.Charge(t.Context(), c); err != nil {
+		t.Errorf("it takes its slots twice: %v", err)
+	}
+	paused = "files"
+	if err := slot.Charge(t.Context(), c); !errors.Is(err, limit.ErrBusy) {
+		t.Errorf("error %v", err)
+	}
+}
