@@ -25,5 +25,8 @@
 // value of a session with labels counts as met in untrusted content. While a file that
 // cannot be read might have named a session, that session counts as having read everything.
 //
+// With Options.Shared several gateways keep the labels of one session together: see [Shared].
+// Each admission reads them once.
+//
 // [*Limits] is a [gate.Limiter].
 package session

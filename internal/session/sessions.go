@@ -43,6 +43,14 @@ type Options struct {
 	// Inherit lets sessions begin with what their program has read: see [Sessions.Begin].
 	// Without it a principal has one session, which every program uses.
 	Inherit bool
+	// Shared keeps labels for several gateways; nil if this is the only one. It takes the place
+	// of File, and sessions of it do not inherit.
+	Shared Shared
+	// Reader names this gateway, as long as it runs, among those that use Shared.
+	Reader string
+	// Follow brings the gateway up to a generation of Shared, and reports whether it was behind:
+	// then a call that was decided on before is decided on again. It is called for each call.
+	Follow func(ctx context.Context, generation uint64) (changed bool, err error)
 }
 
 // ErrUnknown says that a session is not kept: there is none of that name, or it has read
@@ -90,6 +98,9 @@ type entry struct {
 	// session became Top. "" is a call of which nothing is known any more.
 	raised map[string]string
 	reset  bool
+	// synced says that resets is how often all gateways had reset the session, as of [Known].
+	synced bool
+	resets uint64
 	// programs have used the session. The record of the last one lasts as long as the session.
 	programs []string
 	record   *entry
@@ -127,6 +138,9 @@ func New(o Options) *Sessions {
 	}
 	if o.AllValues <= 0 {
 		o.AllValues = 1 << 20
+	}
+	if o.Shared != nil {
+		o.File, o.Inherit = "", false
 	}
 	s := &Sessions{o: o, started: time.Now(), kept: map[key]*entry{}, dropped: newFilter(o.TTL)}
 	if o.File != "" {
@@ -170,7 +184,10 @@ func (s *Sessions) glance(k gate.SessionKey) (state gate.Session, known bool) {
 // if the session has a label that v does not have, or has met one of the call's
 // arguments in untrusted content since; versions do not matter. The error is
 // [gate.ErrStale], or says that Options.File cannot be written.
-func (s *Sessions) Admit(_ context.Context, v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, error) {
+func (s *Sessions) Admit(ctx context.Context, v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, error) {
+	if s.o.Shared != nil {
+		return s.admitShared(ctx, v, c, labels)
+	}
 	now, rises, err := s.admit(v, c, labels)
 	if err != nil {
 		return now, err
@@ -242,6 +259,11 @@ func risen(before, now provenance.Provenance, args gate.Doc) bool {
 // Learn adds labels and values to a session. The error says that Options.File cannot
 // be written.
 func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) error {
+	if s.o.Shared != nil {
+		if err := s.learnShared(ctx, k, l); err != nil {
+			return err
+		}
+	}
 	state, err := s.View(ctx, k)
 	if err != nil {
 		return err
@@ -351,7 +373,7 @@ func (s *Sessions) keep(k key, state gate.Session, l lesson, now time.Time) gate
 			return state
 		}
 		s.remove(oldest)
-		if !expired && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
+		if !expired && s.o.Shared == nil && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
 			s.dropped.add(oldest.key, now)
 			if !oldest.connection {
 				s.forgot = now

@@ -58,7 +58,17 @@ func (s *Sessions) List() []State {
 // call that is under way is not affected: what it reads the session has read, and
 // what it was decided on it goes on with. Record, which may be nil, is called before, while the
 // session has that version, and its error leaves all as it is; it may not use the sessions.
-func (s *Sessions) Reset(_ context.Context, k gate.SessionKey, version uint64, record func() error) error {
+func (s *Sessions) Reset(ctx context.Context, k gate.SessionKey, version uint64, record func() error) error {
+	if local := record; s.o.Shared != nil {
+		record = func() error {
+			if local != nil {
+				if err := local(); err != nil {
+					return err
+				}
+			}
+			return s.o.Shared.Reset(ctx, k)
+		}
+	}
 	rises, err := s.reset(k, version, record)
 	if err != nil {
 		return err

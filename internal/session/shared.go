@@ -1,0 +1,271 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Shared keeps the labels of sessions where several gateways see them. Values stay in the gateway
+// that has met them: one that learns from Shared that another has read something in a session
+// counts all values of that session as met in untrusted content.
+//
+// Each method is one step, and what it has changed outlives the process when it returns. A
+// session that was not used for ttl is one that has read nothing.
+type Shared interface {
+	// Read returns what all gateways know of a session. It counts as use.
+	Read(ctx context.Context, k gate.SessionKey, ttl time.Duration) (Known, error)
+	// Raise adds to a session, and returns what is known of it then.
+	Raise(ctx context.Context, k gate.SessionKey, ttl time.Duration, r Rise) (Known, error)
+	// Reset takes from a session all that it has read.
+	Reset(ctx context.Context, k gate.SessionKey) error
+	// All returns the sessions that have read something, or were reset.
+	All(ctx context.Context, ttl time.Duration) ([]Known, error)
+}
+
+// Known is what several gateways know of a session.
+type Known struct {
+	Key    gate.SessionKey
+	Labels gate.Labels
+	Top    bool
+	Raised map[string]string // as in State
+	// Readers are the gateways in which the session may have read what its labels are for.
+	Readers []string
+	// Resets is how often the session was reset.
+	Resets uint64
+	// Generation rises with each change by which calls are refused, of whatever session: a
+	// revocation, a pause.
+	Generation uint64
+}
+
+// A Rise is what a session is to have at least.
+type Rise struct {
+	Labels gate.Labels
+	Top    bool
+	Call   string // with which that comes
+	Reader string
+}
+
+// covers reports whether there is nothing in r that is not known.
+func (n Known) covers(r Rise) bool {
+	clean := len(r.Labels) == 0 && !r.Top && len(n.Labels) == 0 && !n.Top
+	return n.Labels.Cover(r.Labels) && (n.Top || !r.Top) && (clean || slices.Contains(n.Readers, r.Reader))
+}
+
+// admitShared is Admit where several gateways share sessions. It reads once, before the call
+// enters the order of its session; what another gateway admits later comes after it.
+func (s *Sessions) admitShared(ctx context.Context, v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, error) {
+	known, err := s.o.Shared.Read(ctx, v.Key, s.ttl())
+	if err != nil {
+		return gate.Session{}, err
+	}
+	changed, err := s.o.Follow(ctx, known.Generation)
+	if err != nil {
+		return gate.Session{}, err
+	}
+	now := s.absorb(known, v.Key)
+	if changed || behind(v, now) {
+		now.Labels, now.Top = now.Labels.Join(v.Labels), now.Top || v.Top
+		return now, gate.ErrStale
+	}
+	r := Rise{Labels: v.Labels.Join(labels), Top: v.Top, Call: c.ID, Reader: s.o.Reader}
+	if !known.covers(r) {
+		if known, err = s.o.Shared.Raise(ctx, v.Key, s.ttl(), r); err != nil {
+			return gate.Session{}, err
+		}
+		if now, v.Labels = s.absorbOthers(known, v.Key), r.Labels; behind(v, now) {
+			return now, gate.ErrStale
+		}
+	}
+	now, _, err = s.admit(v, c, labels)
+	return now, err
+}
+
+// behind reports whether a session has read something that a view of it does not have.
+func behind(v, now gate.Session) bool {
+	lost := now.Values == now.Values.Lost() && v.Values != v.Values.Lost()
+	return now.Top && !v.Top || !v.Labels.Cover(now.Labels) || lost
+}
+
+// absorb takes over what is known of a session, and returns its state.
+func (s *Sessions) absorb(n Known, k gate.SessionKey) gate.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.kept[key{SessionKey: k}]
+	if e != nil && (e.synced && e.resets < n.Resets || !e.fresh(s, time.Now())) {
+		s.remove(e)
+		e = nil
+	}
+	l := lesson{labels: n.Labels, top: n.Top}
+	// Values that are not in this process, or no longer, were met all the same.
+	l.lost = (len(n.Labels) > 0 || n.Top) && e == nil || s.othersRead(n)
+	state := s.raise(key{SessionKey: k}, l)
+	s.sync(k, n)
+	return state
+}
+
+// absorbOthers is absorb after this gateway's own rise: only what others have read is new.
+func (s *Sessions) absorbOthers(n Known, k gate.SessionKey) gate.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.raise(key{SessionKey: k}, lesson{labels: n.Labels, top: n.Top, lost: s.othersRead(n)})
+	s.sync(k, n)
+	return state
+}
+
+// sync notes of which state of a session this gateway knows. Callers hold mu.
+func (s *Sessions) sync(k gate.SessionKey, n Known) {
+	e := s.kept[key{SessionKey: k}]
+	if e == nil {
+		return
+	}
+	e.synced, e.resets = true, n.Resets
+	for name := range e.raised {
+		if call := n.Raised[name]; call != "" {
+			e.raised[name] = call
+		}
+	}
+}
+
+func (s *Sessions) othersRead(n Known) bool {
+	return slices.ContainsFunc(n.Readers, func(r string) bool { return r != s.o.Reader })
+}
+
+func (s *Sessions) ttl() time.Duration {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.o.TTL
+}
+
+// learnShared has all gateways know what a session has learned, before anyone can act on it.
+func (s *Sessions) learnShared(ctx context.Context, k gate.SessionKey, l gate.Lesson) error {
+	if len(l.Labels) == 0 && !l.Top {
+		return nil
+	}
+	r := Rise{Labels: l.Labels, Top: l.Top, Call: l.Call, Reader: s.o.Reader}
+	known, err := s.o.Shared.Read(ctx, k, s.ttl())
+	if err == nil && !known.covers(r) {
+		known, err = s.o.Shared.Raise(ctx, k, s.ttl(), r)
+	}
+	if err == nil {
+		s.absorbOthers(known, k)
+	}
+	return err
+}
+
+// Refresh takes over what all gateways know of all sessions, for people who look at them.
+func (s *Sessions) Refresh(ctx context.Context) error {
+	if s.o.Shared == nil {
+		return nil
+	}
+	all, err := s.o.Shared.All(ctx, s.ttl())
+	for _, n := range all {
+		s.absorb(n, n.Key)
+	}
+	return err
+}
+
+// A Common is a [Shared] in the memory of one process. The zero Common has no sessions.
+type Common struct {
+	mu         sync.Mutex
+	generation uint64
+	all        map[gate.SessionKey]*common
+}
+
+type common struct {
+	Known
+	used time.Time
+}
+
+var _ Shared = (*Common)(nil)
+
+// Change raises the generation.
+func (c *Common) Change() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation++
+}
+
+// find returns what is known of a session, nil if that is nothing. Callers hold mu.
+func (c *Common) find(k gate.SessionKey, ttl time.Duration) *common {
+	e := c.all[k]
+	if e != nil && time.Since(e.used) >= ttl {
+		delete(c.all, k)
+		return nil
+	}
+	return e
+}
+
+func (c *Common) state(k gate.SessionKey, e *common) Known {
+	n := Known{Key: k, Generation: c.generation}
+	if e != nil {
+		n.Labels, n.Top, n.Raised, n.Readers, n.Resets = e.Labels, e.Top, maps.Clone(e.Raised), slices.Clone(e.Readers), e.Resets
+	}
+	return n
+}
+
+// Read implements [Shared].
+func (c *Common) Read(_ context.Context, k gate.SessionKey, ttl time.Duration) (Known, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.find(k, ttl)
+	if e != nil {
+		e.used = time.Now()
+	}
+	return c.state(k, e), nil
+}
+
+// Raise implements [Shared].
+func (c *Common) Raise(_ context.Context, k gate.SessionKey, ttl time.Duration, r Rise) (Known, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.find(k, ttl)
+	if e == nil {
+		e = &common{Known: Known{Key: k, Raised: map[string]string{}}}
+		if c.all == nil {
+			c.all = map[gate.SessionKey]*common{}
+		}
+		c.all[k] = e
+	}
+	e.used = time.Now()
+	for _, name := range r.Labels {
+		if !e.Labels.Cover(gate.Labels{name}) {
+			e.Raised[name] = r.Call
+		}
+	}
+	if r.Top && !e.Top {
+		e.Raised[""] = r.Call
+	}
+	e.Labels, e.Top = e.Labels.Join(r.Labels), e.Top || r.Top
+	if !slices.Contains(e.Readers, r.Reader) {
+		e.Readers = append(e.Readers, r.Reader)
+	}
+	return c.state(k, e), nil
+}
+
+// Reset implements [Shared].
+func (c *Common) Reset(_ context.Context, k gate.SessionKey) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.all[k]; e != nil {
+		e.Known = Known{Key: k, Raised: map[string]string{}, Resets: e.Resets + 1}
+		e.used = time.Now()
+	}
+	return nil
+}
+
+// All implements [Shared].
+func (c *Common) All(_ context.Context, ttl time.Duration) (all []Known, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := range c.all {
+		if e := c.find(k, ttl); e != nil {
+			all = append(all, c.state(k, e))
+		}
+	}
+	return all, nil
+}
