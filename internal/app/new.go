@@ -58,7 +58,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		return nil, err
 	}
 	a.gateway.Operator().SetRequired(required(cfg))
-	if err := errors.Join(a.stayPaused(), a.noteBundles()); err != nil {
+	if err := errors.Join(a.stayPaused(ctx), a.noteBundles()); err != nil {
 		return nil, errors.Join(err, a.gateway.Close(ctx))
 	}
 	a.reloadShadow(ctx)

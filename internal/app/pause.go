@@ -16,10 +16,10 @@ type pauseRequest struct {
 }
 
 // stayPaused pauses what was paused when the last gateway ended.
-func (a *App) stayPaused() error {
-	all, _, err := paused.Load(context.Background(), a.records.paused)
+func (a *App) stayPaused(ctx context.Context) error {
+	all, err := paused.Load(ctx, a.records.paused)
 	if err != nil {
-		return fmt.Errorf("nothing is started: %w", err)
+		return fmt.Errorf("what is paused cannot be read, and so nothing is started: %w", err)
 	}
 	for _, server := range all {
 		if err := a.gateway.Operator().Pause(server, "the operator, before this start"); err != nil {

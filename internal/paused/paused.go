@@ -13,13 +13,13 @@ import (
 // File is the name of the file in a state folder that keeps pauses.
 const File = "paused.json"
 
-// Load returns what a document says is paused, and its generation.
-func Load(ctx context.Context, doc state.Document) (paused []string, generation uint64, err error) {
-	raw, generation, err := doc.Load(ctx, 0)
+// Load returns what a document says is paused. The error says that it cannot be read.
+func Load(ctx context.Context, doc state.Document) (paused []string, err error) {
+	raw, _, err := doc.Load(ctx, 0)
 	if err == nil {
 		paused, err = parse(doc, raw)
 	}
-	return paused, generation, err
+	return paused, err
 }
 
 func parse(doc state.Document, raw []byte) (paused []string, err error) {
@@ -27,7 +27,7 @@ func parse(doc state.Document, raw []byte) (paused []string, err error) {
 		err = json.Unmarshal(raw, &paused)
 	}
 	if err != nil {
-		err = fmt.Errorf("what is paused cannot be read: %s: %w", doc.Name(), err)
+		err = fmt.Errorf("%s: %w", doc.Name(), err)
 	}
 	return paused, err
 }

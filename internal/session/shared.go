@@ -117,7 +117,7 @@ func (s *Sessions) absorbOthers(n Known, k gate.SessionKey) gate.Session {
 	return state
 }
 
-// sync notes of which state of a session this gateway knows. Callers hold mu.
+// sync notes up to which reset this gateway knows a session. Callers hold mu.
 func (s *Sessions) sync(k gate.SessionKey, n Known) {
 	e := s.kept[key{SessionKey: k}]
 	if e == nil {

@@ -1,3 +1,2 @@
-// Package storetest has a suite of tests for each interface behind which a gateway keeps its
-// state. Every implementation runs it: memory, files, SQLite, PostgreSQL.
+// Package storetest tests what keeps the state of a gateway, with one suite for each interface. Every implementation runs it: memory, files, SQLite, PostgreSQL.
 package storetest
