@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/pg"
+	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/state"
+)
+
+// Options say which database is used, and who uses it.
+type Options struct {
+	URL    string // postgres://...; verified by TLS unless it is on this machine
+	Secret []byte // at least 32 random bytes, the same for all gateways of the database
+	Node   string // the name of this gateway, which no other of the database has
+	// Version is that of the program, for people who look at the database.
+	Version string
+	Pooled  bool          // a pooler lends connections for one transaction each
+	Timeout time.Duration // of each query; zero means 2 s
+	// Lost is called once if another process has the name of this gateway. From then on no call
+	// is admitted. Nil does nothing.
+	Lost func(error)
+}
+
+// A Store is an open database. Use it from several goroutines.
+type Store struct {
+	db *pg.DB
+}
+
+// Open connects to a database, creates its tables or brings them up to date, and takes the name
+// of the node. It must be closed.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	db, err := pg.Open(ctx, pg.Options{
+		URL: o.URL, Secret: o.Secret, Node: o.Node, Version: o.Version, Pooled: o.Pooled, Timeout: o.Timeout, Lost: o.Lost, Boot: rand.Text()[:10],
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db}, nil
+}
+
+// Run keeps the name of the node, and removes what has ended, until ctx ends. TTL returns how
+// long sessions last without use.
+func (s *Store) Run(ctx context.Context, ttl func() time.Duration) {
+	s.db.Run(ctx, func(ctx context.Context) { _ = s.sweep(ctx, ttl()) }) // the next one removes what this one could not
+}
+
+// Close gives the name of the node back.
+func (s *Store) Close(ctx context.Context) error { return s.db.Close(ctx) }
+
+// Problem says what is wrong with the clocks of the machine and the database; nil if nothing is.
+func (s *Store) Problem() error { return s.db.Problem() }
+
+// Reader names this run of this gateway among those that read: see [session.Options].
+func (s *Store) Reader() string { return s.db.Reader() }
+
+// Generation returns how many changes there were by which calls are refused.
+func (s *Store) Generation(ctx context.Context) (generation uint64, err error) {
+	return generation, s.db.Row(ctx, "select gen from meta", nil, &generation)
+}
+
+// Sessions are what all gateways know of sessions.
+func (s *Store) Sessions() session.Shared { return sessions{s.db} }
+
+// Document returns one of a name.
+func (s *Store) Document(name string) state.Document { return document{s.db, name} }

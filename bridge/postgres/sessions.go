@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/pg"
+	"github.com/wasmgate/wasmgate/internal/session"
+)
+
+// sessions keeps a row for each session that has read something.
+type sessions struct{ db *pg.DB }
+
+// columns are those of a session s that a [session.Known] holds.
+const columns = `s.labels, s.top, s.raised, s.readers, s.resets`
+
+func scan(n *session.Known) []any {
+	return []any{(*[]string)(&n.Labels), &n.Top, &n.Raised, &n.Readers, &n.Resets}
+}
+
+// read is one statement, so that what it returns has held at one moment: the session, the
+// generation, and whether this gateway still has its name.
+const read = `select
+	coalesce(s.labels, '{}'), coalesce(s.top, false), coalesce(s.raised, '{}'), coalesce(s.readers, '{}'), coalesce(s.resets, 0),
+	m.gen, n.boot is not distinct from $6, s.used > clock_timestamp() - $4 * interval '1 microsecond',
+	s.used < clock_timestamp() - $4 * interval '0.1 microsecond'
+from meta m
+	left join sessions s on s.tenant = $1 and s.owner = $2 and s.id = $3
+	left join nodes n on n.node = $5`
+
+func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration) (session.Known, error) {
+	n := session.Known{Key: k}
+	var mine bool
+	var fresh, touch *bool // nil without a row
+	node, boot := s.db.Node()
+	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot}, append(scan(&n), &n.Generation, &mine, &fresh, &touch)...)
+	switch {
+	case err != nil:
+		return session.Known{}, err
+	case !mine:
+		return session.Known{}, s.db.Taken()
+	case fresh == nil:
+	case !*fresh:
+		n = session.Known{Key: k, Resets: n.Resets, Generation: n.Generation}
+	case *touch:
+		_, err = s.db.Exec(ctx, "update sessions set used = clock_timestamp() where tenant = $1 and owner = $2 and id = $3", k.Tenant, k.Owner.ID, k.ID)
+	}
+	n.Labels = gate.NewLabels(n.Labels...)
+	return n, err
+}
+
+// raise adds to a session, and begins anew if that has ended.
+const raise = `insert into sessions as s (tenant, owner, id, labels, top, raised, readers, used)
+values ($1, $2, $3, $5, $6, $7, array[$8::text], clock_timestamp())
+on conflict (tenant, owner, id) do update set (labels, top, raised, readers, used) = (
+	select case when fresh then array(select distinct unnest(s.labels || excluded.labels)) else excluded.labels end,
+		fresh and s.top or excluded.top,
+		case when fresh then excluded.raised || s.raised else excluded.raised end,
+		case when fresh then array(select distinct unnest(s.readers || excluded.readers)) else excluded.readers end,
+		clock_timestamp()
+	from (select s.used > clock_timestamp() - $4 * interval '1 microsecond' as fresh) as is_fresh)
+returning ` + columns + `, (select gen from meta)`
+
+func (s sessions) Raise(ctx context.Context, k gate.SessionKey, ttl time.Duration, r session.Rise) (session.Known, error) {
+	raised := map[string]string{}
+	for _, name := range r.Labels {
+		raised[name] = r.Call
+	}
+	if r.Top {
+		raised[""] = r.Call
+	}
+	n := session.Known{Key: k}
+	err := s.db.Row(ctx, raise, []any{
+		k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), append([]string{}, r.Labels...), r.Top, raised, r.Reader,
+	}, append(scan(&n), &n.Generation)...)
+	n.Labels = gate.NewLabels(n.Labels...)
+	return n, err
+}
+
+func (s sessions) Reset(ctx context.Context, k gate.SessionKey) error {
+	_, err := s.db.Exec(ctx, `update sessions set labels = '{}', top = false, raised = '{}', readers = '{}', resets = resets + 1, used = clock_timestamp()
+		where tenant = $1 and owner = $2 and id = $3`, k.Tenant, k.Owner.ID, k.ID)
+	return err
+}
+
+func (s sessions) All(ctx context.Context, ttl time.Duration) (all []session.Known, err error) {
+	err = s.db.Rows(ctx, `select s.tenant, s.owner, s.id, `+columns+`, (select gen from meta) from sessions s
+		where s.used > clock_timestamp() - $1 * interval '1 microsecond'`, []any{ttl.Microseconds()}, func(row pgx.CollectableRow) error {
+		var n session.Known
+		err := row.Scan(append([]any{&n.Key.Tenant, &n.Key.Owner.ID, &n.Key.ID}, append(scan(&n), &n.Generation)...)...)
+		n.Labels = gate.NewLabels(n.Labels...)
+		all = append(all, n)
+		return err
+	})
+	return all, err
+}
+
+// sweep removes sessions that ended long ago.
+func (s *Store) sweep(ctx context.Context, ttl time.Duration) error {
+	_, err := s.db.Exec(ctx, "delete from sessions where used < clock_timestamp() - $1 * interval '2 microseconds'", ttl.Microseconds())
+	return err
+}

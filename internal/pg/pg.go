@@ -1,0 +1,360 @@
+package pg
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// MinSecret is how many bytes the secret has at least.
+	MinSecret = 32
+	// lease is how long a gateway has its name without a sign of life, and beat how often it
+	// gives one.
+	lease = 15 * time.Second
+	beat  = lease / 3
+	// maxSkew is how far the clocks of a gateway and the database may differ.
+	maxSkew = time.Minute
+	// usualTimeout bounds each query unless the configuration says otherwise.
+	usualTimeout = 2 * time.Second
+)
+
+// Options say which database is used, and who uses it.
+type Options struct {
+	URL     string
+	Secret  []byte // that all gateways of the database have
+	Node    string // the name of this one
+	Version string // of the program
+	// Pooled says that a pooler such as PgBouncer lends connections for one transaction each.
+	Pooled bool
+	// Connections is how many there are at most. Zero means 4.
+	Connections int32
+	// Timeout bounds each query. Zero means 2 s.
+	Timeout time.Duration
+	// Boot tells this run of the node from others.
+	Boot string
+	// Lost is called once if another process has the name of this gateway; nil does nothing.
+	Lost func(error)
+
+	now func() time.Time // nil is the clock
+}
+
+// A DB is an open database. Use it from several goroutines.
+type DB struct {
+	o    Options
+	pool *pgxpool.Pool
+	skew atomic.Int64 // time.Duration by which this machine's clock is ahead of the database's
+}
+
+// Open connects to a database, brings its schema up to date, and takes the name of the node. It
+// waits for the lease of a process that has died.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = usualTimeout
+	}
+	if o.Connections <= 0 {
+		o.Connections = 4
+	}
+	if len(o.Secret) < MinSecret {
+		return nil, fmt.Errorf("store: the secret has %d bytes; give all gateways of the database the same %d random bytes or more, such as of `openssl rand -hex 32`", len(o.Secret), MinSecret)
+	}
+	c, err := o.pool()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	d := &DB{o: o, pool: pool}
+	if err := d.prepare(ctx); err != nil {
+		pool.Close()
+		return nil, d.advise(err)
+	}
+	return d, nil
+}
+
+// pool returns how connections are made.
+func (o *Options) pool() (*pgxpool.Config, error) {
+	c, err := pgxpool.ParseConfig(o.URL)
+	if err != nil { // its text may hold the password
+		return nil, errors.New("store: the URL of the database cannot be read; write postgres://USER@HOST/DATABASE?sslmode=verify-full")
+	}
+	if err := verified(&c.ConnConfig.Config); err != nil {
+		return nil, err
+	}
+	c.MaxConns = o.Connections
+	c.MaxConnLifetime, c.MaxConnLifetimeJitter = 30*time.Minute, 5*time.Minute
+	c.ConnConfig.ConnectTimeout = o.Timeout
+	c.ConnConfig.ValidateConnect = writable
+	p := c.ConnConfig.RuntimeParams
+	p["application_name"] = "wasmgate/" + o.Node
+	if o.Pooled {
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		return c, nil // a pooler does not pass other parameters on
+	}
+	ms := func(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
+	p["statement_timeout"], p["lock_timeout"] = ms(o.Timeout), ms(o.Timeout/2)
+	p["idle_in_transaction_session_timeout"] = "5000"
+	return c, nil
+}
+
+// verified refuses connections that somebody on the way could read or answer.
+func verified(c *pgconn.Config) error {
+	check := func(host string, encrypted bool) error {
+		if addr, err := netip.ParseAddr(host); strings.HasPrefix(host, "/") || host == "localhost" || err == nil && addr.IsLoopback() || encrypted {
+			return nil
+		}
+		return fmt.Errorf("store: the connection to %s would not be verified; add sslmode=verify-full to the URL, and sslrootcert=PATH if the system does not know its authority", host)
+	}
+	if err := check(c.Host, c.TLSConfig != nil && !c.TLSConfig.InsecureSkipVerify); err != nil {
+		return err
+	}
+	for _, f := range c.Fallbacks {
+		if err := check(f.Host, f.TLSConfig != nil && !f.TLSConfig.InsecureSkipVerify); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errStandby and errReadOnly are of a database that cannot keep anything.
+var (
+	errStandby  = errors.New("it is a standby; name the primary in the URL, or all servers and target_session_attrs=read-write")
+	errReadOnly = errors.New("it is read-only (default_transaction_read_only); let the user of the URL write, or name another database")
+)
+
+// writable refuses a server that cannot keep anything, so that the next one of the URL is tried.
+func writable(ctx context.Context, c *pgconn.PgConn) error {
+	r, err := c.Exec(ctx, "select pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'").ReadAll()
+	if err != nil {
+		return err
+	}
+	if len(r) != 1 || len(r[0].Rows) != 1 || len(r[0].Rows[0]) != 2 {
+		return errors.New("it answers as no PostgreSQL does")
+	}
+	switch row := r[0].Rows[0]; {
+	case string(row[0]) != "f":
+		return errStandby
+	case string(row[1]) != "f":
+		return errReadOnly
+	}
+	return nil
+}
+
+func (d *DB) prepare(ctx context.Context) error {
+	if err := d.migrate(ctx, steps); err != nil {
+		return err
+	}
+	if err := d.proveSecret(ctx); err != nil {
+		return err
+	}
+	if err := d.checkClock(ctx); err != nil {
+		return err
+	}
+	return d.claim(ctx)
+}
+
+// proveSecret refuses a secret that is not the one of the other gateways.
+func (d *DB) proveSecret(ctx context.Context) error {
+	h := hmac.New(sha256.New, d.o.Secret)
+	h.Write([]byte("wasmgate store 1"))
+	mine := h.Sum(nil)
+	var theirs []byte
+	err := d.Row(ctx, "update meta set secret = coalesce(secret, $1) returning secret", []any{mine}, &theirs)
+	if err == nil && !hmac.Equal(mine, theirs) {
+		return errors.New("the secret is not the one that the other gateways of the database have; give all the same")
+	}
+	return err
+}
+
+// checkClock refuses to run with a clock by which what is sealed would end at another time.
+func (d *DB) checkClock(ctx context.Context) error {
+	var theirs time.Time
+	if err := d.Row(ctx, "select clock_timestamp()", nil, &theirs); err != nil {
+		return err
+	}
+	return d.compare(theirs)
+}
+
+func (d *DB) compare(theirs time.Time) error {
+	skew := d.o.now().Sub(theirs)
+	d.skew.Store(int64(skew))
+	if skew.Abs() <= maxSkew {
+		return nil
+	}
+	where := "ahead of"
+	if skew < 0 {
+		where = "behind"
+	}
+	return fmt.Errorf("the clock of this machine is %v %s the database's; set both by NTP", skew.Abs().Round(time.Second), where)
+}
+
+// Problem says what is wrong with the clocks; nil if nothing is.
+func (d *DB) Problem() error {
+	return d.compare(d.o.now().Add(-time.Duration(d.skew.Load())))
+}
+
+// errTaken says that another process has the name of this gateway.
+type errTaken struct{ node string }
+
+func (e *errTaken) Error() string {
+	return fmt.Sprintf("another gateway runs as node %s; give each a name of its own under store.node, and do not copy state folders", e.node)
+}
+
+// claim takes the name of the node, as soon as it is free.
+func (d *DB) claim(ctx context.Context) error {
+	until := time.Now().Add(lease + beat)
+	for {
+		tag, err := d.Exec(ctx, `insert into nodes as n (node, boot, version, started, lease_until)
+			values ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond')
+			on conflict (node) do update set boot = excluded.boot, version = excluded.version, started = excluded.started, lease_until = excluded.lease_until
+			where n.lease_until < clock_timestamp()`, d.o.Node, d.o.Boot, d.o.Version, lease.Microseconds())
+		if err != nil || tag == 1 {
+			return err
+		}
+		if time.Now().After(until) {
+			return &errTaken{d.o.Node}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(&errTaken{d.o.Node}, ctx.Err())
+		case <-time.After(beat / 10):
+		}
+	}
+}
+
+// Run keeps the name of the node until ctx ends, and calls each now and then.
+func (d *DB) Run(ctx context.Context, each func(ctx context.Context)) {
+	t := time.NewTicker(beat)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		var theirs time.Time
+		err := d.Row(ctx, `update nodes set lease_until = clock_timestamp() + $3 * interval '1 microsecond'
+			where node = $1 and boot = $2 returning clock_timestamp()`, []any{d.o.Node, d.o.Boot, lease.Microseconds()}, &theirs)
+		if errors.Is(err, pgx.ErrNoRows) {
+			if d.o.Lost != nil {
+				d.o.Lost(&errTaken{d.o.Node})
+			}
+			return
+		}
+		if err == nil {
+			_ = d.compare(theirs) // Problem tells
+		}
+		each(ctx)
+	}
+}
+
+// Close gives the name of the node back.
+func (d *DB) Close(ctx context.Context) error {
+	_, err := d.Exec(ctx, "update nodes set lease_until = clock_timestamp() where node = $1 and boot = $2", d.o.Node, d.o.Boot)
+	d.pool.Close()
+	return err
+}
+
+// Reader names this run of this gateway.
+func (d *DB) Reader() string { return d.o.Node + "/" + d.o.Boot }
+
+// Node and Boot are the two parts of [DB.Reader].
+func (d *DB) Node() (node, boot string) { return d.o.Node, d.o.Boot }
+
+// Taken is the error of a gateway whose name another process has.
+func (d *DB) Taken() error { return d.advise(&errTaken{d.o.Node}) }
+
+// Row scans the one row of a query. Without one the error is pgx.ErrNoRows.
+func (d *DB) Row(ctx context.Context, query string, args []any, to ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	return d.advise(d.pool.QueryRow(ctx, query, args...).Scan(to...))
+}
+
+// Exec returns how many rows a statement has changed.
+func (d *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	tag, err := d.pool.Exec(ctx, query, args...)
+	return tag.RowsAffected(), d.advise(err)
+}
+
+// Rows calls scan for each row of a query.
+func (d *DB) Rows(ctx context.Context, query string, args []any, scan func(row pgx.CollectableRow) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	rows, err := d.pool.Query(ctx, query, args...)
+	if err != nil {
+		return d.advise(err)
+	}
+	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) { return struct{}{}, scan(row) })
+	return d.advise(err)
+}
+
+// Within does something in one transaction.
+func (d *DB) Within(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	return d.advise(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return do(ctx, tx) }))
+}
+
+// An Error is of a database that cannot be used now.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return "store: " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// advise says what to do about the errors that an operator can do something about.
+func (d *DB) advise(err error) error {
+	var e *Error
+	if err == nil || errors.Is(err, pgx.ErrNoRows) || errors.As(err, &e) {
+		return err
+	}
+	for _, known := range []error{errStandby, errReadOnly} {
+		if errors.Is(err, known) {
+			return &Error{fmt.Errorf("the database at %s cannot be used: %w", d.host(), known)}
+		}
+	}
+	if p, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch p.Code {
+		case "28P01", "28000":
+			return &Error{fmt.Errorf("the database at %s refuses the user: %s; look at the user and password of the URL, and at pg_hba.conf", d.host(), p.Message)}
+		case "3D000":
+			return &Error{fmt.Errorf("%s at %s; create it, or name another one in the URL", p.Message, d.host())}
+		case "42501":
+			return &Error{fmt.Errorf("%s; grant the user of the URL select, insert, update and delete on the tables, and create on the schema for updates", p.Message)}
+		case "25006":
+			return &Error{fmt.Errorf("the database at %s cannot be used: %w", d.host(), errReadOnly)}
+		case "42P05", "26000":
+			return &Error{fmt.Errorf("%s: a pooler is in between that lends connections for one transaction; set store.pooled: true", p.Message)}
+		case "57P01", "57P02", "57P03", "57014":
+			return &Error{fmt.Errorf("the database at %s does not answer: %s", d.host(), p.Message)}
+		}
+		return &Error{err}
+	}
+	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, context.DeadlineExceeded) {
+		return &Error{fmt.Errorf("the database at %s does not answer: %w", d.host(), err)}
+	}
+	return &Error{err}
+}
+
+func (d *DB) host() string {
+	c := d.pool.Config().ConnConfig
+	return net.JoinHostPort(c.Host, fmt.Sprint(c.Port))
+}

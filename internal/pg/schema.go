@@ -1,0 +1,97 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// steps bring the schema up to date. A step leaves what the release before it reads and writes:
+// it adds tables, and columns that have a default.
+var steps = []string{`
+create table meta (
+	one bool primary key default true check (one),
+	gen bigint not null default 0, -- rises with each change by which calls are refused
+	secret bytea -- proof of the secret that all gateways have
+);
+insert into meta default values;
+create table nodes (
+	node text primary key,
+	boot text not null,
+	version text not null,
+	started timestamptz not null,
+	lease_until timestamptz not null
+);
+create table documents (
+	name text primary key,
+	body text, -- null once it was removed
+	gen bigint not null default 0
+);
+create table sessions (
+	tenant text not null,
+	owner text not null,
+	id text not null,
+	labels text[] not null,
+	top bool not null,
+	raised jsonb not null,
+	readers text[] not null,
+	resets bigint not null default 0,
+	used timestamptz not null,
+	primary key (tenant, owner, id)
+) with (fillfactor = 70);
+create index sessions_used on sessions (used);
+`}
+
+// A step waits this long for calls under way, so that no others wait behind it, and is tried
+// again so often.
+const (
+	stepLock  = "200ms"
+	stepTries = 50
+)
+
+// migrate takes the steps that are left, while no other gateway does.
+func (d *DB) migrate(ctx context.Context, steps []string) (err error) {
+	for range stepTries {
+		err = d.advise(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return take(ctx, tx, steps, d.o.Version) }))
+		if p, ok := errors.AsType[*pgconn.PgError](err); !ok || p.Code != "55P03" { // lock_timeout
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("bring the schema up to date: calls under way keep the tables: %w", err)
+}
+
+func take(ctx context.Context, tx pgx.Tx, steps []string, version string) error {
+	_, err := tx.Exec(ctx, "set local statement_timeout = '60s'; set local lock_timeout = '60s'; select pg_advisory_xact_lock(hashtext('wasmgate schema'))", pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "create table if not exists schema_steps (step int primary key, at timestamptz not null default clock_timestamp(), by_version text not null)")
+	if err != nil {
+		return err
+	}
+	var have int
+	if err := tx.QueryRow(ctx, "select coalesce(max(step), 0) from schema_steps").Scan(&have); err != nil {
+		return err
+	}
+	if have > len(steps) {
+		return fmt.Errorf("a newer wasmgate has written the schema (step %d, and this one knows %d); run that version, or use another database", have, len(steps))
+	}
+	for i, step := range steps[have:] {
+		if _, err := tx.Exec(ctx, "set local lock_timeout = '"+stepLock+"'; "+step, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return fmt.Errorf("bring the schema up to date: step %d: %w", have+i+1, err)
+		}
+		if _, err := tx.Exec(ctx, "insert into schema_steps (step, by_version) values ($1, $2)", have+i+1, version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
