@@ -53,6 +53,8 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 		}
 		if kind := takenKind(w, words); kind != "" {
 			takes[at] = kind
+		} else if paysAmount(w, words) {
+			takes[at] = amountKind
 		}
 	}
 	if public || slices.Contains(l.Effects, provenance.EffectCredential) || len(to)+len(where)+len(which) == 0 && !(own && len(what)+len(when) > 0) {
@@ -173,6 +175,11 @@ func takenKind(own, tool []string) string {
 		kind = talkKind("user")
 	}
 	return kind
+}
+
+// paysAmount reports whether an argument is how much a tool pays.
+func paysAmount(own, tool []string) bool {
+	return slices.Equal(own, []string{amountKind}) && anyOf(tool, payWords)
 }
 
 // talkKind is the kind of ids to which one talks.

@@ -67,6 +67,9 @@ func (f family) learn(words []string, definition gate.Doc) {
 		if kind := takenKind(w, words); kind != "" {
 			add(f.takes, kind, singular(w[len(w)-1]))
 		}
+		if paysAmount(w, words) {
+			add(f.takes, amountKind, amountKind)
+		}
 		add(f.fields, about, singular(strings.Join(w, "_")))
 	}
 }
@@ -93,6 +96,8 @@ func (d *Draft) Label(name string, results ...gate.Doc) policy.Label {
 	draftPlaces(&l, words, of, definition, results)
 	if !slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectRead}) {
 		draftArguments(&l, words, input)
+	} else if isOwnRecord(words, input) {
+		l.Own = slices.Clone(ownPlaces)
 	}
 	return l
 }

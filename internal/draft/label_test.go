@@ -27,7 +27,7 @@ func TestDraftLabel(t *testing.T) {
 		"users__reset_password":          {`{"inputSchema":{"properties":{"user":{},"new":{}}}}`, gate.ToolLabels{Private: true, Effects: effects("destructive", "credential")}},
 		"x__frobnicate":                  {`{"annotations":{"readOnlyHint":true},"inputSchema":{"properties":{"a":{}}}}`, gate.ToolLabels{Effects: effects("external")}},
 		"x__get":                         {`{"annotations":{"readOnlyHint":false}}`, gate.ToolLabels{Effects: effects("external")}},
-		"mail__search_contacts_by_email": {`{"inputSchema":{"properties":{"query":{}}}}`, gate.ToolLabels{Private: true, Effects: effects("read")}},
+		"mail__search_contacts_by_email": {`{"inputSchema":{"properties":{"query":{}}}}`, gate.ToolLabels{Private: true, Effects: effects("read"), Identity: []gate.Place{"/**/email"}, Names: []gate.Place{"/**/name"}}},
 		"mail__delete_email": {`{"inputSchema":{"properties":{"email_id":{}}}}`,
 			gate.ToolLabels{Private: true, Effects: effects("destructive"), To: []string{"/email_id"}, Takes: map[string]string{"/email_id": "message"}}},
 		"shop__list_open_orders": {`{}`, gate.ToolLabels{Effects: effects("read")}},
@@ -43,7 +43,7 @@ func TestDraftLabel(t *testing.T) {
 		"chat__send_direct_message": {`{"inputSchema":{"properties":{"recipient":{},"body":{}}}}`,
 			gate.ToolLabels{Private: true, Effects: effects("external"), To: []string{"/recipient"}, Content: []string{"/body"}, Takes: map[string]string{"/recipient": "recipient.user"}}},
 		"bank__send_money": {`{"inputSchema":{"properties":{"recipient":{},"amount":{}}}}`,
-			gate.ToolLabels{Effects: effects("external"), To: []string{"/recipient"}, Commits: []string{"/amount"}}},
+			gate.ToolLabels{Effects: effects("external"), To: []string{"/recipient"}, Commits: []string{"/amount"}, Takes: map[string]string{"/amount": "amount"}}},
 		"cal__create_event": {`{"inputSchema":{"properties":{"title":{},"participants":{}}}}`,
 			gate.ToolLabels{Effects: effects("internal", "external"), To: []string{"/participants"}, Content: []string{"/title"}, Takes: map[string]string{"/participants": "recipient.user"}}},
 		"db__query": {`{"inputSchema":{"properties":{"sql":{}}}}`, gate.ToolLabels{Effects: effects("external"), To: []string{"/sql"}}},
@@ -62,7 +62,7 @@ func TestDraftLabel(t *testing.T) {
 			gate.ToolLabels{Private: true, Effects: effects("internal"), To: []string{"/id"}, Takes: map[string]string{"/id": "message"}}},
 		"disk__share": {`{"inputSchema":{"properties":{"file":{},"name":{"description":"username of the person"},"mode":{"enum":["r","w"]}}}}`,
 			gate.ToolLabels{Effects: effects("external"), To: []string{"/name"}, Commits: []string{"/mode", "/file"}, Takes: map[string]string{"/file": "file"}}},
-		"bank__pay":              {`{"inputSchema":{"properties":{"payee":{},"account_number":{},"amount":{},"memo":{}}}}`, gate.ToolLabels{Effects: effects("external", "destructive"), To: []string{"/payee", "/account_number"}, Commits: []string{"/amount"}, Content: []string{"/memo"}, Takes: map[string]string{"/account_number": "account"}}},
+		"bank__pay":              {`{"inputSchema":{"properties":{"payee":{},"account_number":{},"amount":{},"memo":{}}}}`, gate.ToolLabels{Effects: effects("external", "destructive"), To: []string{"/payee", "/account_number"}, Commits: []string{"/amount"}, Content: []string{"/memo"}, Takes: map[string]string{"/account_number": "account", "/amount": "amount"}}},
 		"net__publish":           {`{"inputSchema":{"properties":{"text":{},"reply_to":{}},"required":["text"]}}`, gate.ToolLabels{Effects: effects("external")}}, // who reads it, nobody says
 		"shop__ship_to":          {`{"inputSchema":{"properties":{"order_id":{},"shipping_street":{}}}}`, gate.ToolLabels{Effects: effects("external"), To: []string{"/shipping_street"}, Commits: []string{"/order_id"}, Takes: map[string]string{"/order_id": "order"}}},
 		"home__set_volume":       {`{"inputSchema":{"properties":{"level":{}}}}`, gate.ToolLabels{Effects: effects("internal"), To: []string{}, Commits: []string{"/level"}}},
@@ -111,6 +111,42 @@ func TestDraftOfServer(t *testing.T) {
 	for name, labels := range want {
 		labels.Result = provenance.ResultUntrusted
 		if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: labels}, drafts.Label(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	bank := draft.Of(map[string]gate.Doc{
+		"b__get_user_info":             gate.MustDoc(`{}`),
+		"b__get_profile":               gate.MustDoc(`{"inputSchema":{"properties":{"user_id":{}}}}`),
+		"b__get_users":                 gate.MustDoc(`{}`),
+		"b__get_account_mails":         gate.MustDoc(`{}`),
+		"b__list_transactions":         gate.MustDoc(`{}`),
+		"b__list_payment_requests":     gate.MustDoc(`{}`),
+		"b__search_contacts":           gate.MustDoc(`{"inputSchema":{"properties":{"query":{}}}}`),
+		"b__list_files":                gate.MustDoc(`{}`),
+		"b__transfer_money":            gate.MustDoc(`{"inputSchema":{"properties":{"recipient":{},"amount":{}}}}`),
+		"b__update_email_address":      gate.MustDoc(`{"inputSchema":{"properties":{"email":{}}}}`),
+		"b__get_channels":              gate.MustDoc(`{}`),
+		"b__post_channel_message":      gate.MustDoc(`{"inputSchema":{"properties":{"channel":{},"text":{}}}}`),
+		"b__list_pending_transactions": gate.MustDoc(`{}`),
+	})
+	own := []gate.Place{"/**/email", "/**/address", "/**/phone", "/**/iban"}
+	users := map[gate.Place]string{"/**/id": "recipient.user", "/**/user_id": "recipient.user"}
+	amounts := map[gate.Place]string{"/**/amount": "amount"}
+	for name, want := range map[string]gate.ToolLabels{
+		"b__get_user_info":             {Private: true, Effects: read, Own: own, IDs: users},
+		"b__get_profile":               {Private: true, Effects: read},
+		"b__get_users":                 {Private: true, Effects: read, IDs: users},
+		"b__get_account_mails":         {Private: true, Effects: read, Identity: []gate.Place{"/**/email"}},
+		"b__list_transactions":         {Private: true, Effects: read, IDs: amounts},
+		"b__list_pending_transactions": {Private: true, Effects: read},
+		"b__list_payment_requests":     {Effects: read},
+		"b__search_contacts":           {Private: true, Effects: read, Identity: []gate.Place{"/**/email"}, Names: []gate.Place{"/**/name"}},
+		"b__list_files":                {Private: true, Effects: read, Identity: []gate.Place{"/**/owner", "/**/shared_with"}, Names: []gate.Place{"/**/name", "/**/filename"}},
+		"b__get_channels":              {Effects: read, IDs: map[gate.Place]string{"/**/name": "recipient.channel"}},
+		"b__transfer_money":            {Effects: []gate.ToolEffect{provenance.EffectExternal, provenance.EffectDestructive}, To: []string{"/recipient"}, Commits: []string{"/amount"}, Takes: map[string]string{"/amount": "amount"}},
+	} {
+		want.Result = provenance.ResultUntrusted
+		if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: want}, bank.Label(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

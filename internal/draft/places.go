@@ -111,7 +111,9 @@ func draftUsualPlaces(l *policy.Label, words []string, of family, about string) 
 			said = append(said, singular(w))
 		}
 	}
-	has := func(field string) bool { return of.fields[kind][field] || slices.Contains(said, field) }
+	has := func(field string) bool {
+		return of.fields[kind][field] || slices.Contains(said, field) || slices.Contains(usualFields[kind], field)
+	}
 	l.IDs = make(map[gate.Place]string)
 	thing := strings.TrimPrefix(kind, talkKind(""))
 	for word := range of.takes[kind] {
@@ -122,6 +124,9 @@ func draftUsualPlaces(l *policy.Label, words []string, of family, about string) 
 		case word == thing:
 			l.IDs["/**/name"] = kind
 		}
+	}
+	if slices.Contains(paidKinds, kind) && !anyOf(words, askedWords) && of.takes[amountKind] != nil {
+		l.IDs["/**/"+amountKind] = amountKind
 	}
 	for _, field := range senderWords {
 		if has(field) && of.takes[talkKind("user")] != nil {
@@ -141,6 +146,18 @@ func draftUsualPlaces(l *policy.Label, words []string, of family, about string) 
 	if len(l.IDs) == 0 {
 		l.IDs = nil
 	}
+}
+
+// isOwnRecord reports whether a tool reads the record of the account that it is called with, and can be
+// asked for no other.
+func isOwnRecord(words []string, input gate.Doc) bool {
+	for range input.Get("properties").Members() {
+		return false
+	}
+	about := func(w string) bool { return slices.Contains(accountWords, w) }
+	return slices.ContainsFunc(words, about) && !slices.ContainsFunc(words, func(w string) bool {
+		return !about(w) && !slices.Contains(plainReadWords, w) && !slices.Contains(recordWords, w)
+	})
 }
 
 // placedKind names the kind of the ids at a place: one of its name, or of what a list has

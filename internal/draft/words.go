@@ -80,6 +80,34 @@ var (
 	environWords = strings.Fields("current all my recent directory browser web server")
 )
 
+// usualFields are what records of a kind have, whatever is said of them.
+var usualFields = map[string][]string{
+	"contact":  {"email", "name"},
+	"customer": {"email", "name"},
+	"file":     {"owner", "shared_with", "filename", "name"},
+	"document": {"owner", "shared_with", "title", "name"},
+	"event":    {"organizer", "participant", "title"},
+	"meeting":  {"organizer", "participant", "title"},
+}
+
+// accountWords are of tools that read the account holder's own record, and plainReadWords and recordWords
+// are the others that their names have. ownPlaces is where that record says what is the holder's.
+var (
+	accountWords   = strings.Fields("me myself whoami user profile account")
+	plainReadWords = strings.Fields("get read show describe view fetch retrieve display")
+	recordWords    = strings.Fields("my own current the info information detail details record data")
+	ownPlaces      = []gate.Place{"/**/email", "/**/address", "/**/phone", "/**/iban"}
+)
+
+// amountKind is the kind of amounts at which money has changed hands. The bank writes them. paidKinds
+// are the records that have one, askedWords are of those that only ask for one.
+const amountKind = "amount"
+
+var (
+	paidKinds  = strings.Fields("transaction payment transfer")
+	askedWords = strings.Fields("request pending requested due open unpaid invoice bill quote offer draft proposal")
+)
+
 // isOne reports whether a word is one of those that are known, or of several of them.
 func isOne(w string, known []string) bool {
 	return slices.Contains(known, w) || slices.Contains(known, singular(w))

@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"iter"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // structured content, or into the JSON or the document that a text is, and stands for all
 // below it. /**/sender is a member of a record by itself, in a list, or in a list within
 // something else (/sender, /*/sender, /*/*/sender), however its name is spelt: Sender, sender_,
-// senders.
+// senders. /**/name and /**/id are also the elements of a list of ids that is all of a result.
 type Place string
 
 // An Origin is one place in which a session has met a value.
@@ -260,18 +261,28 @@ func TextOf(leaf Doc) string {
 }
 
 // parties takes those of the records that the user's words name: of several records of
-// one name those that all of them have, so that nobody gains by a second one.
+// one name those that all of them have, so that nobody gains by a second one. Where a longer
+// name is another record's, the shorter one names nothing: "minutes" is not what the user means by
+// "team minutes".
 func (n *notes) parties(d Doc) {
 	said := n.of.Said
 	names := make(map[string][]string) // by record
 	for _, at := range said.Names {
 		for _, v := range at.in(d) {
 			for _, leaf := range leavesOf(v.doc) {
-				if name := strings.ToLower(TextOf(leaf)); n.known.names(leaf, name) {
+				if name := n.known.named(leaf); name != "" {
 					names[v.record] = append(names[v.record], name)
 				}
 			}
 		}
+	}
+	shorter := func(name string) bool {
+		for _, others := range names {
+			if slices.ContainsFunc(others, func(other string) bool { return other != name && strings.Contains(" "+other+" ", " "+name+" ") }) {
+				return true
+			}
+		}
+		return false
 	}
 	parties := make(map[string][]string) // by record
 	for _, at := range said.Identity {
@@ -287,6 +298,9 @@ func (n *notes) parties(d Doc) {
 	common := make(map[string][]string) // by name
 	for record, all := range names {
 		for _, name := range all {
+			if shorter(name) {
+				continue
+			}
 			here := append([]string{}, parties[record]...)
 			if before, ok := common[name]; ok {
 				here = slices.DeleteFunc(here, func(p string) bool { return !slices.Contains(before, p) })
@@ -304,19 +318,38 @@ func (n *notes) parties(d Doc) {
 	n.from = from
 }
 
-// names reports whether the user's words name something by what stands in a leaf: by
-// several words, by one that is no ordinary word, or by one between quotation marks.
-func (p Provenance) names(leaf Doc, name string) bool {
-	if len(name) >= 3 && p.find(nameForm+name)&FromPrompt != 0 {
-		return true
+// named returns what the user's words call something by what is in a leaf, in small letters: by
+// several words, by one that is no ordinary word, or by one between quotation marks. It is "" if
+// they do not name it. The name of a file is also named by its words: team-minutes.docx by "team
+// minutes".
+func (p Provenance) named(leaf Doc) string {
+	name := strings.ToLower(TextOf(leaf))
+	switch {
+	case len(name) < 3:
+		return ""
+	case p.find(nameForm+name)&FromPrompt != 0:
+		return name
+	case strings.ContainsAny(name, " 0123456789@./_") && p.Of(leaf)&FromPrompt != 0:
+		return name
 	}
-	if strings.Contains(name, " ") {
-		return p.Of(leaf)&FromPrompt != 0
+	if words := wordsOfFile(name); words != "" && p.find(nameForm+words)&FromPrompt != 0 {
+		return words
 	}
-	if len(name) < 3 || !strings.ContainsAny(name, "0123456789@./_") {
-		return false
+	return ""
+}
+
+// wordsOfFile returns the words of a file's name that joins several with hyphens or underscores,
+// without its ending; "" if it is no such name.
+func wordsOfFile(name string) string {
+	if strings.ContainsAny(name, "@/\\: ") {
+		return ""
 	}
-	return p.Of(leaf)&FromPrompt != 0
+	name = strings.TrimSuffix(name, path.Ext(name))
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
+	if len(words) < 2 {
+		return ""
+	}
+	return strings.Join(words, " ")
 }
 
 // A placed is a value at a place.
@@ -331,9 +364,29 @@ func (at Place) in(d Doc) []placed {
 	if name, deep := strings.CutPrefix(string(at), "/**/"); deep {
 		var all []placed
 		inRecords(placed{doc: d}, spelt(name), maxWrapped, &all)
+		if len(all) == 0 && (name == "name" || name == "id") {
+			all = inPlainList(placed{doc: d})
+		}
 		return all
 	}
 	return inPlace(placed{doc: d}, strings.Split(strings.TrimPrefix(string(at), "/"), "/"))
+}
+
+// inPlainList returns the elements of a list that is all of a document, or of the only member of one:
+// ["general", "random"]. There are none if one of them is no id.
+func inPlainList(v placed) []placed {
+	below := v.each()
+	if v.doc.Kind() == Object && len(below) == 1 && below[0].doc.Kind() == Array {
+		below = below[0].each()
+	} else if v.doc.Kind() != Array {
+		return nil
+	}
+	if slices.ContainsFunc(below, func(e placed) bool {
+		return e.doc.Kind() != String && e.doc.Kind() != Number || !isID(TextOf(e.doc))
+	}) {
+		return nil
+	}
+	return below
 }
 
 // inPlace returns what stands below a value.

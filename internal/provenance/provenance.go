@@ -379,6 +379,9 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 				return true
 			}
 			w.known.used(&a)
+			if !IsTo(w.known, a) && strings.Contains(a.Form, " ") { // Family Reunion is the user's family reunion
+				a.Source |= w.known.find(nameForm+strings.ToLower(a.Form)) & FromPrompt
+			}
 		}
 		if names != nil && !names.Trusted() {
 			a.Source, a.Own = a.Source.both(*names), false
