@@ -21,11 +21,7 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 	case w.Approver == nil:
 		return "", w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
 	}
-	asked := r.question(q, w.Snapshot)
-	if w.TrackValues {
-		asked.Destinations, asked.Origins = w.unnamed(q)
-		asked.BesideOf, asked.Beside = provenance.Beside(w.known(q), asked.Destinations)
-	}
+	asked := w.asked(q, r)
 	a, err := w.Approver.Approve(ctx, asked)
 	if err == nil && a.ID == "" {
 		err = errors.New("the approver returned no approval")
@@ -39,6 +35,16 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 	consent = asked.Binding()
 	w.rec.Approval = ApprovalRecord{Approval: a, Binding: consent}
 	return consent, nil
+}
+
+// asked is the question about a call, with where its values were met.
+func (w *way) asked(q Query, r ruling) Question {
+	asked := r.question(q, w.Snapshot)
+	if w.TrackValues {
+		asked.Destinations, asked.Origins = w.unnamed(q)
+		asked.BesideOf, asked.Beside = provenance.Beside(w.known(q), asked.Destinations)
+	}
+	return asked
 }
 
 // unapproved refuses the call for want of an approval.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
@@ -20,6 +21,7 @@ import (
 type Inquiry struct {
 	Caller  string        // the principal, with its tenant
 	Calls   []InquiryCall // what the answer is about, in the order of execution
+	Set     bool          // the client has announced them, see [Permit.Propose]
 	Reasons []string      // why the policy asks
 	// Unnamed are values that say to whom or where, and that no trusted source has named. Each is
 	// in the text with the places where the session met it.
@@ -70,14 +72,21 @@ func (q Question) Inquiry() Inquiry {
 	}
 	i := Inquiry{
 		Caller:  who,
-		Calls:   []InquiryCall{{Server: q.Tool.Name.Server, Tool: q.Tool.Local, Arguments: inquiryLines(nil, "", q.Call.Args)}},
+		Set:     len(q.Set) > 0,
 		Reasons: q.Reasons,
 		Near:    q.Beside, NearAt: fmt.Sprintf("%s of %s (call %s)", cmp.Or(q.BesideOf.Place, "/"), q.BesideOf.Tool, q.BesideOf.Call),
 		Read: q.Session.Labels, ReadAll: q.Session.Top,
 		Digest: q.Binding(),
 	}
-	for _, to := range q.Destinations {
-		i.Unnamed = append(i.Unnamed, Unnamed{to, q.metAt(to)})
+	all := q.Set
+	if !i.Set {
+		all = []Question{q}
+	}
+	for _, one := range all {
+		i.Calls = append(i.Calls, InquiryCall{Server: one.Tool.Name.Server, Tool: one.Tool.Local, Arguments: inquiryLines(nil, "", one.Call.Args)})
+		for _, to := range one.Destinations {
+			i.Unnamed = append(i.Unnamed, Unnamed{to, one.metAt(to)})
+		}
 	}
 	return i
 }
@@ -134,14 +143,15 @@ func (i Inquiry) render(escape func(string) string) string {
 		}
 		lines = append(lines, fmt.Sprintf(format, escapedParts...))
 	}
-	if len(i.Calls) > 1 {
-		line("May %s make these calls?", i.Caller)
+	many := i.Set || len(i.Calls) > 1
+	if many {
+		line("May %s make these %s calls, each once?", i.Caller, strconv.Itoa(len(i.Calls)))
 	}
-	for _, c := range i.Calls {
-		if len(i.Calls) == 1 {
+	for n, c := range i.Calls {
+		if !many {
 			line("May %s call %s of server %s?", i.Caller, c.Tool, c.Server)
 		} else {
-			line("Call %s of server %s", c.Tool, c.Server)
+			line("%s. Call %s of server %s", strconv.Itoa(n+1), c.Tool, c.Server)
 		}
 		for _, a := range c.Arguments[:min(len(c.Arguments), maxInquiryLines)] {
 			line("- %s: %s", cmp.Or(a.At, "/"), a.Value)

@@ -44,12 +44,15 @@ type Question struct {
 	BesideOf provenance.List
 	// Approvers say who may answer: all of them have to let who does.
 	Approvers []obligation.Approve
+	// Set are calls that the client has announced by [Permit.Propose], each with its own question:
+	// the answer is about all of them, and an approval lets each pass once, in the session of Call.
+	Set []Question
 }
 
 // Binding returns what an approval is bound to, as a digest: the tenant, the
 // principal, the server as it is configured, the tool with its definition, the arguments,
-// the policy with its labels and grants, and whom it lets answer. An approval of one binding
-// approves no other.
+// the policy with its labels and grants, and whom it lets answer; of a set also the session, and
+// each of its calls. An approval of one binding approves no other.
 func (q Question) Binding() string {
 	h := sha256.New()
 	for _, part := range []string{
@@ -60,6 +63,12 @@ func (q Question) Binding() string {
 	}
 	for _, a := range q.Approvers {
 		fmt.Fprintf(h, "%q %t", a.By, a.NotSelf)
+	}
+	if len(q.Set) > 0 {
+		fmt.Fprintf(h, "set %q %q", q.Call.Session.Owner, q.Call.Session.ID)
+	}
+	for _, one := range q.Set {
+		fmt.Fprint(h, one.Binding())
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

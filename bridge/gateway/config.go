@@ -104,6 +104,9 @@ type Config struct {
 	// Approvals says how people are asked about calls; New sets its Recorder, and its
 	// Log if that is nil. Without it, what a policy would ask is refused.
 	Approvals *approval.Options
+	// Propose offers the tool gateway__propose, by which an agent asks one question about all calls that
+	// it is going to make.
+	Propose bool
 	// Jobs says how calls are kept that outlive their request, as jobs and as tasks.
 	// Nil keeps none.
 	Jobs *Jobs
@@ -230,6 +233,9 @@ func (c *Config) check() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if err := c.checkPropose(); err != nil {
+		return err
+	}
 	return c.checkCatalog()
 }
 
@@ -268,6 +274,13 @@ func (m CatalogMode) check() error {
 	default:
 		return fmt.Errorf("gateway: unknown mode %q of the catalog", m)
 	}
+}
+
+func (c *Config) checkPropose() error {
+	if _, taken := c.Functions[builtin.Gateway]; c.Propose && (taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == builtin.Gateway })) {
+		return fmt.Errorf("gateway: the server id %s is that of the tool that proposes calls", builtin.Gateway)
+	}
+	return nil
 }
 
 func (c *Config) checkCatalog() error {

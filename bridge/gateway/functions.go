@@ -276,7 +276,7 @@ func (p *publication) set(g *Gateway, server string, tools []LocalTool) error {
 
 // free reports why functions cannot be published on a server.
 func (g *Gateway) free(server string) error {
-	if server == builtin.Catalog || server == builtin.Jobs {
+	if builtin.Relays(server) {
 		return fmt.Errorf("server %s is the gateway's own: publish them on another", server)
 	}
 	for _, s := range g.fleet.Status() {

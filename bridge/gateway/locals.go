@@ -78,6 +78,9 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 	if g.jobsOffered = g.cfg.Jobs != nil && g.cfg.Jobs.Offer; g.jobsOffered {
 		order, g.own[builtin.Jobs] = append(order, builtin.Jobs), g.jobTools()
 	}
+	if g.proposes = g.cfg.Propose; g.proposes {
+		order, g.own[builtin.Gateway] = append(order, builtin.Gateway), local.ProposeTools()
+	}
 	return g.makeLocals(order)
 }
 
@@ -102,7 +105,7 @@ func (g *Gateway) makeLocals(order []string) (all []*local.Server, err error) {
 		switch {
 		case has && !shared:
 			g.published.add(server, l, functions)
-		case server != builtin.Catalog && server != builtin.Jobs:
+		case !builtin.Relays(server):
 			g.made[server] = l
 		}
 	}

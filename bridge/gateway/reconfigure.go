@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/audit"
@@ -29,7 +30,7 @@ func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
 
 // Reconfigure puts what next says of how calls are checked in the place of what was said
 // before, all at once: Name, Version, Description, Sanitize, Inputs, TrustPrompt, Approvals (but what New sets, and
-// whether there are any), Pins and Jobs (if there are any: not where they are kept), the TTL of
+// whether there are any), Propose, Pins and Jobs (if there are any: not where they are kept), the TTL of
 // Sessions, Limits but those of servers, Origins, Hosts, Drain and Snapshot, by which
 // each record names what decided it; and p, if it is not nil, in the place of Policy, of which
 // clients are told. Calls under way end with what they began. What else next says counts for
@@ -86,7 +87,22 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	if err := g.setJobs(next.Jobs); err != nil {
 		return fmt.Errorf("jobs: their tools are as they were: %w", err)
 	}
+	if err := g.setPropose(next.Propose); err != nil {
+		return fmt.Errorf("the tool gateway__propose is as it was: %w", err)
+	}
 	return nil
+}
+
+// setPropose offers the tool that proposes calls, or takes it away. The caller holds setting.
+func (g *Gateway) setPropose(on bool) error {
+	if on == g.proposes {
+		return nil
+	}
+	g.proposes = on
+	if !on {
+		return g.fleet.Remove(builtin.Gateway)
+	}
+	return g.addLocal(builtin.Gateway, local.ProposeTools())
 }
 
 // terms are what the host holds clients to.

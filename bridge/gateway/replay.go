@@ -39,7 +39,7 @@ func (g *Gateway) stubs(o ToolOptions) ([]*local.Server, error) {
 	if g.player == nil {
 		return nil, nil
 	}
-	local := map[string]bool{builtin.Catalog: true, builtin.Jobs: true}
+	local := map[string]bool{builtin.Catalog: true, builtin.Jobs: true, builtin.Gateway: true}
 	if g.cfg.Embedded {
 		local[builtin.Local] = true
 	}

@@ -19,6 +19,7 @@ type settings struct {
 	paused  *pauses
 
 	jobsOffered bool // the tools of jobs are; changed with setting
+	proposes    bool // the tool that proposes calls is offered; changed with setting
 }
 
 func newSettings(c Config) settings {

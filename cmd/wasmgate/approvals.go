@@ -133,11 +133,24 @@ func (c *cli) printApproval(a *app.Approval) error {
 	for _, met := range a.MetBefore() {
 		fmt.Fprintf(c.out, "%-12s %s\n", "met", visible(met))
 	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, a.Arguments, "", "  "); err != nil {
-		return fmt.Errorf("arguments of approval %s: %w", a.ID, err)
+	if len(a.Calls) == 0 {
+		return c.printArguments(a.ID, "arguments", a.Arguments)
 	}
-	fmt.Fprintln(c.out, "arguments")
+	for i, one := range a.Calls {
+		if err := c.printArguments(a.ID, fmt.Sprintf("%-12s %s", fmt.Sprintf("call %d", i+1), escaped.Text(one.Tool)), one.Arguments); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printArguments prints the arguments of a call below a line.
+func (c *cli) printArguments(id, line string, args json.RawMessage) error {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, args, "", "  "); err != nil {
+		return fmt.Errorf("arguments of approval %s: %w", id, err)
+	}
+	fmt.Fprintln(c.out, line)
 	for line := range strings.Lines(indented.String()) {
 		fmt.Fprintln(c.out, "  "+escaped.Text(strings.TrimSuffix(line, "\n")))
 	}

@@ -18,6 +18,8 @@ func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.Ca
 	switch {
 	case server == builtin.Jobs && !cfg.Jobs.Offer:
 		return "jobs are off: set jobs: {offer: true} in the configuration"
+	case server == builtin.Gateway && !cfg.Approvals.Propose:
+		return "proposals are off: set approvals: {propose: true} in the configuration"
 	case server == builtin.Catalog && cfg.Catalog.Mode == "off":
 		return "the catalog is off: set catalog: {mode: beside} in the configuration"
 	}

@@ -36,13 +36,16 @@ type Approval struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`                // server__tool
 	Arguments json.RawMessage `json:"arguments,omitempty"` // as they will be sent; absent in a list
-	Reasons   []string        `json:"reasons"`
-	Session   string          `json:"session,omitempty"`
-	Labels    []string        `json:"labels"`                // what the session has read
-	Top       bool            `json:"session_top,omitempty"` // it counts as having read everything
-	Call      string          `json:"call"`
-	Binding   string          `json:"binding"`
-	Policy    string          `json:"policy_revision"`
+	// Calls are those that the answer is about, if the client has announced several; Arguments are then
+	// those of the tool that announces them.
+	Calls   []ProposedCall `json:"calls,omitempty"`
+	Reasons []string       `json:"reasons"`
+	Session string         `json:"session,omitempty"`
+	Labels  []string       `json:"labels"`                // what the session has read
+	Top     bool           `json:"session_top,omitempty"` // it counts as having read everything
+	Call    string         `json:"call"`
+	Binding string         `json:"binding"`
+	Policy  string         `json:"policy_revision"`
 	// Destinations are the values that say to whom or where, and that nobody trusted has
 	// named; Met is where the session has met values of the arguments, by JSON Pointers.
 	Destinations []string                       `json:"destinations,omitempty"`
@@ -59,6 +62,12 @@ type Approval struct {
 	Auth      string     `json:"auth,omitempty"` // how who answered was verified
 	Note      string     `json:"note,omitempty"`
 	Closed    string     `json:"closed,omitempty"` // how the client closed the question without asking a person
+}
+
+// A ProposedCall is one of several calls that one answer is about.
+type ProposedCall struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // as they will be sent; absent in a list
 }
 
 // Why says in words why the call waits.
@@ -171,6 +180,9 @@ func (a *App) Approvals(ctx context.Context) ([]Approval, error) {
 	for _, r := range q.Pending(ctx) {
 		one := a.describe(r)
 		one.Arguments = nil
+		for i := range one.Calls {
+			one.Calls[i].Arguments = nil
+		}
 		all = append(all, one)
 	}
 	return all, nil
@@ -213,6 +225,9 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 		return nil, err
 	}
 	done := &Decided{Approval: a.describe(r)}
+	if d.Always && len(r.Question.Set) > 0 {
+		return nil, &gate.NotApproved{Reason: "the calls are approved, each once; a list of calls is never approved for good"}
+	}
 	if d.Always && d.Verdict == gate.Approved {
 		if done.Always, err = a.always(ctx, r); err != nil {
 			return nil, fmt.Errorf("the call is approved, but no grant was written: %w", err)
@@ -346,6 +361,10 @@ func (a *App) describe(r approval.Request) Approval {
 		Server: of.Tool.Name.Server, Tool: of.Tool.Name.String(), Arguments: c.Args.Raw(), Reasons: of.Reasons,
 		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,
 		Beside: of.Beside, Binding: of.Binding(), Policy: of.Revision,
+	}
+	for _, one := range of.Set {
+		to.Calls = append(to.Calls, ProposedCall{one.Tool.Name.String(), one.Call.Args.Raw()})
+		to.Destinations = append(to.Destinations, one.Destinations...)
 	}
 	if len(of.Beside) > 0 {
 		to.BesideAt = fmt.Sprintf("%s of %s, call %s", cmp.Or(of.BesideOf.Place, "/"), of.BesideOf.Tool, of.BesideOf.Call)

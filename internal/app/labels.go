@@ -15,7 +15,7 @@ import (
 
 // PolicyNames returns the names that rules can mean under a configuration.
 func PolicyNames(cfg *config.Config, tools []*gate.Tool) policy.Names {
-	n := policy.Names{Servers: []string{builtin.Local, builtin.Jobs, builtin.Catalog}, Tools: tools}
+	n := policy.Names{Servers: []string{builtin.Local, builtin.Jobs, builtin.Catalog, builtin.Gateway}, Tools: tools}
 	for _, s := range cfg.Servers {
 		n.Servers = append(n.Servers, s.ID)
 	}

@@ -21,6 +21,7 @@ func RelayWarnings(ctx context.Context, cfg *config.Config, e *policy.Engine) []
 	}{
 		{"catalog.mode: " + cfg.Catalog.Mode, aCatalogTool, cfg.Catalog.Mode != "off"},
 		{"jobs.offer: true", aJobTool, cfg.Jobs.Offer},
+		{"approvals.propose: true", aProposeTool, cfg.Approvals.Propose},
 	} {
 		if offered.on && !anybodyMayCall(ctx, cfg, e, offered.tool) {
 			problems = append(problems, policy.Problem{Warning: true, Message: fmt.Sprintf(
@@ -35,6 +36,7 @@ func RelayWarnings(ctx context.Context, cfg *config.Config, e *policy.Engine) []
 var (
 	aCatalogTool = &gate.Tool{Name: gate.ToolName{Server: builtin.Catalog, Tool: "search"}, Local: "search", Relay: true}
 	aJobTool     = &gate.Tool{Name: gate.ToolName{Server: builtin.Jobs, Tool: "start"}, Local: "start", Relay: true}
+	aProposeTool = &gate.Tool{Name: gate.ToolName{Server: builtin.Gateway, Tool: "propose"}, Local: "propose", Relay: true}
 )
 
 // anybodyMayCall reports whether the person at the machine, or a principal of the

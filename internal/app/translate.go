@@ -75,7 +75,7 @@ func (a *App) checks(c *config.Config, node string) gateway.Config {
 			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
 			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
 		},
-		Inputs: make(map[string]*gateway.InputRules), Limits: callLimits(c), Approvals: a.approvalOptions(c.Approvals, node),
+		Inputs: make(map[string]*gateway.InputRules), Limits: callLimits(c), Approvals: a.approvalOptions(c.Approvals, node), Propose: c.Approvals.Propose,
 		Name: c.ServerInfo.Name, Version: c.ServerInfo.Version, Description: c.ServerInfo.Description,
 		Jobs: jobOptions(c, node), Sessions: sessionOptions(c), TrustPrompt: c.Sessions.TrustPrompt, Pins: pinOptions(c), Snapshot: snapshot(c),
 	}

@@ -70,7 +70,7 @@ func listsMethod(s config.Server, p match.Pattern) bool {
 
 // ServerIDs returns the ids of all that has tools in a configuration.
 func ServerIDs(cfg *config.Config) []string {
-	ids := []string{builtin.Local, builtin.Jobs, builtin.Catalog}
+	ids := []string{builtin.Local, builtin.Jobs, builtin.Catalog, builtin.Gateway}
 	for _, s := range cfg.Servers {
 		ids = append(ids, s.ID)
 	}

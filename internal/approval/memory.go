@@ -58,6 +58,7 @@ type entry struct {
 	user     string        // ID of the call that has redeemed it
 	answered chan struct{} // closed once there is nothing to wait for
 	shown    time.Duration // when its client was last asked, by the monotonic clock
+	set      bool          // its call was approved in a set
 }
 
 // open reports whether the entry may still let a call pass.
@@ -91,6 +92,7 @@ type memory struct {
 	mu        sync.Mutex
 	byID      map[string]*entry
 	byBinding map[string]*entry           // the newest
+	sets      map[string][]*entry         // calls that were approved in sets, by setBinding
 	open      fair.Bound[gate.SessionKey] // entries, by caller
 	bytes     fair.Bound[gate.SessionKey] // of their arguments
 	closed    []*entry
@@ -99,7 +101,7 @@ type memory struct {
 }
 
 func newMemory(c clock) *memory {
-	m := &memory{clock: c, byID: map[string]*entry{}, byBinding: map[string]*entry{}}
+	m := &memory{clock: c, byID: map[string]*entry{}, byBinding: map[string]*entry{}, sets: map[string][]*entry{}}
 	m.open.Most, m.bytes.Most = maxOpen, maxBytes
 	return m
 }
@@ -129,7 +131,7 @@ func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration)
 	switch {
 	case m.ended:
 		return nil, false, refuse("the gateway is shutting down")
-	case m.open.Has(caller) >= maxOpenOfOne:
+	case m.open.Has(caller)+int64(len(q.Set)) >= maxOpenOfOne:
 		return nil, false, refuse(fmt.Sprintf("%d calls of yours wait for approval already; call again once they are answered", maxOpenOfOne))
 	case !m.open.May(caller, 1) || !m.bytes.May(caller, size):
 		return nil, false, refuse("too many calls wait for approval already; call again once they are answered")
@@ -146,6 +148,33 @@ func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration)
 	m.open.Take(caller, 1)
 	m.bytes.Take(caller, size)
 	return e, true, nil
+}
+
+// announced returns the approval that a call has in a set; nil if it has none that it may use.
+func (m *memory) announced(q gate.Question) *entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.sets) == 0 || len(q.Set) > 0 {
+		return nil
+	}
+	for _, e := range m.sets[setBinding(q)] {
+		if !m.clock.expired(e) && (e.State == StateApproved || e.State == StateRedeemed && e.user == q.Call.ID) {
+			return e
+		}
+	}
+	return nil
+}
+
+// announce keeps the approvals of the calls of a set.
+func (m *memory) announce(all []*entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range all {
+		m.byID[e.ID], m.sets[e.binding] = e, append(m.sets[e.binding], e)
+		caller := e.Question.Call.Caller()
+		m.open.Take(caller, 1)
+		m.bytes.Take(caller, e.size())
+	}
 }
 
 // asked ends what ask began: the question stands, unless it could not be recorded.
@@ -324,6 +353,12 @@ func (m *memory) close(e *entry, state string) {
 // forget removes a closed entry.
 func (m *memory) forget(e *entry) {
 	delete(m.byID, e.ID)
+	if e.set {
+		left := slices.DeleteFunc(m.sets[e.binding], func(o *entry) bool { return o == e })
+		if m.sets[e.binding] = left; len(left) == 0 {
+			delete(m.sets, e.binding)
+		}
+	}
 	if m.byBinding[e.binding] == e {
 		delete(m.byBinding, e.binding)
 	}

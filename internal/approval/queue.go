@@ -161,6 +161,9 @@ func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
 	if brought := asked.Call.Brought.Approval; brought != nil {
 		return q.brought(ctx, *brought, asked)
 	}
+	if e := q.memory.announced(asked); e != nil {
+		return e, nil
+	}
 	if client := asked.Call.Reach(); !q.Uses(CLI) && (!q.asksClient(asked) || !client.Approves && !client.ByAnswer) {
 		return nil, errors.New("the client cannot be asked, and cli is not among the channels of approvals")
 	}
@@ -185,6 +188,10 @@ func kept(q gate.Question) gate.Question {
 	c.Client, c.Brought, c.Meta, c.Prompt = nil, gate.Brought{}, gate.Doc{}, ""
 	q.Call = &c
 	q.Session.Values = provenance.Provenance{}
+	q.Set = slices.Clone(q.Set)
+	for i, one := range q.Set {
+		q.Set[i] = kept(one)
+	}
 	return q
 }
 
@@ -220,7 +227,7 @@ func (q *Queue) answer(ctx context.Context, id string, a gate.Answer, caller *ga
 		return nil
 	}
 	r, err := q.decide(ctx, id, a, gate.Approval{By: byClient(caller), Auth: caller.Auth}, "")
-	if err == nil && a.Always && a.Verdict == gate.Approved && q.options().Always != nil && q.memory.begin() {
+	if err == nil && a.Always && a.Verdict == gate.Approved && len(r.Question.Set) == 0 && q.options().Always != nil && q.memory.begin() {
 		// Beside the call: it passes by the approval, under the policy that it has.
 		go q.always(context.WithoutCancel(ctx), r)
 	}
@@ -347,7 +354,11 @@ func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate
 		return gate.Approval{}, err
 	}
 	if !again {
-		if err := q.record(ctx, r, asked); err != nil {
+		err := q.record(ctx, r, asked)
+		if err == nil {
+			err = q.admitSet(ctx, e, r)
+		}
+		if err != nil {
 			q.memory.spoil(e)
 			return gate.Approval{}, err
 		}
@@ -356,6 +367,33 @@ func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate
 		r.Destinations = nil
 	}
 	return gate.Approval{ID: r.ID, By: r.By, Auth: r.Auth, Destinations: r.Destinations}, nil
+}
+
+// admitSet approves each call of a set that was approved, for one use in the session of the set. Their
+// records are kept first.
+func (q *Queue) admitSet(ctx context.Context, of *entry, r Request) error {
+	var all []*entry
+	for i, one := range r.Question.Set {
+		e := &entry{
+			Request: Request{
+				ID: fmt.Sprintf("%s.%d", r.ID, i+1), Question: one, State: StateApproved, Asked: r.Asked, Expires: r.Expires, By: r.By, Auth: r.Auth,
+				Note: "in the set " + r.ID,
+			},
+			binding: setBinding(one), deadline: of.deadline, known: true, answered: make(chan struct{}), set: true,
+		}
+		close(e.answered)
+		if err := q.record(ctx, e.Request, one); err != nil {
+			return err
+		}
+		all = append(all, e)
+	}
+	q.memory.announce(all)
+	return nil
+}
+
+// setBinding is what the approval of a call in a set is bound to: the binding of the call, and the session.
+func setBinding(q gate.Question) string {
+	return fmt.Sprintf("%s %q %q", q.Binding(), q.Call.Session.Owner, q.Call.Session.ID)
 }
 
 var errNoCLI = errors.New("operators are not asked here: cli is not among approvals.channels in the configuration")

@@ -12,6 +12,7 @@ type Approvals struct {
 	By       []string      `key:"by approver"`                              // who may answer, in the words of grants: ids or role:NAME; nil: anybody who is asked
 	NotSelf  bool          `key:"not_self"`                                 // nobody answers about their own calls; says nothing while everybody is local
 	Hold     time.Duration `key:"hold 0s..1h" default:"55s"`                // how long a call waits for an answer
+	Propose  bool          `key:"propose"`                                  // agents can ask one question about several calls
 	Expire   time.Duration `key:"expire 1m..24h" default:"10m"`             // how long a question can be answered, and the answer be used
 }
 

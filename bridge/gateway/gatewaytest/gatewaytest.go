@@ -113,7 +113,7 @@ func write(file, log string, g *gateway.Gateway) error {
 		r.Calls = append(r.Calls, call{c.Action, c.Server, c.Tool, c.Digest, c.Args, doc{c.Arguments}, doc{c.Result}})
 	}
 	for _, d := range g.Fleet().Declared() {
-		if d.Server == builtin.Catalog || d.Server == builtin.Jobs {
+		if builtin.Relays(d.Server) {
 			continue
 		}
 		r.Servers = append(r.Servers, server{

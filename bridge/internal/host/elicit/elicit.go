@@ -27,7 +27,10 @@ const (
 // kind that all revisions with elicitation have: one string out of a list. The string is optional,
 // so that accepting the form is one key; a default would be sent by programs that fill in defaults.
 func Form(p gate.Pending) gate.Doc {
-	choices := []string{chooseOnce, chooseNo, chooseAlways}
+	choices := []string{chooseOnce, chooseNo}
+	if !p.Inquiry.Set { // of which no tool is approved for good
+		choices = append(choices, chooseAlways)
+	}
 	if len(p.Destinations) > 0 {
 		choices = append(choices, chooseThere)
 	}
