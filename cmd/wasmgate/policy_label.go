@@ -26,18 +26,25 @@ import (
 
 func (c *cli) newPolicyLabel() *cobra.Command {
 	var file, recordings string
+	var check bool
 	cmd := &cobra.Command{
 		Use:   "label SERVER | --tools FILE",
 		Short: "Draft labels for the tools of a server",
 		Long: `Drafts labels of tools from their names, schemas and annotations, and prints them as a labels file.
 Correct them: they are guesses. No tool is called, and every result counts as untrusted. With --recorded
 the drafts also name the places of ids, people and titles in results. It then also reports the places in
-your labels file that no recorded result has.`,
-		Example: "  wasmgate policy label tickets >>labels.yaml",
+your labels file that no recorded result has.
+
+With --check it drafts nothing. It prints what the recorded calls contradict in your labels, or in the drafts
+of tools that have none, and exits with 1 if there is something.`,
+		Example: "  wasmgate policy label tickets >>labels.yaml\n  wasmgate policy label tickets --check --recorded audit.jsonl",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (file != "") {
 				return misuse("name a server, or a file with --tools")
+			}
+			if check && recordings == "" {
+				return misuse("--check needs recorded sessions: --recorded FILE")
 			}
 			var tools map[string]gate.Doc
 			var err error
@@ -52,10 +59,14 @@ your labels file that no recorded result has.`,
 			} else if tools, err = c.toolsOf(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			results, err := resultsOf(cmd.Context(), c.in, recordings)
+			calls, err := recordedCalls(cmd.Context(), c.in, recordings)
 			if err != nil {
 				return err
 			}
+			if check {
+				return c.checkLabels(tools, calls, file != "")
+			}
+			results := resultsOf(calls)
 			if file == "" {
 				if err := c.printMissing(tools, results); err != nil {
 					return err
@@ -65,33 +76,98 @@ your labels file that no recorded result has.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "tools", "", `file with definitions of tools, {"tools": [...]}, by their full names`)
+	cmd.Flags().BoolVar(&check, "check", false, "print what recorded calls contradict in the labels, instead of drafts")
 	cmd.Flags().StringVar(&recordings, "recorded", "", "recorded sessions, as policy replay reads them; also drafts labels of results")
 	return cmd
 }
 
-// resultsOf returns what tools have said in recorded sessions, as documents, by tool.
-func resultsOf(ctx context.Context, in io.Reader, file string) (map[string][]gate.Doc, error) {
-	results := make(map[string][]gate.Doc)
+// recordedCalls returns the calls in recorded sessions, by tool.
+func recordedCalls(ctx context.Context, in io.Reader, file string) (map[string][]policy.RecordedCall, error) {
+	calls := make(map[string][]policy.RecordedCall)
 	if file == "" {
-		return results, nil
+		return calls, nil
 	}
 	for s, err := range replay.Recorded(ctx, in, file, nil, nil) {
 		if err != nil {
 			return nil, named(fmt.Errorf("%s: %w", file, err))
 		}
 		for _, call := range s.Calls {
+			calls[call.Tool] = append(calls[call.Tool], call)
+		}
+	}
+	return calls, nil
+}
+
+// resultsOf returns what tools have said in recorded calls, as documents, by tool.
+func resultsOf(calls map[string][]policy.RecordedCall) map[string][]gate.Doc {
+	results := make(map[string][]gate.Doc)
+	for tool, all := range calls {
+		for _, call := range all {
 			if structured := call.Result.Get("structuredContent"); !structured.IsZero() {
-				results[call.Tool] = append(results[call.Tool], structured)
+				results[tool] = append(results[tool], structured)
 				continue
 			}
 			for block := range call.Result.Get("content").Elements() {
 				if d, ok := structure.Of(block.Get("text").Text()); ok {
-					results[call.Tool] = append(results[call.Tool], d)
+					results[tool] = append(results[tool], d)
 				}
 			}
 		}
 	}
-	return results, nil
+	return results
+}
+
+// checkLabels prints what recorded calls contradict in the labels of tools: those of the labels file,
+// and drafts of tools that it does not have. Of drafts alone there is no file.
+func (c *cli) checkLabels(tools map[string]gate.Doc, calls map[string][]policy.RecordedCall, drafts bool) error {
+	var said []policy.Label
+	if !drafts {
+		cfg, err := c.open()
+		if err != nil {
+			return err
+		}
+		labels, err := config.ReadLabels(cfg.Policy.Labels)
+		if err != nil {
+			return err
+		}
+		said = policyfiles.Labels(labels)
+	}
+	guesses, found := draft.Of(tools), make(map[string][]provenance.Contradiction)
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		label := guesses.Label(name)
+		length := -1
+		for _, l := range said { // the longest pattern wins
+			if len(l.Pattern) > length && match.Pattern(l.Pattern).Matches(name) {
+				label, length = l, len(l.Pattern)
+				if l.Pattern == name {
+					break
+				}
+			}
+		}
+		var all []provenance.Saying
+		for _, call := range calls[name] {
+			all = append(all, provenance.Saying{Tool: name, Said: label.ToolLabels, Args: call.Args, Result: call.Result, Structure: structure.Of})
+		}
+		for _, one := range provenance.CheckLabel(all) {
+			found[name] = append(found[name], one)
+			if !c.json {
+				call := ""
+				if one.Call > 0 {
+					call = fmt.Sprintf(" (call %d of %d)", one.Call, one.Calls)
+				}
+				fmt.Fprintf(c.out, "%s: %s: %s%s\n", visible(name), visible(one.At), one.Why, call)
+			}
+		}
+	}
+	if c.json {
+		if err := c.printJSON(found); err != nil {
+			return err
+		}
+	}
+	if len(found) > 0 {
+		return &exitError{code: exitFalse}
+	}
+	return nil
 }
 
 // toolsOf returns the definitions of a server's tools, by their qualified names.

@@ -96,10 +96,11 @@ func (c *cli) learnedLabels(ctx context.Context, p *learn.Proposal, definitions,
 	if err != nil {
 		return "", err
 	}
-	results, err := resultsOf(ctx, c.in, recordings)
+	calls, err := recordedCalls(ctx, c.in, recordings)
 	if err != nil {
 		return "", err
 	}
+	results := resultsOf(calls)
 	drafts := draft.Of(maps.Clone(tools))
 	maps.DeleteFunc(tools, func(name string, _ gate.Doc) bool {
 		return !slices.ContainsFunc(p.Grants, func(g learn.Grant) bool { return g.Tools[name] > 0 })

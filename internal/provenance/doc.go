@@ -8,7 +8,7 @@
 //	provenance.go, shown.go     where a session has met them: in results, and in listings
 //	lists.go                    the other values at the place of a result where one stands
 //	use.go                      what holds for the arguments of one call besides
-//	matches.go                  which labelled places results never have
+//	matches.go, check.go        which labelled places results never have, and what else recorded calls contradict
 //	echo.go                     whether a tool says what it is told, or what somebody put there
 package provenance
 
