@@ -134,21 +134,7 @@ func (c *cli) checkLabels(tools map[string]gate.Doc, calls map[string][]policy.R
 	}
 	guesses, found := draft.Of(tools), make(map[string][]provenance.Contradiction)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		label := guesses.Label(name)
-		length := -1
-		for _, l := range said { // the longest pattern wins
-			if len(l.Pattern) > length && match.Pattern(l.Pattern).Matches(name) {
-				label, length = l, len(l.Pattern)
-				if l.Pattern == name {
-					break
-				}
-			}
-		}
-		var all []provenance.Saying
-		for _, call := range calls[name] {
-			all = append(all, provenance.Saying{Tool: name, Said: label.ToolLabels, Args: call.Args, Result: call.Result, Structure: structure.Of})
-		}
-		for _, one := range provenance.CheckLabel(all) {
+		for _, one := range guesses.Check(name, said, calls[name]) {
 			found[name] = append(found[name], one)
 			if !c.json {
 				call := ""

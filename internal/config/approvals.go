@@ -30,9 +30,7 @@ func checkApprover(s string) error {
 	name, role := strings.CutPrefix(s, "role:")
 	tenant, name := SplitPrincipal(name)
 	good := !strings.Contains(name, "/") && (!strings.Contains(s, "/") || tenant == "*" || principalPattern.MatchString(tenant+"/x"))
-	if role {
-		good = good && rolePattern.MatchString(name)
-	} else {
+	if good = good && (!role || rolePattern.MatchString(name)); !role {
 		good = good && (name == "*" || tenant != "*" && principalPattern.MatchString(name))
 	}
 	if !good {

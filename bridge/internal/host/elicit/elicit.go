@@ -28,7 +28,7 @@ const (
 // so that accepting the form is one key; a default would be sent by programs that fill in defaults.
 func Form(p gate.Pending) gate.Doc {
 	choices := []string{chooseOnce, chooseNo}
-	if !p.Inquiry.Set { // of which no tool is approved for good
+	if !p.Inquiry.Set { // no tool of a set is approved for good
 		choices = append(choices, chooseAlways)
 	}
 	if len(p.Destinations) > 0 {
