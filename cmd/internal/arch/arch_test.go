@@ -52,7 +52,7 @@ var rules = map[string]rule{
 	"internal/store":                     {imports: []string{"internal/codes", "gate", "internal/jobs"}, bans: []string{"net", "net/http"}},
 	"internal/testing/storetest":         {imports: []string{"gate", "internal/codes", "internal/jobs", "internal/session", "internal/state"}, bans: []string{"net", "net/http", "database/sql"}},
 	"policies":                           {},
-	"internal/draft":                     {imports: []string{"internal/provenance", "internal/doc", "gate", "internal/address", "internal/pointer", "internal/policy"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
+	"internal/draft":                     {imports: []string{"internal/provenance", "internal/doc", "gate", "internal/address", "internal/pointer", "internal/policy", "internal/match", "internal/structure"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
 	"internal/policy/internal/archive":   {imports: []string{"internal/folder"}, bans: []string{"context", "os", "net", "net/http", "github.com/..."}},
 	"internal/folder":                    {bans: []string{"context", "net", "net/http", "github.com/..."}},
 	"policy":                             {imports: []string{"internal/policy"}, bans: []string{"net/http", "net"}},
