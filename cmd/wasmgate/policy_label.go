@@ -36,7 +36,7 @@ the drafts also name the places of ids, people and titles in results. It then al
 your labels file that no recorded result has.
 
 With --check it drafts nothing. It prints what the recorded calls contradict in your labels, or in the drafts
-of tools that have none, and exits with 1 if there is something.`,
+of tools that have none, and exits with 3 if there is something.`,
 		Example: "  wasmgate policy label tickets >>labels.yaml\n  wasmgate policy label tickets --check --recorded audit.jsonl",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
