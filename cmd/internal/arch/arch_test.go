@@ -265,6 +265,11 @@ var rules = map[string]rule{
 	"cmd/wasmgate-hook":             {imports: []string{"internal/hook"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"cmd/internal/dojo":             {},
 	"cmd/internal/e2e":              {},
+	"cmd/internal/e2e/gateway":      {},
+	"cmd/internal/e2e/real":         {},
+	"cmd/internal/e2e/modules":      {},
+	"cmd/internal/e2e/guide":        {},
+	"internal/testing/e2e":          {imports: []string{"internal/testing/compiled", "internal/testing/program", "internal/testing/timelimit", "internal/testing/toolchain", "internal/unraced"}},
 	"cmd/internal/image":            {bans: []string{"net", "net/http"}},
 	"internal/except":               {imports: []string{"gate", "internal/audit", "internal/config", "internal/files", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/console":              {imports: []string{"internal/escaped", "internal/evict", "internal/codes", "internal/actions", "gate", "internal/audit", "internal/policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/except", "internal/flow", "internal/index", "internal/login", "internal/loopback", "internal/match", "internal/policyfiles", "internal/replay", "internal/web"}, bans: []string{"database/sql"}},
@@ -282,7 +287,7 @@ var rules = map[string]rule{
 
 // wrapped are the dependencies that one package of ours hides from the others.
 var wrapped = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk": {"bridge/gateway", "bridge/internal/upstream", "bridge/internal/upstream/wire", "bridge/internal/rig", "cmd/internal/soak", "internal/login"},
+	"github.com/modelcontextprotocol/go-sdk": {"bridge/gateway", "bridge/internal/upstream", "bridge/internal/upstream/wire", "bridge/internal/rig", "cmd/internal/soak", "internal/login", "internal/testing/e2e"},
 	"github.com/google/jsonschema-go":        {"bridge/gateway"}, // of the program's own types, never of what a server sends
 	"github.com/santhosh-tekuri/jsonschema":  {"internal/schema"},
 	"github.com/open-policy-agent/opa":       {"internal/policy", "internal/policy/input", "internal/policy/internal/fields"},
