@@ -206,7 +206,7 @@ func TestPromisesNameTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	// parts has the file that names the parts of a test, and the form of the name in it.
-	parts := map[string][2]string{"TestE2E": {"cmd/internal/e2e/*/e2e_test.go", `{Name: "%s", `}, "TestScripts": {"cmd/wasmgate/testdata/%s.txtar", ""}}
+	parts := map[string][2]string{"TestE2E": {"cmd/internal/e2e/*/e2e_test.go", `{Name: "%s", `}, "TestScripts": {"cmd/internal/scripts/*/testdata/%s.txtar", ""}}
 	seen := 0
 	for _, row := range strings.Split(document(t, "SECURITY.md"), "\n") {
 		for _, list := range namedTests.FindAllStringSubmatch(row, -1) {

@@ -1,4 +1,4 @@
-package main
+package calls
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	"github.com/wasmgate/wasmgate/internal/testing/scripts"
 )
 
 // A client is an MCP client whose gateway is a process of its own.
@@ -32,6 +33,7 @@ type client struct {
 
 func connect(t *testing.T, config string) *client {
 	t.Helper()
+	scripts.Programs(t)
 	cmd := exec.Command("wasmgate", "serve", "--stdio", "--config", config)
 	to, err := cmd.StdinPipe()
 	if err != nil {

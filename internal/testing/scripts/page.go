@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"net/http"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // block is a block of a page: its language, and what it holds.
@@ -17,7 +19,7 @@ var block = regexp.MustCompile("(?sm)^```(\\w*)\n(.*?)^```$")
 // paste runs the shell's blocks of a page of the documentation, and expects each line of the block that follows one,
 // if that has no language, in what is printed.
 func paste(ts *testscript.TestScript, _ bool, args []string) {
-	page, err := os.ReadFile(filepath.Join("..", "..", args[0]))
+	page, err := os.ReadFile(filepath.Join(toolchain.Root(), args[0]))
 	ts.Check(err)
 	printed, ran := "", 0
 	for _, b := range block.FindAllStringSubmatch(string(page), -1) {

@@ -1,17 +1,24 @@
 // Command mcp-stub is an MCP server of the older revisions with the tools echo, fail, hang, and one
-// that no gateway should offer; or with those in the file that STUB_TOOLS names. It is no part of the
-// test binary, which takes longer to start.
+// that no gateway should offer; or with those in the file that STUB_TOOLS names. By the name xdg-open it opens a page, as a
+// browser would.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 )
 
 func main() {
+	if filepath.Base(os.Args[0]) == "xdg-open" {
+		opener()
+		return
+	}
 	tools := `{"tools":[{"name":"echo","description":"Says it again. And again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
 		`{"name":"fail","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}},{"name":"loop","inputSchema":{"type":"object","$ref":"#"}}]}`
 	if file := os.Getenv("STUB_TOOLS"); file != "" {
@@ -63,5 +70,24 @@ func main() {
 			result = `{"content":[{"type":"text","text":"it cannot"}],"isError":true}`
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+}
+
+// opener opens a page as a browser would, and writes its arguments and where it was led to the file
+// that OPENED names.
+func opener() {
+	page, err := os.ReadFile(strings.TrimPrefix(os.Args[1], "file://"))
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(regexp.MustCompile(`url=([^"]+)"`).FindStringSubmatch(string(page))[1])
+	if err != nil {
+		panic(err)
+	}
+	resp.Body.Close()
+	opened := fmt.Sprintf("arguments %q\nled to %s\n", os.Args[1:], resp.Header.Get("Location"))
+	if err := os.WriteFile(os.Getenv("OPENED"), []byte(opened), 0o600); err != nil {
+		panic(err)
 	}
 }

@@ -1,0 +1,2 @@
+// Package modules tests the commands for modules. It has tests only.
+package modules
