@@ -36,8 +36,6 @@ func TestE2E(t *testing.T) {
 		{Name: "probe", Run: testProbe},
 		{Name: "servers", Run: testServers},
 		{Name: "replay", Run: testRecordReplay},
-		{Name: "groups", Run: testGroups},
-		{Name: "slow banner", Run: testSlowBanner},
 		{Name: "status", Run: testStatusCheck},
 		{Name: "fair", Run: testFair},
 	})

@@ -33,5 +33,7 @@ func TestE2E(t *testing.T) {
 		{Name: "memory", Run: testMemory},
 		{Name: "peers", Run: testPeers},
 		{Name: "methods", Run: testMethods},
+		{Name: "groups", Run: testGroups},
+		{Name: "slow banner", Run: testSlowBanner},
 	})
 }
