@@ -75,9 +75,12 @@ const (
 	lockEvery = 5 * time.Millisecond
 )
 
+// ErrLocked is why a lock was not taken: another process kept it for longer than any edit takes.
+var ErrLocked = errors.New("another process is editing it; try again")
+
 // LockBeside keeps other processes, and other callers in this one, from what is done to
 // the file at path under the same lock, whether there is such a file or not. It waits for
-// whoever has it, but not for ever. The folder has to exist.
+// its holder, but not for ever: then the error is [ErrLocked]. The folder has to exist.
 func LockBeside(path string) (unlock func(), err error) {
 	f, err := openBeside(path)
 	if err != nil {
@@ -101,7 +104,7 @@ func waitLock(f *os.File, path string) error {
 		select {
 		case <-again.C:
 		case <-giveUp:
-			return fmt.Errorf("another process has been editing %s for %s; try again", path, lockTime)
+			return fmt.Errorf("%s, for %s now: %w", path, lockTime, ErrLocked)
 		}
 	}
 }
