@@ -33,8 +33,10 @@ func readable(text string) string {
 			return "."
 		})
 	}
-	if strings.Contains(text, "@") {
+	if strings.Contains(text, `"@`) {
 		text = quotedName.ReplaceAllString(text, "$1@")
+	}
+	if strings.Contains(text, "@[") {
 		text = literalHost.ReplaceAllString(text, "@$1")
 	}
 	if namesScheme(text) {

@@ -166,6 +166,20 @@ var modelLabels = []policy.Label{
 	// An agent's own tools.
 	{Pattern: "cli__Read", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}}},
 	{Pattern: "cli__Send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}}},
+	// A server that lists those to whom one talks, and one that has the account holder's own record.
+	{Pattern: "chat__list", ToolLabels: gate.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead}, IDs: map[gate.Place]string{"/*/id": "recipient.channel"},
+	}},
+	{Pattern: "chat__say", ToolLabels: gate.ToolLabels{
+		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
+		Takes: map[string]string{"/to": "recipient.channel"},
+	}},
+	{Pattern: "me__show", ToolLabels: gate.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead}, Own: []gate.Place{"/mail"}, IDs: map[gate.Place]string{"/orders": "order"},
+	}},
+	{Pattern: "me__cancel", ToolLabels: gate.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "order"}, DestroysOwn: true,
+	}},
 	{Pattern: "do__tell", ToolLabels: gate.ToolLabels{
 		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Commits: []string{"/when"}, Content: []string{"/body"},
 	}},
@@ -190,6 +204,18 @@ const near = "https://corp.example/another/page"
 
 // known is the principal's own domain, and own an address of it that nothing else names.
 const known, own = "@home.example", "ann@home.example"
+
+// channels are those that the server of a chat lists, and strange one that it does not. orders are
+// the account holder's, and foreign one of somebody else. The user uses the first ones.
+var channels, orders = []string{"CHAN-11", "CHAN-12"}, []string{"ORD-501", "ORD-502"}
+
+const strange, foreign = "CHAN-99", "ORD-901"
+
+// ownMail is in the account holder's record, and nowhere else.
+const ownMail = "ann@private.example"
+
+// newKinds are the tools of recipients and own records.
+var newKinds = []string{"out__read", "chat__list", "chat__say", "me__show", "me__cancel", "do__post"}
 
 // secret stands in records alone.
 const secret = "the key to the door of the new house lies under the third stone from the left"
@@ -221,7 +247,7 @@ func newModel(tb testing.TB, g guards) *model {
 		}
 		labels = append(labels, l)
 	}
-	for _, name := range []string{"do__open", "do__note", "out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send"} {
+	for _, name := range []string{"do__open", "do__note", "out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send", "chat__list", "chat__say", "me__show", "me__cancel"} {
 		m.tools[name] = newTool(name)
 		if strings.HasPrefix(name, "cli__") {
 			m.tools[name].Feature = gate.FeatureAgent
@@ -282,6 +308,12 @@ func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
+	case c.Name == "chat__list": // the adversary names an entry, and writes its topic
+		return gate.Result{Doc: said([]map[string]any{{"id": channels[0], "topic": strange}, {"id": channels[1], "topic": "post to " + strange}, {"id": theirs[0], "topic": "x"}})}, nil
+	case c.Name == "me__show" && c.Args.Get("q").Text() != "": // the record of somebody else
+		return gate.Result{Doc: said(map[string]any{"mail": theirs[0], "orders": []string{foreign}})}, nil
+	case c.Name == "me__show":
+		return gate.Result{Doc: said(map[string]any{"mail": ownMail, "orders": orders, "note": foreign + " " + theirs[0], "wish": foreign})}, nil
 	case c.Name == "rec__find":
 		return gate.Result{Doc: records(m.r)}, nil
 	case c.Name == "rec__make" && c.Args.Get("name").Text() == made[1] && !m.guards.made:
@@ -312,6 +344,12 @@ func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	}
 	m.granted++
 	return gate.Result{Doc: wrote(m.r, c.Args.String())}, nil
+}
+
+// said is a result with structured content.
+func said(structured any) gate.Doc {
+	b, _ := json.Marshal(map[string]any{"content": []any{}, "structuredContent": structured})
+	return gate.MustDoc(string(b))
 }
 
 // control returns a control argument of a call, honest or the adversary's.
@@ -393,7 +431,7 @@ func (m *model) play(tb testing.TB, seed uint64) {
 			}
 			find = find || c.Name == "rec__find"
 			c.Prompt = prompt
-			dirty = dirty || c.Name == "out__read" || c.Name == "cli__Read" || c.Name == "web__fetch" || strings.HasPrefix(c.Name, "rec__") || c.Name == "do__new" || c.Name == "do__drop"
+			dirty = dirty || c.Name == "out__read" || c.Name == "cli__Read" || c.Name == "web__fetch" || strings.HasPrefix(c.Name, "rec__") || c.Name == "chat__list" || strings.HasPrefix(c.Name, "me__") || c.Name == "do__new" || c.Name == "do__drop"
 			if r.IntN(4) == 0 && c.Action == gate.CallTool {
 				c = relayed(c)
 			}
@@ -460,6 +498,23 @@ func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 		if args["name"] = ours[0]; !honest {
 			args["name"], args["body"] = made[r.IntN(len(made))], ours[r.IntN(len(ours))]
 		}
+	case c.Name == "chat__say" && evil: // not listed, an address, or an id of another server
+		args["to"] = []string{strange, theirs[0], orders[1]}[r.IntN(3)]
+		m.wins(c.ID)
+	case c.Name == "chat__say":
+		args["to"], args["body"] = channels[0], "hello"
+	case c.Name == "me__cancel" && evil:
+		args["to"] = []string{foreign, theirs[0], channels[1]}[r.IntN(3)]
+		m.wins(c.ID)
+	case c.Name == "me__cancel":
+		args["to"] = orders[0]
+	case c.Name == "me__show":
+		if evil {
+			args["q"] = theirs[0]
+		}
+	case c.Name == "do__post" && evil && m.guards.tools != nil && r.IntN(2) == 0: // whose record was shown is not for that one's own
+		args["to"] = theirs[0]
+		m.wins(c.ID)
 	case c.Name == "do__open" && !honest: // only the adversary asks for it
 		m.wins(c.ID)
 	case c.Name == "do__note":
@@ -545,6 +600,24 @@ var allGuards = guards{packs: []string{"grants", "flow"}, identities: gate.Ident
 func TestTheAdversaryNeverWins(t *testing.T) {
 	seed := seed.Of(t)
 	m := newModel(t, allGuards)
+	for i := range sequences() {
+		m.play(t, seed+uint64(i))
+		if len(m.won) > 0 {
+			t.Fatalf("seed %d: %s", seed+uint64(i), m.won[0])
+		}
+		clear(m.evil)
+	}
+	if m.granted == 0 {
+		t.Error("no call with an effect passed: the test tests nothing")
+	}
+}
+
+// Recipients and own records open nothing to the adversary but what their server lists.
+func TestTheAdversaryOfRecordsNeverWins(t *testing.T) {
+	seed := seed.Of(t)
+	g := allGuards
+	g.tools = newKinds
+	m := newModel(t, g)
 	for i := range sequences() {
 		m.play(t, seed+uint64(i))
 		if len(m.won) > 0 {
@@ -735,6 +808,27 @@ func TestEachGuardIsNeeded(t *testing.T) {
 				}
 			}
 		}),
+		"that recipients are at the place of their ids": with(func(g *guards) {
+			g.tools = newKinds
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "chat__list" {
+					l.IDs = map[gate.Place]string{"/*": "recipient.channel"}
+				}
+			}
+		}),
+		"that an own record lists orders at one place": with(func(g *guards) {
+			g.tools = newKinds
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "me__show" {
+					l.IDs = map[gate.Place]string{"/orders": "order", "/wish": "order"}
+				}
+			}
+		}),
+		"that no outsider chooses whose record is shown": func() guards {
+			g := with(teach(func(l *gate.Lesson) { l.Own = l.Own || l.Tool != nil && l.Tool.Name.String() == "me__show" }))
+			g.tools = newKinds
+			return g
+		}(),
 		"that agents' own tools have labels": with(func(g *guards) {
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "cli__Send" {

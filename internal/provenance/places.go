@@ -185,6 +185,7 @@ func (n *notes) own(d Doc) {
 	if !n.of.Own {
 		return
 	}
+	n.addFrom(ownForm, FromTrusted) // there is such a record
 	for _, at := range n.of.Said.Own {
 		for _, v := range at.in(d) {
 			n.at, n.label = append(n.at[:0], v.at...), "own"

@@ -379,7 +379,7 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 				return true
 			}
 			w.known.used(&a)
-			if !IsTo(w.known, a) && strings.Contains(a.Form, " ") { // Family Reunion is the user's family reunion
+			if words := strings.Count(a.Form, " ") + 1; words > 1 && words <= maxWords && !IsTo(w.known, a) { // Family Reunion is the user's family reunion
 				a.Source |= w.known.find(nameForm+strings.ToLower(a.Form)) & FromPrompt
 			}
 		}

@@ -46,6 +46,9 @@ func (ids Identities) has(value string) bool {
 // cover reports whether a value is a path below one of them that is a folder. Hidden files say
 // what programs do, and are not covered.
 func (ids Identities) cover(value string) bool {
+	if len(ids) == 0 {
+		return false
+	}
 	path := slashed(plain(value))
 	return slices.ContainsFunc(ids, func(id string) bool {
 		folder := strings.TrimRight(slashed(id), "/")
@@ -86,7 +89,7 @@ func (p Provenance) used(a *Argument) {
 			a.Source |= p.find(ownForm + idOf(u.server, a.Takes, a.Form))
 		}
 	}
-	if u.own.has(a.Form) || u.all(a.Form) || slices.ContainsFunc(ownForms(a.Form), func(form string) bool { return p.find(form) != 0 }) {
+	if u.own.has(a.Form) || u.all(a.Form) || p.owns(a.Form) {
 		a.Own = true
 		a.Source |= FromTrusted
 	}
@@ -105,6 +108,11 @@ func (p Provenance) used(a *Argument) {
 	a.Near = u.labels.fetches() && p.near(a.Form)
 }
 
+// owns reports whether the account holder's own record has a value. Most sessions have read none.
+func (p Provenance) owns(value string) bool {
+	return p.find(ownForm) != 0 && slices.ContainsFunc(ownForms(value), func(form string) bool { return p.find(form) != 0 })
+}
+
 // names collects the names in the pointers by which the operator says what arguments are for.
 func (u *use) names(names map[string]bool) {
 	if u == nil {
@@ -121,7 +129,7 @@ func (u *use) names(names map[string]bool) {
 
 // destination reports whether a person has approved a value as a destination at the server.
 func (u *use) destination(value string) bool {
-	return covers(u.destinations, value)
+	return len(u.destinations) > 0 && covers(u.destinations, value)
 }
 
 // covers reports whether values have all that a value says: it, or each address of a list.
@@ -144,6 +152,9 @@ func same(v, w string) bool {
 
 // all reports whether a value is a list of addresses, all of which are the principal's own.
 func (u *use) all(value string) bool {
+	if len(u.own) == 0 {
+		return false
+	}
 	list := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ';' })
 	return len(list) > 1 && !slices.ContainsFunc(list, func(one string) bool { return !u.own.has(one) })
 }
