@@ -41,7 +41,11 @@ func picture(f flow.Flow) template.HTML {
 	}
 	for i, c := range did {
 		at, kind := y(i, len(did)), effect(c.Code)
-		arrow(&b, centre+45, cy, centre+45+middle, at+boxHeight/2, kind, "")
+		set := ""
+		if c.Set != "" {
+			set = "approved list"
+		}
+		arrow(&b, centre+45, cy, centre+45+middle, at+boxHeight/2, kind, set)
 		box(&b, centre+45+middle, at, kind, c)
 		for _, v := range oneEach(c.Values) {
 			if y, drawn := from[v.Call]; drawn {

@@ -27,6 +27,7 @@ type Call struct {
 	Code   string    `json:"code"`
 	Labels []string  `json:"labels,omitempty"` // that came with it
 	Why    string    `json:"why,omitempty"`
+	Set    string    `json:"set,omitempty"` // approval of the list that the call was approved in
 	// Values are those of its arguments that the session had met before, if it was stopped or
 	// asked about: see [audit.Entry.Met].
 	Values []Value `json:"values,omitempty"`
@@ -61,6 +62,9 @@ func Of(calls []audit.Entry) Flow {
 	}
 	for _, e := range calls {
 		one := Call{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: audit.Why(&e), Values: Values(e)}
+		if list, _, in := strings.Cut(e.Approval.ID, "."); in {
+			one.Set = list
+		}
 		for _, l := range e.LabelsAfter {
 			if !slices.Contains(e.LabelsBefore, l) {
 				one.Labels = append(one.Labels, l)

@@ -28,6 +28,7 @@ func TestRead(t *testing.T) {
 		{ID: "theirs", Tenant: "corp", LabelsAfter: dirty},
 		{ID: "brought", LabelsBefore: dirty, LabelsAfter: dirty},
 		{ID: "send", Code: "refused_policy", LabelsBefore: dirty, LabelsAfter: dirty, Met: []string{"/to: untrusted, at /from of mail__find in call brought"}},
+		{ID: "listed", Code: "ok", LabelsBefore: dirty, LabelsAfter: dirty, Approval: audit.Approval{ID: "n-abc.2"}},
 	} {
 		e.Event, e.Principal, e.Tool = gate.Done, "ann", "mail__"+e.ID
 		if e.Session == "" {
@@ -51,7 +52,7 @@ func TestRead(t *testing.T) {
 		}
 		return all
 	}
-	if !slices.Equal(ids(f.Read), []string{"raised", "brought"}) || !slices.Equal(ids(f.Did), []string{"send"}) {
+	if !slices.Equal(ids(f.Read), []string{"raised", "brought"}) || !slices.Equal(ids(f.Did), []string{"send", "listed"}) || f.Did[0].Set != "" || f.Did[1].Set != "n-abc" {
 		t.Fatalf("read %v, did %v", ids(f.Read), ids(f.Did))
 	}
 	if v := f.Did[0].Values; len(v) != 1 || v[0].Argument != "/to" || v[0].Call != "brought" {

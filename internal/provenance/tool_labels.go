@@ -121,6 +121,10 @@ func KindOf(l ToolLabels, pointer string) string {
 
 // matches reports whether a pointer is at or below one in which * stands for any name.
 func matches(pointer, root string) bool {
+	if !strings.Contains(root, "*") {
+		rest, ok := strings.CutPrefix(pointer, root)
+		return ok && (rest == "" || rest[0] == '/')
+	}
 	names, roots := strings.Split(pointer, "/"), strings.Split(root, "/")
 	if len(names) < len(roots) {
 		return false
