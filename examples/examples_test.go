@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/testing/program"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 func TestMain(m *testing.M) { os.Exit(program.Main(m)) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // admit brings the call into the order of its session, and returns the state in which it

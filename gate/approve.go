@@ -1,7 +1,7 @@
 package gate
 
 import (
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
 // approvers are what a decision demands of who approves it.

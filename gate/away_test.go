@@ -6,8 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/limit"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -20,7 +19,7 @@ func TestRequestGivesThePlaceBack(t *testing.T) {
 			limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 			free := func() bool {
 				c := newCall()
-				slot, err := limits.Enter(t.Context(), gate.Entry{Limit: limit.Concurrent, Caller: c.Caller()})
+				slot, err := limits.Enter(t.Context(), gate.Entry{Limit: gate.LimitConcurrent, Caller: c.Caller()})
 				if err == nil {
 					slot.Release(0)
 				}

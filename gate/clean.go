@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/meta"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // maxPointer bounds the place of a finding, in bytes: the server chooses the
@@ -62,7 +61,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	}
 	w.rec.Findings = append(append(w.rec.Findings, s.found...), redacted...)
 	if len(w.rec.Findings) > 0 {
-		doc, err = withMeta(doc, meta.Findings, w.rec.Findings)
+		doc, err = withMeta(doc, MetaFindings, w.rec.Findings)
 		if err != nil {
 			return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 		}

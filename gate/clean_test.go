@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/meta"
-	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // clean returns what the client gets of a result, with a sanitizer that makes
@@ -226,7 +225,7 @@ func TestFindingsHoldNoServerText(t *testing.T) {
 
 // What a server says in the gate's name is not passed on in the gate's name.
 func TestServersCannotSpeakForTheGate(t *testing.T) {
-	for _, name := range []string{meta.Findings, meta.Refusal} {
+	for _, name := range []string{gate.MetaFindings, gate.MetaRefusal} {
 		got, _ := clean(t, `{"content":[],"_meta":{"`+name+`":{"code":"refused_authorize"},"other":1}}`)
 		meta := gate.MustDoc(got).Get("_meta")
 		if strings.Contains(meta.Get(name).String(), "refused_authorize") {

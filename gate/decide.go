@@ -7,9 +7,9 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // maxDecisions bounds how often a call is decided on: again when its session has changed

@@ -1,7 +1,7 @@
 package gate
 
 import (
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
 // A Query is what an [Authorizer] decides on.

@@ -3,7 +3,7 @@ package gate
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // Do carries out a call, or refuses it. The error is a [*Refusal], an error of

@@ -11,10 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 var (
@@ -159,12 +158,12 @@ func TestDoChecksBeforeTheUpstream(t *testing.T) {
 		"input cannot be checked": {change: fails("input", errInternal), code: "refused_validate_input", reason: "the arguments cannot be checked against the tool's input schema", events: refused},
 		"input breaks its schema": {change: fails("input", doc.Violations{{Pointer: "", Message: "no"}, {Pointer: "/a", Message: "not a string"}}),
 			code: "refused_validate_input", reason: "the arguments break the tool's input schema: (root): no; /a: not a string", events: refused},
-		"no slot": {change: fails("enter", fmt.Errorf("%s: %w", internal, limit.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
+		"no slot": {change: fails("enter", fmt.Errorf("%s: %w", internal, gate.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
 		"no slot, and the tool is hidden": {change: func(r *rig) {
-			fails("enter", fmt.Errorf("%s: %w", internal, limit.ErrBusy))(r)
+			fails("enter", fmt.Errorf("%s: %w", internal, gate.ErrBusy))(r)
 			r.hides = true
 		}, code: "refused_busy", reason: "no such tool", events: refused},
-		"busy":             {change: fails("take", fmt.Errorf("%s: %w", internal, limit.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
+		"busy":             {change: fails("take", fmt.Errorf("%s: %w", internal, gate.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
 		"log full at once": {change: fails("record granted", errInternal), code: "refused_record", reason: "the audit log cannot be written", events: refused},
 		"log full throughout": {change: func(r *rig) {
 			r.at = func(m string) error {

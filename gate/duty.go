@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
 // duty is what the obligations of a decision come to.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/wasmgate/wasmgate/internal/groups"
 )
 
 // Groups narrow what a client is offered: to what is in at least one of the groups of
@@ -39,7 +37,7 @@ func (g Groups) Has(t *Tool) bool {
 }
 
 func inGroup(t *Tool, group string) bool {
-	if server, ok := strings.CutPrefix(group, groups.OfServer); ok {
+	if server, ok := strings.CutPrefix(group, ServerGroup); ok {
 		return t.Name.Server == server
 	}
 	return slices.Contains(t.Groups, group)
@@ -66,7 +64,7 @@ func (p *Parts) find(ctx context.Context, c *Call) (*Tool, error) {
 	}
 	for _, offered := range []Groups{c.Who.Groups, c.Groups} {
 		if !offered.Has(t) {
-			return nil, fmt.Errorf("%w to this client, which is offered what is in %s: %s is in %s", ErrUnknown, groups.Text(offered), t.Name, groups.Text(Groups{t.Groups}))
+			return nil, fmt.Errorf("%w to this client, which is offered what is in %s: %s is in %s", ErrUnknown, GroupsText(offered), t.Name, GroupsText(Groups{t.Groups}))
 		}
 	}
 	return t, nil

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
 // A badError is an error whose methods fail, as those of a nil pointer in an
@@ -243,7 +242,7 @@ func TestLimiterIsAskedForOneSlot(t *testing.T) {
 		asked = append(asked, e)
 		return &slot{charge: func(c gate.Charges) error { asked = append(asked, c); return nil }}, nil
 	})
-	want := []any{gate.Entry{Limit: limit.Concurrent, Caller: c.Caller(), Session: c.Session}, gate.Charges{Server: "files", Tool: "files__read"}}
+	want := []any{gate.Entry{Limit: gate.LimitConcurrent, Caller: c.Caller(), Session: c.Session}, gate.Charges{Server: "files", Tool: "files__read"}}
 	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), c); err != nil || !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, %v; want %+v", asked, err, want)

@@ -1,6 +1,6 @@
 package gate
 
-import "github.com/wasmgate/wasmgate/internal/obligation"
+import "github.com/wasmgate/wasmgate/gate/obligation"
 
 // held is what a call has taken from limits. The zero held is nothing.
 type held struct {

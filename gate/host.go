@@ -3,9 +3,9 @@ package gate
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // HostCall decides whether the permitted call may do something outside of its

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 

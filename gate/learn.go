@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -19,7 +18,7 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 	}
 	prompts := []Doc{own}
 	if w.TrustPrompt {
-		prompts = append(prompts, c.Meta.Get(meta.Prompt))
+		prompts = append(prompts, c.Meta.Get(MetaPrompt))
 	}
 	for _, p := range prompts {
 		if p.Text() == "" {

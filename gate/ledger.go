@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // Bounds of what the host calls of one call put into the log. A guest that could

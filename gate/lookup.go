@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // parse refuses what is no call that could be decided on.

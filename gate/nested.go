@@ -5,8 +5,8 @@ import (
 	"errors"
 	"reflect"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // A nested call is what is done within a permitted one: a host call of its tool, or a

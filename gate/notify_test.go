@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 )
 
 func TestNotify(t *testing.T) {

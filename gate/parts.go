@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -174,13 +174,13 @@ func (s Session) Tainted() bool { return s.Top || s.Labels.Cover(Labels{provenan
 // A Limiter bounds what is used, at once and in a time.
 type Limiter interface {
 	// Enter takes a slot for a call, before its arguments are searched. If its error wraps
-	// [limit.ErrBusy], trying again later can help.
+	// [ErrBusy], trying again later can help.
 	Enter(ctx context.Context, e Entry) (Slot, error)
 }
 
 // An Entry is a call that takes a slot.
 type Entry struct {
-	Limit   string     // which slots: [limit.Concurrent], [limit.Relays] or [limit.Agents]
+	Limit   string     // which slots: [LimitConcurrent], [LimitRelays] or [LimitAgents]
 	Caller  SessionKey // with whom others share in equal parts
 	Session SessionKey
 }
@@ -189,7 +189,7 @@ type Entry struct {
 // then.
 type Slot interface {
 	// Charge takes what the call needs of its server and its tool, and of rates: all or nothing.
-	// The error says which limit was met; if it wraps [limit.ErrBusy] or an
+	// The error says which limit was met; if it wraps [ErrBusy] or an
 	// [*obligation.OverRate], trying again later can help.
 	Charge(ctx context.Context, c Charges) error
 	// Work takes a share in what is worked on at once, for arguments or a result of so many

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/forms"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Bounds of what servers ask of clients.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // A Permit is the proof that a call was authorized, and what its upstream may do

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/relayed"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // MaxSet bounds the calls of one proposal: a person reads them all.
@@ -49,7 +48,7 @@ func (p Permit) Propose(ctx context.Context, calls []Call) (asked int, err error
 			err = &refused
 		}
 		if err != nil {
-			return 0, &relayed.Error{Call: by.ID, Err: err}
+			return 0, &RelayedError{Call: by.ID, Err: err}
 		}
 		if q != nil {
 			set.add(*q)
@@ -62,7 +61,7 @@ func (p Permit) Propose(ctx context.Context, calls []Call) (asked int, err error
 		p.of.slot.Release(0)
 	}
 	if err := w.approveSet(ctx, set); err != nil {
-		return 0, &relayed.Error{Call: by.ID, Err: err}
+		return 0, &RelayedError{Call: by.ID, Err: err}
 	}
 	return len(set.Set), nil
 }

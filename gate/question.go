@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // An Approver asks people about calls whose policy answers ask. It is called

@@ -3,7 +3,7 @@ package gate
 import (
 	"slices"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
 // maxRates bounds the rates of one call; each is a look into a table.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
 var slow = obligation.Rate{Name: "slow", Key: []obligation.RateKey{obligation.ByPrincipal}, Calls: 1, Per: time.Minute}

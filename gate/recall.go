@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // An Event is what a [Record] tells of.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // inPlace stands in the place of what the obligation [obligation.Redact] takes out.

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/wasmgate/wasmgate/internal/codes"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // Refusal reports that the gate refused a call, and at which step.

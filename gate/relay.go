@@ -4,8 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/internal/relayed"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // A relay is a tool of the gateway's own that carries out another call for its
@@ -15,7 +14,7 @@ import (
 // sanitized like any result; what the other call has returned went that way already.
 
 // Relay carries out another call for the client of the permitted one, of a [Tool]
-// with Relay, and returns its outcome; an error is that of the call, whose ID [relayed.RecordID] finds in it. It is made by the
+// with Relay, and returns its outcome; an error is that of the call, whose ID [gate.RecordID] finds in it. It is made by the
 // same principal in the same session, with the client's name, Groups, Prompt and Meta,
 // and the permitted call is its Parent, whatever c says of these. A caller that begins with a
 // copy of the permitted call keeps what lets the client be asked and told; one that is
@@ -43,7 +42,7 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 	}
 	res, err := p.of.relay.gate.do(ctx, c, true)
 	if err != nil {
-		return Result{}, &relayed.Error{Call: c.ID, Err: err}
+		return Result{}, &RelayedError{Call: c.ID, Err: err}
 	}
 	p.of.relay.passed.Store(&res.Doc)
 	return res, nil

@@ -9,12 +9,9 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/meta"
-	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -183,7 +180,7 @@ func TestRelay(t *testing.T) {
 			if want := strings.Fields(inner); !slices.Equal(done.Relayed, want) || done.Code != tt.code {
 				t.Errorf("the record says %s, and that the call made %v, want %v", done.Code, done.Relayed, want)
 			}
-			if got := relayed.RecordID("outer", err); err != nil && got != cmp.Or(inner, "outer") {
+			if got := gate.RecordID("outer", err); err != nil && got != cmp.Or(inner, "outer") {
 				t.Errorf("the refusal names record %q, want %q", got, cmp.Or(inner, "outer"))
 			}
 		})
@@ -288,7 +285,7 @@ func TestRelayGivesBackOnce(t *testing.T) {
 		if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
 			t.Fatal(err)
 		}
-		if taken[limit.Relays] != 1 || taken[limit.Relays+" given back"] != 1 || taken[limit.Concurrent] != calls || taken[limit.Concurrent+" given back"] != calls {
+		if taken[gate.LimitRelays] != 1 || taken[gate.LimitRelays+" given back"] != 1 || taken[gate.LimitConcurrent] != calls || taken[gate.LimitConcurrent+" given back"] != calls {
 			t.Errorf("%s: %v", name, taken)
 		}
 	}
@@ -333,8 +330,8 @@ func TestRelayIsUnderItsObligations(t *testing.T) {
 				t.Fatalf("err = %v", err)
 			}
 			said := res.Doc.Get("_meta")
-			if got := res.Doc.At("/content/0/text").Text(); got != tt.text || err == nil && said.Get(meta.Findings).IsZero() ||
-				!said.Get("server:"+meta.Findings).IsZero() {
+			if got := res.Doc.At("/content/0/text").Text(); got != tt.text || err == nil && said.Get(gate.MetaFindings).IsZero() ||
+				!said.Get("server:"+gate.MetaFindings).IsZero() {
 				t.Errorf("result %s", res.Doc)
 			}
 		})
@@ -593,7 +590,7 @@ func TestRelayLeavesBeforeTheOtherCall(t *testing.T) {
 	r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
 		c := newCall()
 		for range 4 {
-			slot, err := limits.Enter(ctx, gate.Entry{Limit: limit.Relays, Caller: c.Caller()})
+			slot, err := limits.Enter(ctx, gate.Entry{Limit: gate.LimitRelays, Caller: c.Caller()})
 			if err != nil {
 				t.Errorf("a relay holds its slot while the other call is under way: %v", err)
 				break

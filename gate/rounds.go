@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"unicode"
 
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 const (
@@ -23,8 +22,8 @@ func (b Brought) check() error {
 		return errors.New("the answers are no object")
 	case len(b.Responses.Raw()) > maxSampling:
 		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
-	case len(b.State) > limit.RoundState:
-		return fmt.Errorf("the state is larger than %d bytes", limit.RoundState)
+	case len(b.State) > RoundState:
+		return fmt.Errorf("the state is larger than %d bytes", RoundState)
 	}
 	return nil
 }
@@ -38,8 +37,8 @@ func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, er
 		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
-	if len(state.Text()) > limit.RoundState || !state.IsZero() && state.Kind() != doc.String {
-		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", limit.RoundState), nil)
+	if len(state.Text()) > RoundState || !state.IsZero() && state.Kind() != doc.String {
+		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", RoundState), nil)
 	}
 	doc, err := p.asking.round(requests)
 	if err != nil {
@@ -58,8 +57,8 @@ func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, er
 func (a *asking) round(requests Doc) (Doc, error) {
 	out, n := emptyObject, 0
 	for key, r := range requests.Members() {
-		if n++; n > limit.RoundRequests {
-			return Doc{}, fmt.Errorf("it asks more than %d things at once", limit.RoundRequests)
+		if n++; n > RoundRequests {
+			return Doc{}, fmt.Errorf("it asks more than %d things at once", RoundRequests)
 		}
 		if !plainKey(key) {
 			return Doc{}, fmt.Errorf("the name of a request is no text of at most %d printable characters", maxRoundKey)

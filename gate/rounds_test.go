@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/limit"
+	"github.com/wasmgate/wasmgate/gate/actions"
 )
 
 // rounds makes a call whose server asks the client by its answer.
@@ -65,7 +64,7 @@ func TestScreenRefuses(t *testing.T) {
 		"what was not screened":                            {able, asks("k", asksPIN, `"s"`)},
 		"a method that was not screened":                   {able, strings.Replace(asks("k", asksName, `"s"`), "elicitation/create", "roots/list", 1)},
 		"a state that is no text":                          {able, asks("k", asksName, `{}`)},
-		"a state that is too large":                        {able, asks("k", asksName, `"`+strings.Repeat("s", limit.RoundState+1)+`"`)},
+		"a state that is too large":                        {able, asks("k", asksName, `"`+strings.Repeat("s", gate.RoundState+1)+`"`)},
 		"a name with hidden characters":                    {able, asks("k\u202e", asksName, `"s"`)},
 		"a name that is too long":                          {able, asks(strings.Repeat("k", 200), asksName, `"s"`)},
 		"more requests than a round may have": {able, func() string {
@@ -108,7 +107,7 @@ func TestResponses(t *testing.T) {
 		"a secret to be refused": {"refuse", `{"k":{"content":{"a":"KEY"}}}`, "s", "refused_sanitize", ""},
 		"no object":              {"", `[]`, "s", "refused_parse", ""},
 		"too much":               {"", `{"k":"` + strings.Repeat("k", 4<<20) + `"}`, "s", "refused_parse", ""},
-		"too large a state":      {"", `{}`, strings.Repeat("s", limit.RoundState+1), "refused_parse", ""},
+		"too large a state":      {"", `{}`, strings.Repeat("s", gate.RoundState+1), "refused_parse", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/obligation"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // large is from how many bytes on arguments and results wait for their turn to be worked on.
@@ -85,12 +84,12 @@ func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate) error 
 
 // entry is what a call takes of the limits on calls at one time.
 func entry(c *Call, t *Tool) Entry {
-	on := limit.Concurrent
+	on := LimitConcurrent
 	switch {
 	case t.Relay:
-		on = limit.Relays // calls that wait for others must not hold the slots that those need
+		on = LimitRelays // calls that wait for others must not hold the slots that those need
 	case t.Feature == FeatureAgent:
-		on = limit.Agents
+		on = LimitAgents
 	}
 	return Entry{Limit: on, Caller: c.Caller(), Session: c.Session}
 }
@@ -102,12 +101,12 @@ func (w *way) overLimit(ctx context.Context, err error) error {
 		r.RetryAfter = over.After
 		return r
 	}
-	if !errors.Is(err, limit.ErrBusy) {
+	if !errors.Is(err, ErrBusy) {
 		return w.fail(ctx, "over a limit", err)
 	}
 	w.step = step.Busy
 	reason := "the gateway is busy"
-	if b, ok := errors.AsType[*limit.Busy](err); ok {
+	if b, ok := errors.AsType[*Busy](err); ok {
 		reason = b.What
 	}
 	return w.fail(ctx, reason+"; try again later", err)

@@ -1,6 +1,6 @@
 package gate
 
-import "github.com/wasmgate/wasmgate/internal/tracing"
+import "github.com/wasmgate/wasmgate/gate/tracing"
 
 // A Trace says where a call stands in a trace over several programs (W3C Trace Context).
 // The gate carries it, and decides nothing by it. The zero Trace is in none.

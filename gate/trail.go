@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/panicked"
-	"github.com/wasmgate/wasmgate/internal/relayed"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A trail is what a call leaves: the record, in the making, and the time of each step. No
@@ -85,7 +84,7 @@ func (t *trail) unrecorded(rerr, err error) error {
 // invoked reports whether the upstream has had the call, which has come to err since. Of
 // what a tool has carried out, that other call decides.
 func (t *trail) invoked(err error) bool {
-	if of, ok := errors.AsType[*relayed.Error](err); ok {
+	if of, ok := errors.AsType[*RelayedError](err); ok {
 		r, refused := errors.AsType[*Refusal](of)
 		return !refused || r.Invoked
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/yuin/goldmark/extension"
 	goldhtml "github.com/yuin/goldmark/renderer/html"
 
-	"github.com/wasmgate/wasmgate/internal/judges"
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/judges"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/judges"
+	"github.com/wasmgate/wasmgate/internal/testing/judges"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/wasmgate/wasmgate/internal/judges"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/judges"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/extract"
+	"github.com/wasmgate/wasmgate/internal/config/extract"
 )
 
 // Saved says what [AddServers] has written.

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // kept is more sessions than the gateway keeps of one owner.

@@ -12,12 +12,12 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/agents"
-	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // An agent tells its hooks, and calls a gateway, as Claude Code does unless it has another name.

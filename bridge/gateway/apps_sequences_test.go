@@ -20,8 +20,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // TestAppSequences holds random sequences of list, read and call by the apps of two servers

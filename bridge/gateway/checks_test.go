@@ -19,10 +19,10 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/product"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // decidedBy keeps, of each call that has ended, the snapshot and what decided it.
@@ -248,7 +248,7 @@ func TestReconfigurePinsAndJobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.ContainsFunc(offered, func(t *gate.Tool) bool { return t.Name.Server == builtin.Jobs }); got != jobs {
+		if got := slices.ContainsFunc(offered, func(t *gate.Tool) bool { return t.Name.Server == product.JobsServer }); got != jobs {
 			t.Errorf("%s: the tools of jobs are offered: %v", what, got)
 		}
 		if _, err := g.Operator().Pins(); (err == nil) != (cfg.Pins.Mode != lock.Off) {

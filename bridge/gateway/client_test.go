@@ -17,7 +17,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 

@@ -15,11 +15,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
@@ -277,8 +277,8 @@ func (m CatalogMode) check() error {
 }
 
 func (c *Config) checkPropose() error {
-	if _, taken := c.Functions[builtin.Gateway]; c.Propose && (taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == builtin.Gateway })) {
-		return fmt.Errorf("gateway: the server id %s is that of the tool that proposes calls", builtin.Gateway)
+	if _, taken := c.Functions[product.GatewayServer]; c.Propose && (taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == product.GatewayServer })) {
+		return fmt.Errorf("gateway: the server id %s is that of the tool that proposes calls", product.GatewayServer)
 	}
 	return nil
 }
@@ -287,8 +287,8 @@ func (c *Config) checkCatalog() error {
 	if err := c.Catalog.check(); err != nil || c.Catalog == CatalogOff {
 		return err
 	}
-	if _, taken := c.Functions[builtin.Catalog]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == builtin.Catalog }) {
-		return fmt.Errorf("gateway: the server id %s is the catalog's", builtin.Catalog)
+	if _, taken := c.Functions[product.CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == product.CatalogServer }) {
+		return fmt.Errorf("gateway: the server id %s is the catalog's", product.CatalogServer)
 	}
 	return nil
 }

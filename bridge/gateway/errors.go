@@ -10,14 +10,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/session"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // An ErrorCode says, to whoever embeds a gateway, what kind of failure an [Error]
@@ -209,7 +208,7 @@ func AsError(c gate.Call, err error) *Error {
 	outcome := Outcome(gate.Code(err))
 	e := &Error{
 		Code: outcomes[outcome], Message: message.Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
-		Outcome: outcome, Record: relayed.RecordID(c.ID, err), Details: map[string]any{"outcome": string(outcome)},
+		Outcome: outcome, Record: gate.RecordID(c.ID, err), Details: map[string]any{"outcome": string(outcome)},
 	}
 	if r, ok := errors.AsType[*gate.Refusal](err); ok {
 		e.refused(c, r)

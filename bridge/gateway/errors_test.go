@@ -14,9 +14,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/meta"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/session"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // coded is an error of a part that names its outcome.
@@ -171,7 +170,7 @@ func TestClientsReadWhatWasCarriedOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			refusal, _ := res.Meta[meta.Refusal].(map[string]any)
+			refusal, _ := res.Meta[gate.MetaRefusal].(map[string]any)
 			if got := fmt.Sprint(res.Content[0].(*mcp.TextContent).Text, " ", refusal["invoked"]); got != want || refusal["code"] != "refused_record" {
 				t.Errorf("%s, %s: %s, %v", event, revision, got, refusal)
 			}

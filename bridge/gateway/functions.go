@@ -15,8 +15,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // Func makes a tool of a Go function. In is a struct, or a map with string keys; its
@@ -276,7 +276,7 @@ func (p *publication) set(g *Gateway, server string, tools []LocalTool) error {
 
 // free reports why functions cannot be published on a server.
 func (g *Gateway) free(server string) error {
-	if builtin.Relays(server) {
+	if product.RelaysCalls(server) {
 		return fmt.Errorf("server %s is the gateway's own: publish them on another", server)
 	}
 	for _, s := range g.fleet.Status() {

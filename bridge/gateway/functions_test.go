@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // function returns a tool of a Go function that must be one.
@@ -83,7 +83,7 @@ func TestFuncRefused(t *testing.T) {
 
 func TestPublish(t *testing.T) {
 	g := start(t, gateway.Config{
-		Functions: map[string][]gateway.LocalTool{"a": {tool("one", nil)}, builtin.Local: {tool("mine", nil)}}, Embedded: true,
+		Functions: map[string][]gateway.LocalTool{"a": {tool("one", nil)}, product.LocalServer: {tool("mine", nil)}}, Embedded: true,
 		Policy: granting("*"), Recorder: new(records),
 	})
 	client := g.NewClient(gateway.ClientConfig{})
@@ -94,7 +94,7 @@ func TestPublish(t *testing.T) {
 		}
 		var all []string
 		for _, t := range tools {
-			if t.Name.Server != builtin.Local {
+			if t.Name.Server != product.LocalServer {
 				all = append(all, t.Offered)
 			}
 		}
@@ -119,8 +119,8 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	for does, err := range map[string]error{
-		"on a server that is more than functions": g.Publish(builtin.Local, tool("more", nil)),
-		"on a server of the gateway":              g.Publish(builtin.Jobs, tool("more", nil)),
+		"on a server that is more than functions": g.Publish(product.LocalServer, tool("more", nil)),
+		"on a server of the gateway":              g.Publish(product.JobsServer, tool("more", nil)),
 		"a name that is none":                     g.Publish("B!", tool("x", nil)),
 		"a server that looks like another":        g.Publish("а", tool("x", nil)), // Cyrillic
 		"a tool without a function":               g.Publish("a", gateway.LocalTool{Definition: gate.MustDoc(`{"name":"n","inputSchema":{"type":"object"}}`)}),

@@ -20,15 +20,15 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/broken"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/internal/schema/broken"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -180,7 +180,7 @@ type loaded struct {
 	newer   error // why the module's new version is not in use; nil if there is none
 }
 
-func (m *loaded) server() string { return cmp.Or(m.Server, builtin.Local) }
+func (m *loaded) server() string { return cmp.Or(m.Server, product.LocalServer) }
 
 // same reports whether a module, and what it is granted, is what it was.
 func (m *loaded) same(next *loaded) bool {

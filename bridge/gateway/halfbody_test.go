@@ -13,7 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 func bodyGateway(t *testing.T, cfg gateway.Config) *gateway.Gateway {

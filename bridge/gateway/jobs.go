@@ -7,8 +7,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/jobtools"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // newJobs opens what jobs are kept in. Those that an earlier run has left are failed.
@@ -47,9 +47,9 @@ func (g *Gateway) setJobs(next *Jobs) error {
 	}
 	g.jobsOffered = next.Offer
 	if before {
-		return g.fleet.Remove(builtin.Jobs)
+		return g.fleet.Remove(product.JobsServer)
 	}
-	return g.addLocal(builtin.Jobs, g.jobTools())
+	return g.addLocal(product.JobsServer, g.jobTools())
 }
 
 // Jobs counts the jobs that run, and those whose outcome is kept.

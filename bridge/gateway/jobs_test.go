@@ -17,9 +17,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/sqlite"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // jobbing returns a gateway that offers jobs, with tools that do as their names say.
@@ -243,7 +242,7 @@ func TestJobsResultsPassTheGate(t *testing.T) {
 		if got := res.Get("_meta").Get("io.github.wasmgate/job").Get("status").Text(); got != want.state {
 			t.Errorf("%s: status %q, want %q", tool, got, want.state)
 		}
-		if got := res.Get("_meta").Get(meta.Refusal).Get("code").Text(); got != want.code {
+		if got := res.Get("_meta").Get(gate.MetaRefusal).Get("code").Text(); got != want.code {
 			t.Errorf("%s: code %q, want %q", tool, got, want.code)
 		}
 	}

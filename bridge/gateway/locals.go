@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/builtin"
-	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/status"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // Modules tells how each module is, in the order of the configuration.
@@ -36,7 +36,7 @@ func (g *Gateway) Modules() []status.Module {
 		all = append(all, s)
 	}
 	if g.compiling.embedded {
-		all = append(all, status.Module{Module: embeddedName, Server: builtin.Local, Tools: len(g.own[builtin.Local]), Progress: g.compiling.progress(embeddedName)})
+		all = append(all, status.Module{Module: embeddedName, Server: product.LocalServer, Tools: len(g.own[product.LocalServer]), Progress: g.compiling.progress(embeddedName)})
 	}
 	return all
 }
@@ -55,7 +55,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("embedded tools: %w", err)
 		}
-		order, g.own[builtin.Local] = append(order, builtin.Local), g.player.Stubbed("", tools)
+		order, g.own[product.LocalServer] = append(order, product.LocalServer), g.player.Stubbed("", tools)
 	}
 	for server, tools := range g.cfg.Functions {
 		g.own[server] = append(g.own[server], g.replayed(server, tools)...)
@@ -72,14 +72,14 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 		}
 	}
 	if g.cfg.Catalog != CatalogOff {
-		order, g.own[builtin.Catalog] = append(order, builtin.Catalog), g.catalogTools()
+		order, g.own[product.CatalogServer] = append(order, product.CatalogServer), g.catalogTools()
 	}
 	order = append(order, slices.Sorted(maps.Keys(g.cfg.Functions))...)
 	if g.jobsOffered = g.cfg.Jobs != nil && g.cfg.Jobs.Offer; g.jobsOffered {
-		order, g.own[builtin.Jobs] = append(order, builtin.Jobs), g.jobTools()
+		order, g.own[product.JobsServer] = append(order, product.JobsServer), g.jobTools()
 	}
 	if g.proposes = g.cfg.Propose; g.proposes {
-		order, g.own[builtin.Gateway] = append(order, builtin.Gateway), local.ProposeTools()
+		order, g.own[product.GatewayServer] = append(order, product.GatewayServer), local.ProposeTools()
 	}
 	return g.makeLocals(order)
 }
@@ -101,11 +101,11 @@ func (g *Gateway) makeLocals(order []string) (all []*local.Server, err error) {
 		}
 		all = append(all, l)
 		functions, has := g.cfg.Functions[server]
-		shared := server == builtin.Local && g.cfg.Embedded || slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server })
+		shared := server == product.LocalServer && g.cfg.Embedded || slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server })
 		switch {
 		case has && !shared:
 			g.published.add(server, l, functions)
-		case !builtin.Relays(server):
+		case !product.RelaysCalls(server):
 			g.made[server] = l
 		}
 	}
@@ -210,13 +210,13 @@ func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []di
 func (g *Gateway) SetEmbedded(on bool) error {
 	g.changing.Lock()
 	defer g.changing.Unlock()
-	if _, has := g.own[builtin.Local]; on == has {
+	if _, has := g.own[product.LocalServer]; on == has {
 		return nil
 	}
 	what := "taken out"
 	var tools []LocalTool
 	switch {
-	case g.runtime == nil || len(g.cfg.Functions[builtin.Local]) > 0:
+	case g.runtime == nil || len(g.cfg.Functions[product.LocalServer]) > 0:
 		return errors.New("the embedded tools of this gateway are set when it is built")
 	case on:
 		embedded, err := g.embedded()
@@ -225,18 +225,18 @@ func (g *Gateway) SetEmbedded(on bool) error {
 		}
 		what, tools = "set", g.player.Stubbed("", embedded)
 	}
-	if err := g.note(audit.Entry{Event: audit.Server, Server: builtin.Local, Code: codes.OK, Reasons: []string{"configuration: embedded tools " + what}}); err != nil {
+	if err := g.note(audit.Entry{Event: audit.Server, Server: product.LocalServer, Code: codes.OK, Reasons: []string{"configuration: embedded tools " + what}}); err != nil {
 		return fmt.Errorf("the embedded tools stay as they were: %w", err)
 	}
 	g.listed.Lock()
-	if delete(g.own, builtin.Local); on {
-		g.own[builtin.Local] = tools
+	if delete(g.own, product.LocalServer); on {
+		g.own[product.LocalServer] = tools
 	}
 	g.listed.Unlock()
 	if on {
 		g.serving.Go(g.compileEmbedded)
 	}
-	return g.setLocal(builtin.Local, toolsOn(builtin.Local, g.own, g.modules))
+	return g.setLocal(product.LocalServer, toolsOn(product.LocalServer, g.own, g.modules))
 }
 
 // change puts modules in the place of others. It is held that they change.

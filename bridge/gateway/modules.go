@@ -10,9 +10,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
@@ -51,7 +51,7 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 	if err != nil {
 		return nil, nil, err
 	}
-	server := cmp.Or(m.Server, builtin.Local)
+	server := cmp.Or(m.Server, product.LocalServer)
 	runs, err := runs(m, code.Manifest())
 	if err != nil {
 		return nil, nil, errors.Join(err, code.Close(ctx))

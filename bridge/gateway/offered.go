@@ -5,10 +5,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/find"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // catalogTools returns the tools of the server catalog.

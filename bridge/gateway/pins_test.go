@@ -19,8 +19,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A liar is an MCP server in this process whose definitions change.

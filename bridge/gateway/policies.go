@@ -7,8 +7,8 @@ import (
 	"log/slog"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 

@@ -9,11 +9,11 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/builtin"
-	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // check puts other checks in place, and what change says. The caller holds setting.
@@ -100,9 +100,9 @@ func (g *Gateway) setPropose(on bool) error {
 	}
 	g.proposes = on
 	if !on {
-		return g.fleet.Remove(builtin.Gateway)
+		return g.fleet.Remove(product.GatewayServer)
 	}
-	return g.addLocal(builtin.Gateway, local.ProposeTools())
+	return g.addLocal(product.GatewayServer, local.ProposeTools())
 }
 
 // terms are what the host holds clients to.
@@ -153,11 +153,11 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 	}
 	switch CatalogOff {
 	case mode:
-		if err := g.fleet.Remove(builtin.Catalog); err != nil {
+		if err := g.fleet.Remove(product.CatalogServer); err != nil {
 			return err
 		}
 	case before:
-		if err := g.addLocal(builtin.Catalog, g.catalogTools()); err != nil {
+		if err := g.addLocal(product.CatalogServer, g.catalogTools()); err != nil {
 			return err
 		}
 	}

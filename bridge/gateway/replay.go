@@ -6,7 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
-	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // ReadRecording reads what was called, got and read that a file tells of, in its order:
@@ -14,7 +14,7 @@ import (
 // as wasmgate policy replay takes them. Calls that came to no result are left out. It is an
 // error if no result was recorded, as in a log that was kept without record: full.
 func ReadRecording(ctx context.Context, path string) ([]RecordedCall, error) {
-	return recording.Read(ctx, path, builtin.Relays)
+	return recording.Read(ctx, path, product.RelaysCalls)
 }
 
 // ReplayLeft returns the calls of [Config].Replay that nobody has made, in their order.
@@ -39,12 +39,12 @@ func (g *Gateway) stubs(o ToolOptions) ([]*local.Server, error) {
 	if g.player == nil {
 		return nil, nil
 	}
-	local := map[string]bool{builtin.Catalog: true, builtin.Jobs: true, builtin.Gateway: true}
+	local := map[string]bool{product.CatalogServer: true, product.JobsServer: true, product.GatewayServer: true}
 	if g.cfg.Embedded {
-		local[builtin.Local] = true
+		local[product.LocalServer] = true
 	}
 	for _, m := range g.cfg.Modules {
-		local[cmp.Or(m.Server, builtin.Local)] = true
+		local[cmp.Or(m.Server, product.LocalServer)] = true
 	}
 	for server := range g.cfg.Functions {
 		local[server] = true

@@ -19,10 +19,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
@@ -212,7 +211,7 @@ func TestRateIsToldToTheClient(t *testing.T) {
 		t.Fatalf("the first call: %s", res)
 	}
 	res := send(call, true)
-	meta := res.Get("_meta").Get(meta.Refusal)
+	meta := res.Get("_meta").Get(gate.MetaRefusal)
 	wait, err := strconv.Atoi(meta.Get("retry_after_ms").String())
 	if err != nil || wait < 3_500_000 || wait > 3_600_000 || meta.Get("code").Text() != "refused_limit" ||
 		!strings.Contains(res.At("/content/0/text").Text(), "over the limit of 1 call in 1h0m0s; try again in ") {

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // newPost returns a server of mails, which are listed as resources by what others wrote.

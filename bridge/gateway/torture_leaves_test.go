@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // repetitionsEnv is how many misdeeds [TestTortureClientLeavesNothing] does.

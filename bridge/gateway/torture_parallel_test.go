@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestTortureParallel: of thousands of calls at once those beyond the limits are

@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/pg"
 	"github.com/wasmgate/wasmgate/internal/session"
-	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 // Options say which database is used, and who uses it.

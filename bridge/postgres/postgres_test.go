@@ -12,8 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/session"
-	"github.com/wasmgate/wasmgate/internal/state"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )

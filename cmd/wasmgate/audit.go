@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/beside"
-	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/background"
+	"github.com/wasmgate/wasmgate/internal/background/ship"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/ship"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // Widths of columns, in characters.
@@ -92,7 +92,7 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 	t := func(audit.Entry) {}
 	switch { // here and not in the loop, so that --last counts what is shown
 	case format == decisionLog:
-		f.Choose = func(e *audit.Entry) bool { _, is := ship.DecisionOf(*e, builtin.Relays); return is }
+		f.Choose = func(e *audit.Entry) bool { _, is := ship.DecisionOf(*e, product.RelaysCalls); return is }
 	case !c.json:
 		f.Choose = func(e *audit.Entry) bool { return e.Event != gate.Granted && e.Event != audit.Opened }
 		t = c.auditTable(f.Follow)
@@ -271,7 +271,7 @@ Exits with 0 if the chain holds. Exits with 3 if it does not, or if there is no 
 			}
 			if anchor != "" {
 				var err error
-				if want, err = beside.LastAnchor(anchor); err != nil {
+				if want, err = background.LastAnchor(anchor); err != nil {
 					return named(err)
 				}
 			}
@@ -315,7 +315,7 @@ const decisionLog = "decision-log"
 
 // printDecision prints the decision of which a record tells on one line.
 func (c *cli) printDecision(e audit.Entry) error {
-	d, ok := ship.DecisionOf(e, builtin.Relays)
+	d, ok := ship.DecisionOf(e, product.RelaysCalls)
 	if !ok {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // maxToken bounds what is read of a token on standard input.
@@ -219,7 +219,7 @@ func (c *cli) withGatekeeper(cmd *cobra.Command, f func(app.Gatekeeper) error) (
 		defer r.Close()
 		return keyed(f(r))
 	}
-	a, err := c.start(cmd.Context(), cfg, builtin.Local)
+	a, err := c.start(cmd.Context(), cfg, product.LocalServer)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/builtin"
-	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/find"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 func (c *cli) newCall() *cobra.Command {
@@ -94,14 +94,14 @@ func (c *cli) call(ctx context.Context, r app.CallRequest, timeout time.Duration
 func serverOf(cfg *config.Config, tool string) string {
 	anyName := func(s config.Server) bool { return !s.Prefix } // of tools
 	server, _, qualified := strings.Cut(tool, "__")
-	if !qualified || builtin.Relays(server) || slices.ContainsFunc(cfg.Servers, anyName) {
+	if !qualified || product.RelaysCalls(server) || slices.ContainsFunc(cfg.Servers, anyName) {
 		return ""
 	}
 	return server
 }
 
 // startJob is the tool that starts a job.
-const startJob = builtin.Jobs + "__start"
+const startJob = product.JobsServer + "__start"
 
 // callFailed says on standard error why a call was not carried out.
 func (c *cli) callFailed(err error) error {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // missing says what the operator can do about a tool that there is not for the client;
@@ -16,14 +16,14 @@ import (
 func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
 	server, _, qualified := strings.Cut(r.Tool, "__")
 	switch {
-	case server == builtin.Jobs && !cfg.Jobs.Offer:
+	case server == product.JobsServer && !cfg.Jobs.Offer:
 		return "jobs are off: set jobs: {offer: true} in the configuration"
-	case server == builtin.Gateway && !cfg.Approvals.Propose:
+	case server == product.GatewayServer && !cfg.Approvals.Propose:
 		return "proposals are off: set approvals: {propose: true} in the configuration"
-	case server == builtin.Catalog && cfg.Catalog.Mode == "off":
+	case server == product.CatalogServer && cfg.Catalog.Mode == "off":
 		return "the catalog is off: set catalog: {mode: beside} in the configuration"
 	}
-	if builtin.Relays(server) { // another tool may be what is missing
+	if product.RelaysCalls(server) { // another tool may be what is missing
 		var asked struct{ Tool string }
 		if json.Unmarshal([]byte(r.Args), &asked) != nil || asked.Tool == "" {
 			return ""

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/logs"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/logs"
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/bombs"
+	"github.com/wasmgate/wasmgate/internal/testing/bombs"
 )
 
 // BenchmarkFair measures what calls of a healthy sandboxed tool take, and /healthz, while

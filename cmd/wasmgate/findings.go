@@ -10,7 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/except"
+	"github.com/wasmgate/wasmgate/internal/config/except"
 )
 
 func (c *cli) newFindings() *cobra.Command {

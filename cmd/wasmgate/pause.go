@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/paused"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/spelling"
-	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 func (c *cli) newPause() *cobra.Command {

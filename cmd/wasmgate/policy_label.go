@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/draft"
-	"github.com/wasmgate/wasmgate/internal/learn"
+	"github.com/wasmgate/wasmgate/internal/draft/learn"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/draft"
-	"github.com/wasmgate/wasmgate/internal/learn"
+	"github.com/wasmgate/wasmgate/internal/draft/learn"
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
@@ -192,7 +192,7 @@ func (c *cli) documents(file string) replay.Documents {
 	if err != nil || cerr != nil || !os.SameFile(is, of) {
 		return nil
 	}
-	return func(wanted map[string]bool) (map[string][]byte, error) { return beside.Documents(cfg, wanted, 0) }
+	return func(wanted map[string]bool) (map[string][]byte, error) { return background.Documents(cfg, wanted, 0) }
 }
 
 // printTally prints the table, and the summary on standard error.

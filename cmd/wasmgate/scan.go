@@ -15,8 +15,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/sarif"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
@@ -142,7 +142,7 @@ func (c *cli) scanServers(ctx context.Context, server string) (_ *report.Report,
 }
 
 func isServer(cfg *config.Config, id string) bool {
-	return id == builtin.Local || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
+	return id == product.LocalServer || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
 		slices.ContainsFunc(cfg.Tools, func(m config.Module) bool { return m.Server == id })
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/builtin"
-	"github.com/wasmgate/wasmgate/internal/except"
-	"github.com/wasmgate/wasmgate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/audit/flow"
+	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 func (c *cli) newSessions() *cobra.Command {
@@ -48,7 +48,7 @@ func (c *cli) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
 		defer r.Close()
 		return f(r)
 	}
-	a, err := c.start(cmd.Context(), cfg, builtin.Local)
+	a, err := c.start(cmd.Context(), cfg, product.LocalServer)
 	if err != nil {
 		return err
 	}

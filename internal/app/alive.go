@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/systemd"
-	"github.com/wasmgate/wasmgate/internal/watch"
+	"github.com/wasmgate/wasmgate/internal/app/systemd"
+	"github.com/wasmgate/wasmgate/internal/files/watch"
 )
 
 // drainSays is how often a drain says how far it is.

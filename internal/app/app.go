@@ -11,12 +11,12 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
-	"github.com/wasmgate/wasmgate/internal/connect"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/login/connect"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/reference"
@@ -37,7 +37,7 @@ type App struct {
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
 	passing bool                 // it was started for one command: see [App.Answer]
-	beside  *beside.Beside
+	beside  *background.Work
 	senders *senders
 	logins  *login.Logins
 	secrets reference.Sources

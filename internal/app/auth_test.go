@@ -32,9 +32,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
-	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/testing/freeport"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // A site is a gateway that listens for a team, with a server behind it.
@@ -304,7 +303,7 @@ deny contains {"reason": "files are written with the scope files:write", "scopes
 		if got := header.Get("WWW-Authenticate"); status != should || got != want {
 			t.Errorf("%s: %d %q, want %d %q", name, status, got, should, want)
 		}
-		refusal := doc.At("/result/_meta/" + strings.ReplaceAll(meta.Refusal, "/", "~1"))
+		refusal := doc.At("/result/_meta/" + strings.ReplaceAll(gate.MetaRefusal, "/", "~1"))
 		if got := refusal.Get("code").Text(); got != tt.code || tt.code != "" && !strings.Contains(doc.At("/result/content/0/text").Text(), "files:write") {
 			t.Errorf("%s: %s, want %q", name, doc.Raw(), tt.code)
 		}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
 

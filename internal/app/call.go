@@ -9,10 +9,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/internal/relayed"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A CallRequest is one call by a command.
@@ -110,7 +109,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	}
 	of := gateway.AsError(c, err)
 	ce := &CallError{
-		Code: gate.Code(err), Reason: of.Message, RecordID: relayed.RecordID(c.ID, err), Server: of.Server, Tool: name,
+		Code: gate.Code(err), Reason: of.Message, RecordID: gate.RecordID(c.ID, err), Server: of.Server, Tool: name,
 		Retryable: of.Retryable(), RetryAfter: of.RetryAfter.Milliseconds(),
 	}
 	ce.Violations, _ = of.Details["violations"].([]string)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/except"
+	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/web"
@@ -44,7 +44,7 @@ func (a *App) Principal(id string) (*gate.Principal, error) { return principal(a
 
 // Documents is [beside.Documents] of the log of this gateway.
 func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, error) {
-	return beside.Documents(a.cfg, wanted, most)
+	return background.Documents(a.cfg, wanted, most)
 }
 
 // Grants returns those of the file that is in use, and what names its state.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/internal/status"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 )
 
 // Developed says how the modules are that their author works on, a line for each, and

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/background"
 )
 
 // TestDocuments: what calls of chosen tools were made with is found by the digests of the
@@ -46,7 +46,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	delete(wanted, "")
-	found, err := beside.Documents(cfg, wanted, 0)
+	found, err := background.Documents(cfg, wanted, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

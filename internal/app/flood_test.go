@@ -15,7 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestKnownCallersUnderFlood: while strangers send one bad token after the other, known callers are served, nobody else is let

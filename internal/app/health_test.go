@@ -15,9 +15,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestReady: a gateway is ready once the servers are that it requires, beside MCP and beside
@@ -140,7 +140,7 @@ func TestAnchor(t *testing.T) {
 		t.Errorf("the file has %v, the command %v", kept, given)
 	}
 	last := kept[len(kept)-1]
-	if anchor, err := beside.LastAnchor(filepath.Join(dir, "heads.jsonl")); err != nil || anchor != last {
+	if anchor, err := background.LastAnchor(filepath.Join(dir, "heads.jsonl")); err != nil || anchor != last {
 		t.Errorf("the last head is %v, %v; want %v", anchor, err, last)
 	}
 	report, err := audit.VerifyFiles([]string{cfg.Audit.Path}, last)

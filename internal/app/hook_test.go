@@ -8,7 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/hook"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestHookEventsThatCannotBeRead sends events through the hook's program, the control socket and the

@@ -22,7 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // A way is one in which a credential can be brought to the endpoint.

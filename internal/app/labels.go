@@ -7,15 +7,15 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // PolicyNames returns the names that rules can mean under a configuration.
 func PolicyNames(cfg *config.Config, tools []*gate.Tool) policy.Names {
-	n := policy.Names{Servers: []string{builtin.Local, builtin.Jobs, builtin.Catalog, builtin.Gateway}, Tools: tools}
+	n := policy.Names{Servers: []string{product.LocalServer, product.JobsServer, product.CatalogServer, product.GatewayServer}, Tools: tools}
 	for _, s := range cfg.Servers {
 		n.Servers = append(n.Servers, s.ID)
 	}

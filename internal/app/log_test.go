@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/logs"
+	"github.com/wasmgate/wasmgate/internal/app/logs"
 )
 
 // written takes writes of several goroutines.

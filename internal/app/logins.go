@@ -14,14 +14,14 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
-	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/connect"
-	"github.com/wasmgate/wasmgate/internal/keyring"
 	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/login/connect"
 	"github.com/wasmgate/wasmgate/internal/reference"
+	"github.com/wasmgate/wasmgate/internal/reference/keyring"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // get returns what an address answers.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -29,7 +29,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	a.shadow.Store(policyfiles.Shadow(cfg))
 	a.bundles.Store(new(policyfiles.Bundles(nil).Renewed(cfg)))
 	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
-	a.beside = beside.New(cfg, log)
+	a.beside = background.New(cfg, log)
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/notify"
+	"github.com/wasmgate/wasmgate/internal/background/notify"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestNotices: a call that waits for a person and a required server that is faulted reach a

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/app/handover"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/handover"
-	"github.com/wasmgate/wasmgate/internal/hungup"
+	"github.com/wasmgate/wasmgate/internal/web/hungup"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/internal/paused"
+	"github.com/wasmgate/wasmgate/internal/app/paused"
 )
 
 // pauseRequest asks for a pause, or for its end.

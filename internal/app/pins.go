@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
-	"github.com/wasmgate/wasmgate/internal/status"
-	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // pinOptions are those of a configuration.

@@ -3,9 +3,9 @@ package app
 import (
 	"path/filepath"
 
+	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/paused"
-	"github.com/wasmgate/wasmgate/internal/state"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
 // records are the documents by which calls are refused.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // RelayWarnings warns of tools that carry out others, which a configuration offers and its
@@ -34,9 +34,9 @@ func RelayWarnings(ctx context.Context, cfg *config.Config, e *policy.Engine) []
 
 // The policy keeps what it has found of a tool by its address.
 var (
-	aCatalogTool = &gate.Tool{Name: gate.ToolName{Server: builtin.Catalog, Tool: "search"}, Local: "search", Relay: true}
-	aJobTool     = &gate.Tool{Name: gate.ToolName{Server: builtin.Jobs, Tool: "start"}, Local: "start", Relay: true}
-	aProposeTool = &gate.Tool{Name: gate.ToolName{Server: builtin.Gateway, Tool: "propose"}, Local: "propose", Relay: true}
+	aCatalogTool = &gate.Tool{Name: gate.ToolName{Server: product.CatalogServer, Tool: "search"}, Local: "search", Relay: true}
+	aJobTool     = &gate.Tool{Name: gate.ToolName{Server: product.JobsServer, Tool: "start"}, Local: "start", Relay: true}
+	aProposeTool = &gate.Tool{Name: gate.ToolName{Server: product.GatewayServer, Tool: "propose"}, Local: "propose", Relay: true}
 )
 
 // anybodyMayCall reports whether the person at the machine, or a principal of the

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/app/logs"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/logs"
+	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
-	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // watchConfig returns what reads the configuration anew if its files, or those of its modules,

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/watch"
+	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
@@ -101,7 +101,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	a.watch(life, g)
 	g.Go(func() error {
-		a.beside.Run(life, beside.Source{Gateway: a.gateway, Gauges: a.gauges, Conditions: a.conditions})
+		a.beside.Run(life, background.Source{Gateway: a.gateway, Gauges: a.gauges, Conditions: a.conditions})
 		return nil
 	})
 	g.Go(func() error {

@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // silent is a WASI command that answers nothing.

@@ -11,18 +11,18 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/altered"
-	"github.com/wasmgate/wasmgate/internal/beside"
-	"github.com/wasmgate/wasmgate/internal/broken"
+	"github.com/wasmgate/wasmgate/internal/app/paused"
+	"github.com/wasmgate/wasmgate/internal/background"
+	"github.com/wasmgate/wasmgate/internal/background/altered"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/jobs"
-	"github.com/wasmgate/wasmgate/internal/paused"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/internal/status"
+	"github.com/wasmgate/wasmgate/internal/schema/broken"
 )
 
 // Status tells how a gateway is.
@@ -33,7 +33,7 @@ type Status struct {
 	Metrics string `json:"metrics,omitempty"` // URL; absent if there are none
 	Console string `json:"console,omitempty"` // URL; absent if there is none
 	// Shipping tells of each target of the audit log how far it is.
-	Shipping []beside.Shipping      `json:"shipping,omitempty"`
+	Shipping []background.Shipping  `json:"shipping,omitempty"`
 	Config   string                 `json:"config,omitempty"`
 	Read     time.Time              `json:"config_read"` // when what is in use of it was read
 	Grants   string                 `json:"grants"`

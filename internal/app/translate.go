@@ -20,9 +20,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/skills/folder"
-	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 // translate makes a gateway's configuration of a file's. Only, if it is not empty, names

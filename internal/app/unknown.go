@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
@@ -70,7 +70,7 @@ func listsMethod(s config.Server, p match.Pattern) bool {
 
 // ServerIDs returns the ids of all that has tools in a configuration.
 func ServerIDs(cfg *config.Config) []string {
-	ids := []string{builtin.Local, builtin.Jobs, builtin.Catalog, builtin.Gateway}
+	ids := []string{product.LocalServer, product.JobsServer, product.CatalogServer, product.GatewayServer}
 	for _, s := range cfg.Servers {
 		ids = append(ids, s.ID)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth"
-	"github.com/wasmgate/wasmgate/internal/groups"
 )
 
 // A WhoRequest asks who a credential stands for.
@@ -76,7 +75,7 @@ func (a *App) WhoAmI(ctx context.Context, r WhoRequest) (*Who, error) {
 		return nil, err
 	}
 	to := &Who{
-		Tenant: who.Tenant, Principal: who.ID, Auth: who.Auth, Roles: who.Roles, Groups: groups.Text(who.Groups), Issuer: who.Issuer, Client: who.Client,
+		Tenant: who.Tenant, Principal: who.ID, Auth: who.Auth, Roles: who.Roles, Groups: gate.GroupsText(who.Groups), Issuer: who.Issuer, Client: who.Client,
 		Credential: who.Credential, Ends: identity.Ends, Operator: r.Token == "",
 	}
 	if tools, err := a.gateway.Operator().Tools(ctx, who); err == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
-	"github.com/wasmgate/wasmgate/internal/state"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestWhoAmI: of a credential it is said whose it is and for how long, or which check it fails and what to do about that.

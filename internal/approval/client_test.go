@@ -13,7 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 )
 
 func by(a askerFunc) func(*gate.Question) {

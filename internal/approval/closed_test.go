@@ -9,7 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/gatetest"
+	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 )
 
 // TestClosedByTheClient: an answer that no person can have given leaves the question to the other

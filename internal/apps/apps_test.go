@@ -6,7 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // TestSources generates sources of honest parts, and breaks each at one place: what a browser

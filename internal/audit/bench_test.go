@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // BenchmarkRecord measures a record of a usual call: 1 KB of arguments and

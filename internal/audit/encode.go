@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // Bounds on what a line takes from others. Documents are bounded by the

@@ -17,9 +17,8 @@ import (
 	"unsafe"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/groups"
+	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
 )
 
 // The ways in which a principal can have been verified: gate.Principal.Auth.
@@ -379,7 +378,7 @@ func (a *Authenticator) key(text string) (*gate.Principal, Identity, *Refusal) {
 // ofServers are the names of groups that stand for servers.
 func ofServers(servers []string) (names []string) {
 	for _, s := range servers {
-		names = append(names, groups.OfServer+s)
+		names = append(names, gate.ServerGroup+s)
 	}
 	return names
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 // An Issuer is an authorization server whose tokens are taken.

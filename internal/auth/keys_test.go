@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/state"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
 // A key that was revoked stays revoked while the process runs: if the file cannot be written, and if

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/internal/state"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
 // LoadRevocations reads those that a document keeps, and its generation. If that was seen

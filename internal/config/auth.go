@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 // Auth says whose credentials are taken over HTTP, and who somebody is by them. The zero

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // grantLines are entries in all ways in which people write them.

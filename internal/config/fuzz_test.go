@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/extract"
+	"github.com/wasmgate/wasmgate/internal/config/extract"
 )
 
 // Any bytes are a configuration or problems that say where, and what is a

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // Files of the largest size that make a careless parser recurse until its stack

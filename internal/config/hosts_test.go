@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/extract"
+	"github.com/wasmgate/wasmgate/internal/config/extract"
 )
 
 // server returns what a host's file leaves to the defaults, changed by set.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 // unixPrefix begins a listen address that is a Unix socket.

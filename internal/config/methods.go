@@ -1,6 +1,6 @@
 package config
 
-import "github.com/wasmgate/wasmgate/internal/actions"
+import "github.com/wasmgate/wasmgate/gate/actions"
 
 // maxMethods bounds the methods of one server.
 const maxMethods = 64

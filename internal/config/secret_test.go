@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/extract"
+	"github.com/wasmgate/wasmgate/internal/config/extract"
 )
 
 // However a configuration is printed, its secrets are not.

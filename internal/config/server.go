@@ -19,7 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
-	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 // A Server is an upstream MCP server. Exactly one of Command, Module, Folder and URL is set.

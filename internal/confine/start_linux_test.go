@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wasmgate/wasmgate/internal/confine"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 func TestStartSaysWhatIsWrong(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/audit/flow"
+	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"github.com/wasmgate/wasmgate/internal/evict"
-	"github.com/wasmgate/wasmgate/internal/flow"
-	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/index"
+	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"github.com/wasmgate/wasmgate/internal/login"
-	"github.com/wasmgate/wasmgate/internal/loopback"
 	"github.com/wasmgate/wasmgate/internal/web"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 //go:embed static

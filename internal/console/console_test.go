@@ -25,13 +25,13 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control/socket"
-	"github.com/wasmgate/wasmgate/internal/flow"
-	"github.com/wasmgate/wasmgate/internal/loopback"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 func TestMain(m *testing.M) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/except"
+	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 

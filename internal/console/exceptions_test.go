@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/except"
+	"github.com/wasmgate/wasmgate/internal/config/except"
 )
 
 // An exception from what was found is shown, decided on, recorded and written, against the file

@@ -2,15 +2,14 @@ package console
 
 import (
 	"fmt"
+	notes "github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/index"
-	notes "github.com/wasmgate/wasmgate/internal/status"
 )
 
 // fill gives every field of a value something of its own: each text is a word that no other field has.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/audit/flow"
+	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"github.com/wasmgate/wasmgate/internal/escaped"
-	"github.com/wasmgate/wasmgate/internal/flow"
-	"github.com/wasmgate/wasmgate/internal/index"
 )
 
 // Sizes of the picture, in pixels, and how much of a flow it shows: the table beneath shows all.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 

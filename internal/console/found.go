@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/codes"
-	"github.com/wasmgate/wasmgate/internal/except"
-	"github.com/wasmgate/wasmgate/internal/index"
+	"github.com/wasmgate/wasmgate/internal/audit/index"
+	"github.com/wasmgate/wasmgate/internal/config/except"
 )
 
 // findings are what was found in the calls that a request asks about, the most frequent first.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/index"
+	"github.com/wasmgate/wasmgate/internal/audit/index"
 )
 
 // policyFiles are where the policy comes from.

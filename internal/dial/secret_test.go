@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 func TestBadSecrets(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 func TestTargetIsCanonical(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/evict"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 type entry struct {

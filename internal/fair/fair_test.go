@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/fair"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 type demand = fair.Demand[string, string]

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/codes"
 )
 
 // ends keeps the outcome of a call: of one that nobody knows of, and that the gate has

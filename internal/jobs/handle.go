@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/codes"
 )
 
 // Status returns a job of an owner. The error is a [*HandleError] if there is none.

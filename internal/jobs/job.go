@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/codes"
 )
 
 // A State is where a job is in its life: running, and then one of the others.

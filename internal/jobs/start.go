@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // Do carries out a call: [gate.Gate.Do], or [gate.Permit.Relay] of the call that asks

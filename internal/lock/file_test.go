@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // digest returns a digest that is told from others by a letter.

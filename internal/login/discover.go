@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 // maxDocument bounds what is read of an answer, in bytes.

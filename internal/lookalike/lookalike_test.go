@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/lookalike"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 func TestSkeleton(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/artifact"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/modules/artifact"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/artifact"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/modules/artifact"
+	"github.com/wasmgate/wasmgate/internal/modules/signature"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
-	"github.com/wasmgate/wasmgate/internal/signature"
 )
 
 // signer returns whose key has signed a module, "" if nobody had to. The bytes are those

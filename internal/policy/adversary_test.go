@@ -15,14 +15,13 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // The model of an adversary. A user and an honest agent begin a session and use
@@ -574,7 +573,7 @@ func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 	b, _ := json.Marshal(args)
 	c.Args = gate.MustDoc(string(b))
 	if !honest && r.IntN(4) == 0 { // the adversary speaks in the user's name
-		meta, _ := json.Marshal(map[string]string{meta.Prompt: strings.Join(theirs, "\n")})
+		meta, _ := json.Marshal(map[string]string{gate.MetaPrompt: strings.Join(theirs, "\n")})
 		c.Meta = gate.MustDoc(string(meta))
 	}
 	return c

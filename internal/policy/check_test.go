@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 func TestCheckWarns(t *testing.T) {

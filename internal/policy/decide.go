@@ -13,13 +13,13 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/panicked"
 	"github.com/wasmgate/wasmgate/internal/policy/input"
 	"github.com/wasmgate/wasmgate/internal/policy/internal/fields"
-	"github.com/wasmgate/wasmgate/internal/recent"
+	"github.com/wasmgate/wasmgate/internal/policy/recent"
 )
 
 // An Engine is one compiled policy. It is immutable: policies that change are

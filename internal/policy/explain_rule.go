@@ -10,7 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 )
 
 type outcome int

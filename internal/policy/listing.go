@@ -12,7 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/recent"
+	"github.com/wasmgate/wasmgate/internal/policy/recent"
 )
 
 // unknowns are the parts of the input that are not known before a call is made.

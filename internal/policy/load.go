@@ -25,7 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/policy/input"
 	"github.com/wasmgate/wasmgate/internal/policy/internal/archive"
 	"github.com/wasmgate/wasmgate/internal/policy/internal/fields"
-	"github.com/wasmgate/wasmgate/internal/recent"
+	"github.com/wasmgate/wasmgate/internal/policy/recent"
 	"github.com/wasmgate/wasmgate/policies"
 )
 

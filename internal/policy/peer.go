@@ -9,7 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 )
 
 // within reports whether an action is done within a call that was allowed, by the tool

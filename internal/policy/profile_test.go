@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 

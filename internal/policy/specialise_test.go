@@ -13,8 +13,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // inFull decides as an engine does that has not met the tool before.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
+	"github.com/wasmgate/wasmgate/internal/provenance/address"
 )
 
 // A Contradiction is a part of a label that recorded calls contradict.

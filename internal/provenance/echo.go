@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/provenance/address"
 )
 
 // Echoes remembers what tools have said that are labelled echo, so that what they say

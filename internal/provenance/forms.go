@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/provenance/address"
 )
 
 // plain returns a value without the space and the quotation marks around it, and

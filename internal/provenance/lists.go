@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
+	"github.com/wasmgate/wasmgate/internal/provenance/address"
 )
 
 // A List is what one place of one result held, if that is several values, each of which can

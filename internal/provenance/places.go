@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
+	"github.com/wasmgate/wasmgate/internal/provenance/address"
 )
 
 // A Place is a JSON Pointer into what a result says, in which * stands for every element

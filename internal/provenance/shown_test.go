@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // An address is noticed at any place of a listing and in whatever it is wrapped, also if the

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
+	"github.com/wasmgate/wasmgate/internal/provenance/address"
 )
 
 // use is what holds for the arguments of one call beside what its session has met.

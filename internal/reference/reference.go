@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/config/variables"
-	"github.com/wasmgate/wasmgate/internal/keyring"
+	"github.com/wasmgate/wasmgate/internal/reference/keyring"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // An Explainer says why recorded calls were decided as they were.
@@ -174,7 +174,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 			return gate.Query{}, nil, fmt.Errorf("record %s: %w", e.ID, err)
 		}
 		t.Name, t.Local = name, name.Tool
-		t.Relay = used == gate.FeatureTool && builtin.Relays(name.Server)
+		t.Relay = used == gate.FeatureTool && product.RelaysCalls(name.Server)
 	}
 	if used == gate.FeatureSkill || used == gate.FeatureResource {
 		t.Skill = skillOf(e, used)

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // Recorded reads the sessions in a file, be it a trace or an audit log. For definitions and
@@ -227,7 +227,7 @@ func (l *ledger) defineTool(c *policy.RecordedCall, e audit.Entry) (err error) {
 		return err
 	}
 	l.define(c, e)
-	if name, err := gate.ParseToolName(e.Tool); err == nil && builtin.Relays(name.Server) && c.Definition == nil {
+	if name, err := gate.ParseToolName(e.Tool); err == nil && product.RelaysCalls(name.Server) && c.Definition == nil {
 		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
 		maps.DeleteFunc(c.Unknown, func(_, why string) bool { return why == undefined })
 	}

@@ -16,12 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/compiler"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/bombs"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 func TestCompile(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 const mebi = 1 << 20

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 const hexDigits = "0123456789abcdef"

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/secrets"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // each writes some characters of a text in another way: those of a set, and any with a chance.

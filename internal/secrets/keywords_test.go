@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // A long text, which is gone through in lanes, has the keywords that it has byte by byte, in

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/apikey"
+	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
 )
 
 // RuleGatewayKey is the rule for API keys of wasmgate, which prove themselves by their

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/secrets"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // Every token that the expression of a provider describes is found, and as the secret of

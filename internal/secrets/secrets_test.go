@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

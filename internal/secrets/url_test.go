@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 var (

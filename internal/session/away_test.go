@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // holds takes the places of a call, of "session server tool".
@@ -34,7 +33,7 @@ func busy(t *testing.T, l *session.Limits, of string) bool {
 	release, _, err := enter(t.Context(), l, of)
 	if err == nil {
 		release(0)
-	} else if !errors.Is(err, limit.ErrBusy) {
+	} else if !errors.Is(err, gate.ErrBusy) {
 		t.Fatal(err)
 	}
 	return err != nil
@@ -141,7 +140,7 @@ func TestAwayComesFirst(t *testing.T) {
 		if got := <-order; got != "back" {
 			t.Errorf("%s came first", got)
 		}
-		if err := <-first; !errors.Is(err, limit.ErrBusy) { // the place is not given back
+		if err := <-first; !errors.Is(err, gate.ErrBusy) { // the place is not given back
 			t.Errorf("the other got %v", err)
 		}
 	})
@@ -283,7 +282,7 @@ func TestHammerAway(t *testing.T) {
 func TestEnormousLimits(t *testing.T) {
 	l := session.NewLimits(session.LimitOptions{Concurrent: math.MaxInt, Wait: -1})
 	for range 2 {
-		relay, err := l.Enter(t.Context(), gate.Entry{Limit: limit.Relays})
+		relay, err := l.Enter(t.Context(), gate.Entry{Limit: gate.LimitRelays})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
 // maxDebt is how far a bucket of bytes can fall below empty, in fills: whoever has

@@ -10,16 +10,15 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/obligation"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // call charges a call of a principal to rates.
 func call(l *session.Limits, t *testing.T, id string, rates ...gate.Charge) (func(int64), error) {
 	t.Helper()
-	s, err := l.Enter(t.Context(), gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: gate.Owner{ID: id}}})
+	s, err := l.Enter(t.Context(), gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: gate.Owner{ID: id}}})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +162,7 @@ func TestRatesAreTakenTogether(t *testing.T) {
 		}
 		three := obligation.Rate{Calls: 1, Per: time.Hour}
 		charge := gate.Charge{Limit: "three", Rate: &three}
-		if err := pass(charge); !errors.Is(err, limit.ErrBusy) {
+		if err := pass(charge); !errors.Is(err, gate.ErrBusy) {
 			t.Fatalf("err = %v", err)
 		}
 		release(0)

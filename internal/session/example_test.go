@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
@@ -32,12 +31,12 @@ func ExampleSessions() {
 func ExampleLimits() {
 	ctx := context.Background()
 	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
-	call := gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: gate.Local().Owner}}
+	call := gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: gate.Local().Owner}}
 
 	slot, err := l.Enter(ctx, call)
 	fmt.Println("first:", err)
 	_, err = l.Enter(ctx, call)
-	fmt.Println("second:", err, errors.Is(err, limit.ErrBusy))
+	fmt.Println("second:", err, errors.Is(err, gate.ErrBusy))
 	slot.Release(0)
 	_, err = l.Enter(ctx, call)
 	fmt.Println("third:", err)

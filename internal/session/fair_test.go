@@ -12,15 +12,14 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/fair"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // by is a call of a caller in a session of its own.
 func by(caller, session string) gate.Entry {
 	owner := gate.Owner{ID: caller}
-	return gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: owner}, Session: gate.SessionKey{Owner: owner, ID: session}}
+	return gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: owner}, Session: gate.SessionKey{Owner: owner, ID: session}}
 }
 
 // TestFairShares has one caller keep every slot of the gateway, of a tool and of a server, in calls

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 // A holding is what one call has taken. It implements [gate.Slot].
@@ -57,7 +56,7 @@ func (h *holding) Charge(ctx context.Context, c gate.Charges) error {
 func (h *holding) paused(server string) error {
 	if h.limits.o.Paused != nil && server != "" {
 		if why := h.limits.o.Paused(server); why != "" {
-			return &limit.Busy{What: why}
+			return &gate.Busy{What: why}
 		}
 	}
 	return nil

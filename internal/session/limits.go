@@ -11,7 +11,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/fair"
-	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 // LimitOptions configure [Limits].
@@ -173,11 +172,11 @@ func (l *Limits) slot(d *demand, p *pool, caller, session gate.SessionKey) {
 // poolOf returns the slots that a limit is on; nil if there is no such limit.
 func (l *Limits) poolOf(name string) *pool {
 	switch name {
-	case limit.Concurrent:
+	case gate.LimitConcurrent:
 		return l.calls
-	case limit.Relays:
+	case gate.LimitRelays:
 		return l.relays
-	case limit.Agents:
+	case gate.LimitAgents:
 		return l.agents
 	default:
 		return nil
@@ -187,7 +186,7 @@ func (l *Limits) poolOf(name string) *pool {
 // busy returns the error of a queue as one that a client may read.
 func (p *pool) busy(err error) error {
 	if full, ok := errors.AsType[*fair.Full[room]](err); ok {
-		return &limit.Busy{What: fmt.Sprintf("%s has as many calls under way%s as it may have at once, which is %d", full.Of.of, p.what, full.Most)}
+		return &gate.Busy{What: fmt.Sprintf("%s has as many calls under way%s as it may have at once, which is %d", full.Of.of, p.what, full.Most)}
 	}
 	return err
 }

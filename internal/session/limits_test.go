@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -23,7 +22,7 @@ func take(tb testing.TB, l *session.Limits) func(int64) {
 }
 
 func TestUnknownLimit(t *testing.T) {
-	if s, err := session.NewLimits(session.LimitOptions{}).Enter(t.Context(), gate.Entry{Limit: "rate"}); s != nil || err == nil || errors.Is(err, limit.ErrBusy) {
+	if s, err := session.NewLimits(session.LimitOptions{}).Enter(t.Context(), gate.Entry{Limit: "rate"}); s != nil || err == nil || errors.Is(err, gate.ErrBusy) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
@@ -35,7 +34,7 @@ func TestReleaseTwiceIsOnce(t *testing.T) {
 	first(0)
 	first(0)
 	take(t, l)
-	if _, _, err := enter(t.Context(), l, "s files a"); !errors.Is(err, limit.ErrBusy) {
+	if _, _, err := enter(t.Context(), l, "s files a"); !errors.Is(err, gate.ErrBusy) {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -49,10 +48,10 @@ func TestWait(t *testing.T) {
 		returned time.Duration
 	}{
 		"a place in time":             {session.LimitOptions{}, 300 * time.Millisecond, 0, nil, 300 * time.Millisecond},
-		"no place in time":            {session.LimitOptions{}, 0, 0, limit.ErrBusy, time.Second},
-		"a wait of its own length":    {session.LimitOptions{Wait: time.Minute}, 0, 0, limit.ErrBusy, time.Minute},
-		"no wait":                     {session.LimitOptions{Wait: -1}, time.Second, 0, limit.ErrBusy, 0},
-		"no queue":                    {session.LimitOptions{Queue: -1}, time.Second, 0, limit.ErrBusy, 0},
+		"no place in time":            {session.LimitOptions{}, 0, 0, gate.ErrBusy, time.Second},
+		"a wait of its own length":    {session.LimitOptions{Wait: time.Minute}, 0, 0, gate.ErrBusy, time.Minute},
+		"no wait":                     {session.LimitOptions{Wait: -1}, time.Second, 0, gate.ErrBusy, 0},
+		"no queue":                    {session.LimitOptions{Queue: -1}, time.Second, 0, gate.ErrBusy, 0},
 		"the caller goes":             {session.LimitOptions{}, 0, time.Millisecond, context.DeadlineExceeded, time.Millisecond},
 		"the caller went long before": {session.LimitOptions{}, 0, -1, context.DeadlineExceeded, 0},
 	}
@@ -110,7 +109,7 @@ func BenchmarkTake(b *testing.B) {
 	for _, concurrent := range []int{64, 1} {
 		b.Run(fmt.Sprint("places=", concurrent), func(b *testing.B) {
 			l := session.NewLimits(session.LimitOptions{Concurrent: concurrent})
-			e := gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: alice}, Session: gate.SessionKey{Owner: alice, ID: "s"}}
+			e := gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: alice}, Session: gate.SessionKey{Owner: alice, ID: "s"}}
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
@@ -142,7 +141,7 @@ func TestPlaces(t *testing.T) {
 		if taken, waiting, most := l.Places(); taken != 1 || waiting != 1 || most != 1 {
 			t.Errorf("%d taken, %d wait, of %d", taken, waiting, most)
 		}
-		if err := <-gone; !errors.Is(err, limit.ErrBusy) {
+		if err := <-gone; !errors.Is(err, gate.ErrBusy) {
 			t.Error(err)
 		}
 		release(0)
@@ -161,7 +160,7 @@ func TestPausedSince(t *testing.T) {
 		}
 		return ""
 	}})
-	slot, err := l.Enter(t.Context(), gate.Entry{Limit: limit.Concurrent})
+	slot, err := l.Enter(t.Context(), gate.Entry{Limit: gate.LimitConcurrent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +173,7 @@ func TestPausedSince(t *testing.T) {
 		t.Errorf("it takes its slots twice: %v", err)
 	}
 	paused = "files"
-	if err := slot.Charge(t.Context(), c); !errors.Is(err, limit.ErrBusy) {
+	if err := slot.Charge(t.Context(), c); !errors.Is(err, gate.ErrBusy) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -21,7 +20,7 @@ var alice = gate.Owner{ID: "alice"}
 // enter takes what one call does, of "session server tool", of one principal.
 func enter(ctx context.Context, l *session.Limits, of string) (release func(int64), pause func() func(context.Context) error, err error) {
 	f := strings.Fields(of)
-	s, err := l.Enter(ctx, gate.Entry{Limit: limit.Concurrent, Caller: gate.SessionKey{Owner: alice}, Session: gate.SessionKey{Owner: alice, ID: f[0]}})
+	s, err := l.Enter(ctx, gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: alice}, Session: gate.SessionKey{Owner: alice, ID: f[0]}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +64,7 @@ func TestRooms(t *testing.T) {
 				releases = append(releases, release)
 			}
 			_, _, err := enter(t.Context(), l, tt.next)
-			if !errors.Is(err, limit.ErrBusy) || !strings.HasPrefix(fmt.Sprint(err), tt.refused+" has as many calls under way") {
+			if !errors.Is(err, gate.ErrBusy) || !strings.HasPrefix(fmt.Sprint(err), tt.refused+" has as many calls under way") {
 				t.Errorf("err = %v, want that of %s", err, tt.refused)
 			}
 			if tt.nextFree != "" {
@@ -138,7 +137,7 @@ func TestTurns(t *testing.T) {
 				switch err := call("greedy s a"); {
 				case err == nil:
 					carried.Add(1)
-				case errors.Is(err, limit.ErrBusy):
+				case errors.Is(err, gate.ErrBusy):
 					refused.Add(1)
 				default:
 					t.Error(err)

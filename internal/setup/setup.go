@@ -16,8 +16,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/extract"
 	"github.com/wasmgate/wasmgate/internal/draft"
-	"github.com/wasmgate/wasmgate/internal/extract"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/match"
 )

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/judges"
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/skills"
+	"github.com/wasmgate/wasmgate/internal/testing/judges"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // refused returns why a skill with such a file is refused.

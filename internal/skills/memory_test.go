@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/skills"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // allocated returns the bytes that were allocated while f ran, which are more than were in use at any

@@ -8,11 +8,11 @@
 // No label holds a principal, a session, a URI or an argument, and names that a client
 // made up are counted as [Other]. A budget bounds all series together: see [NewCalls].
 //
-// Records come from internal/beside, which also says where exports go.
+// Records come from internal/background, which also says where exports go.
 //
 //	calls.go       counts records; family.go has the series and their budget, metric.go what they become
 //	sampler.go     places a call in a trace, and says whether it is exported
 //	spans.go       keeps the records of sampled calls until they are exported; span.go makes the spans
 //	prometheus.go  answers a scrape
-//	export.go      sends metrics and spans; otlp.go is OTLP over HTTP, which internal/ship sends logs by
+//	export.go      sends metrics and spans; otlp.go is OTLP over HTTP, which internal/background/ship sends logs by
 package telemetry

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/tracing"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
 // A Sampler places calls in traces and chooses those whose spans are exported.

@@ -7,9 +7,9 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/codes"
-	"github.com/wasmgate/wasmgate/internal/step"
-	"github.com/wasmgate/wasmgate/internal/tracing"
+	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/step"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
 // spans returns the spans of a call: as the gateway received it, as it sent it on, and of

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/step"
-	"github.com/wasmgate/wasmgate/internal/tracing"
+	"github.com/wasmgate/wasmgate/gate/step"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
 const (

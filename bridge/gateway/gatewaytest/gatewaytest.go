@@ -29,7 +29,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -113,7 +113,7 @@ func write(file, log string, g *gateway.Gateway) error {
 		r.Calls = append(r.Calls, call{c.Action, c.Server, c.Tool, c.Digest, c.Args, doc{c.Arguments}, doc{c.Result}})
 	}
 	for _, d := range g.Fleet().Declared() {
-		if builtin.Relays(d.Server) {
+		if product.RelaysCalls(d.Server) {
 			continue
 		}
 		r.Servers = append(r.Servers, server{

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/clean/media"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/media"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/sanitize"
 )

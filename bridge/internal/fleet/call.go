@@ -9,10 +9,10 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/skills"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Lookup implements [gate.Upstream]. A name that is not known may be that of a server which was

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // OwnerHost stands for the program that embeds the gateway, as the owner of names.

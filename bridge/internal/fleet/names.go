@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
 	"github.com/wasmgate/wasmgate/internal/scan"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // names are those of a catalog, as a reader sees them. A tool that comes later and

@@ -4,11 +4,11 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // opaqueURI is the URI under which clients know a resource whose own URI an earlier

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
 	"github.com/wasmgate/wasmgate/internal/skills"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // maxSkillURI bounds what is looked up: it is longer than the URI of any file of a skill.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // No request waits for a server that it does not name, with one exception: all listings
@@ -131,7 +131,7 @@ func (f *Fleet) unlisted(waits bool) (turn <-chan struct{}, all []start) {
 
 // lists reports whether anything can be listed, apart from the gateway's own tools.
 func (f *Fleet) lists() bool {
-	own := []string{builtin.Catalog, builtin.Jobs, builtin.Gateway, builtin.Local}
+	own := []string{product.CatalogServer, product.JobsServer, product.GatewayServer, product.LocalServer}
 	for _, one := range []gate.Feature{gate.FeatureTool, gate.FeaturePrompt, gate.FeatureResource, gate.FeatureTemplate} {
 		if slices.ContainsFunc(f.KnownFeatures(one), func(t *gate.Tool) bool {
 			return !slices.Contains(own, t.Name.Server) && (f.cfg.Pins == nil || one == gate.FeatureResource || f.cfg.Pins.Check(t) == nil)

@@ -21,9 +21,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/meta"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A desk is a host in front of a gate that asks about each call, once for each
@@ -311,7 +310,7 @@ func TestCannotAsk(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			meta, _ := res.Meta[meta.Refusal].(map[string]any)
+			meta, _ := res.Meta[gate.MetaRefusal].(map[string]any)
 			text := res.Content[0].(*mcp.TextContent).Text
 			if !res.IsError || meta["code"] != "refused_approve" || !strings.Contains(text, "waits for approval for-t") {
 				t.Errorf("%s: %q %v", name, text, meta)
@@ -588,7 +587,7 @@ func TestAskForReal(t *testing.T) {
 		}
 		for _, action = range []string{"decline", "cancel"} {
 			res, err := call(len(action))
-			if err != nil || !res.IsError || res.Meta[meta.Refusal].(map[string]any)["code"] != "refused_approve" {
+			if err != nil || !res.IsError || res.Meta[gate.MetaRefusal].(map[string]any)["code"] != "refused_approve" {
 				t.Errorf("%s: %+v, %v", action, res, err)
 			}
 		}

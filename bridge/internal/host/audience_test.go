@@ -29,8 +29,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/fair"
-	"github.com/wasmgate/wasmgate/internal/gatetest"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // An asker is a server that asks its client, logs and has a resource that changes.

@@ -28,9 +28,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/jobs"
-	"github.com/wasmgate/wasmgate/internal/step"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
 

@@ -24,9 +24,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // An asking rig is a host in front of a gate in front of tools that ask their client
@@ -192,7 +191,7 @@ func asksHeavily(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, e
 	if c.Brought.State != "" {
 		return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(c.Brought.State)))}, nil
 	}
-	state := strings.Repeat("s", limit.RoundState)
+	state := strings.Repeat("s", gate.RoundState)
 	return gate.Result{Doc: gate.MustDoc(`{"resultType":"input_required","requestState":` + rig.Quote(state) + `}`), InputRequired: true}, nil
 }
 
@@ -299,7 +298,7 @@ func TestRoundsPassThrough(t *testing.T) {
 		t.Errorf("for another tool: %s", got)
 	}
 	state = x.calls(t, "heavy", "", "").At("/result/requestState").Text()
-	if got := x.calls(t, "heavy", state, "").At("/result/content/0/text").Text(); got != fmt.Sprint(limit.RoundState) {
+	if got := x.calls(t, "heavy", state, "").At("/result/content/0/text").Text(); got != fmt.Sprint(gate.RoundState) {
 		t.Errorf("of the largest state the server got %q bytes", got)
 	}
 }

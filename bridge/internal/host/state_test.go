@@ -21,7 +21,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 // canElicit is a stateless request's _meta of a client that can be asked.
@@ -162,7 +161,7 @@ func TestForgedShape(t *testing.T) {
 	tests := map[string]struct{ more, says string }{
 		"a state that is none":      {`"requestState":5`, "requestState is no string"},
 		"a null state":              {`"requestState":null`, "requestState is no string"},
-		"a long state":              {`"requestState":"` + strings.Repeat("x", limit.RoundState*4/3+257) + `"`, "requestState is no string of at most"},
+		"a long state":              {`"requestState":"` + strings.Repeat("x", gate.RoundState*4/3+257) + `"`, "requestState is no string of at most"},
 		"responses that are a list": {`"inputResponses":[]`, "inputResponses is no object"},
 		"null responses":            {`"inputResponses":null`, "inputResponses is no object"},
 		"a response that is none":   {`"inputResponses":{"approval":"approve"}`, "no result of elicitation/create"},

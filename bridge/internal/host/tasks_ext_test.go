@@ -17,9 +17,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/jobs"
-	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
 
@@ -238,7 +237,7 @@ func TestCallThatBecomesNoTask(t *testing.T) {
 		if got := c.send("tools/call", `"name":"local__echo","arguments":{}`, knowsTasks).Get("result"); got.Get("resultType").Text() != "complete" {
 			t.Errorf("a quick call: %s", got)
 		}
-		if got := c.send("tools/call", `"name":"local__denied","arguments":{}`, knowsTasks).Get("result"); got.Get("_meta").Get(meta.Refusal).Get("code").Text() != "refused_authorize" {
+		if got := c.send("tools/call", `"name":"local__denied","arguments":{}`, knowsTasks).Get("result"); got.Get("_meta").Get(gate.MetaRefusal).Get("code").Text() != "refused_authorize" {
 			t.Errorf("a call that is refused: %s", got)
 		}
 		if got := c.send("tools/call", `"name":"local__hidden","arguments":{}`, knowsTasks); got.At("/error/code").String() != "-32602" {
@@ -406,7 +405,7 @@ func TestHowTasksEnd(t *testing.T) {
 			t.Errorf("a result that calls itself an error makes it %s", got)
 		}
 		got = c.until(fault, "completed")
-		if !got.At("/result/isError").True() || got.At("/result/_meta").Get(meta.Refusal).Get("code").Text() != "transport" || !got.Get("error").IsZero() {
+		if !got.At("/result/isError").True() || got.At("/result/_meta").Get(gate.MetaRefusal).Get("code").Text() != "transport" || !got.Get("error").IsZero() {
 			t.Errorf("a fault makes it %s", got)
 		}
 		for method, more := range map[string]string{"tasks/cancel": "", "tasks/update": `,"inputResponses":{}`} {

@@ -24,7 +24,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
-	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
@@ -192,7 +191,7 @@ func TestTaskThatFails(t *testing.T) {
 	inSessions(t, func(t *testing.T, _ *rig.Fixture, _ *learning, ask func(string, string) gate.Doc) {
 		id := ask("tools/call", `"name":"local__fails","arguments":{},"task":{}`).At("/result/task/taskId").String()
 		res := ask("tasks/result", `"taskId":`+id).Get("result")
-		refusal := res.Get("_meta").Get(meta.Refusal)
+		refusal := res.Get("_meta").Get(gate.MetaRefusal)
 		if !res.Get("isError").True() || refusal.Get("code").Text() != "transport" || refusal.Get("record_id").Text() == "" {
 			t.Errorf("result %s", res)
 		}
@@ -276,7 +275,7 @@ func TestTaskRequestsThatAreRefused(t *testing.T) {
 			}
 		}
 		res := ask("tools/call", `"name":"local__denied","arguments":{},"task":{}`)
-		if res.At("/error/data").Get(meta.Refusal).Get("code").Text() != "refused_authorize" || res.At("/error/code").String() != "-32010" {
+		if res.At("/error/data").Get(gate.MetaRefusal).Get("code").Text() != "refused_authorize" || res.At("/error/code").String() != "-32010" {
 			t.Errorf("a call that is refused: %s", res)
 		}
 		if got := ask("tasks/list", ``).At("/result/tasks").String(); got != "[]" {

@@ -7,14 +7,14 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // The definitions are acceptable ones, and each tool carries out others.
 func TestDefinitions(t *testing.T) {
 	all := New(nil, Parts{})
-	if _, err := local.New(builtin.Jobs, rig.Options(), all...); err != nil {
+	if _, err := local.New(product.JobsServer, rig.Options(), all...); err != nil {
 		t.Error(err)
 	}
 	for _, one := range all {

@@ -3,10 +3,10 @@ package listing
 import (
 	"fmt"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/apps"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Apps say how the pages of a server are offered.

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Features are what one server offers beside tools, immutable once listed.

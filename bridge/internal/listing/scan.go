@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/scan"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // scanTime bounds how long the definitions of one listing are scanned: it is

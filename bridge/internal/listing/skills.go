@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/skills"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Skills say how the skills of a server are offered.

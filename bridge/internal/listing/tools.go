@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/apps"
@@ -17,7 +18,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/schema"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Options say how the tools of a server are offered.

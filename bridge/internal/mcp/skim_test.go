@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 func TestSkim(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/listings"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
@@ -17,7 +18,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
-	"github.com/wasmgate/wasmgate/internal/listings"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/skills"
 )

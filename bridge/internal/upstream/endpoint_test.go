@@ -24,8 +24,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestEndpointWalk takes random walks and compares each phase with a model.

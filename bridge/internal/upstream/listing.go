@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // relist reads the listing anew, which the server announced to have changed.

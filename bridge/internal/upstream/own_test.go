@@ -18,8 +18,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/gatetest"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // caller makes calls of a session of a client that cannot be asked anything, and returns

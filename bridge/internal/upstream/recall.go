@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/listings"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/listings"
 	"github.com/wasmgate/wasmgate/internal/skills"
 )
 

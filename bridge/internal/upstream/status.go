@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
@@ -12,7 +13,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/escaped"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // The states of a circuit that is not closed, see [pace.Circuit].

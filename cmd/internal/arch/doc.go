@@ -3,7 +3,7 @@
 //
 // arch_test.go has the imports of each package, house.go measures and house_test.go bounds it;
 // documents_test.go holds tables of documents against the code, seeds_test.go random tests against
-// internal/seed. language_test.go holds words and sentences; its exceptions, in
+// internal/testing/seed. language_test.go holds words and sentences; its exceptions, in
 // testdata/language.txt, only shrink. The program measure prints what house.go finds, the program
 // passed what of the module one call passes.
 package arch

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Random tests take their seeds from internal/seed, so that they say the same of the same code.
+// Random tests take their seeds from internal/testing/seed, so that they say the same of the same code.
 func TestSeedsFollowFromNames(t *testing.T) {
 	drawn := regexp.MustCompile(`\brand\.Uint64\(\)|\bseed\w* :?= (uint64|int64)\(time\.|NewPCG\((uint64|int64)\(time\.`)
 	for _, line := range []string{"\tseed := rand.Uint64()\n", "\tseed := uint64(time.Now().UnixNano())\n", "r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))"} {
@@ -25,7 +25,7 @@ func TestSeedsFollowFromNames(t *testing.T) {
 		tests++
 		b, err := os.ReadFile(path)
 		if found := drawn.Find(b); found != nil {
-			t.Errorf("%s draws a seed (%s): take it from internal/seed", path, found)
+			t.Errorf("%s draws a seed (%s): take it from internal/testing/seed", path, found)
 		}
 		return err
 	})

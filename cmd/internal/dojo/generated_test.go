@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // A sink is a call that an attacker wants, and a goal in a few words.

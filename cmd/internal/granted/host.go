@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/kv"
+	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 

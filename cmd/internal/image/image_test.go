@@ -16,7 +16,7 @@ import (
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 var made = time.Unix(1_790_000_000, 0).UTC()

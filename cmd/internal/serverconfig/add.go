@@ -19,14 +19,14 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/extract"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/escaped"
-	"github.com/wasmgate/wasmgate/internal/extract"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/reference"
-	"github.com/wasmgate/wasmgate/internal/registry"
 	"github.com/wasmgate/wasmgate/internal/setup"
+	"github.com/wasmgate/wasmgate/internal/setup/registry"
 )
 
 // A Gateway is what the commands ask of the gateway of a configuration.

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/artifact"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/escaped"
-	"github.com/wasmgate/wasmgate/internal/registry"
+	"github.com/wasmgate/wasmgate/internal/modules/artifact"
 	"github.com/wasmgate/wasmgate/internal/setup"
+	"github.com/wasmgate/wasmgate/internal/setup/registry"
 )
 
 // errUnconfirmed says that a person did not want what they were shown.

@@ -24,8 +24,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/reference"
-	"github.com/wasmgate/wasmgate/internal/registry"
 	"github.com/wasmgate/wasmgate/internal/setup"
+	"github.com/wasmgate/wasmgate/internal/setup/registry"
 )
 
 // Remove returns the command that removes a server.

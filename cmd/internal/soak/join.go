@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // before are the codes of calls that never left; those of a call that left say so.

@@ -4,7 +4,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/recent"
+	"github.com/wasmgate/wasmgate/internal/policy/recent"
 )
 
 // A Builder builds inputs, and keeps the parts that many calls share. Principals and tools are

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 )
 
 // Actions returns all that input.action can be, but for methods that MCP does not have.

@@ -16,9 +16,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/apps"
-	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -109,7 +109,7 @@ func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, e
 	g.Fleet().Started(started)
 	cancel()
 	s, err := scanAll(declaredBy(g), func(d declared) bool {
-		return d.server == server || server == "" && d.server != builtin.Local
+		return d.server == server || server == "" && d.server != product.LocalServer
 	})
 	if err != nil {
 		return nil, err

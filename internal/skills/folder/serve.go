@@ -9,8 +9,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/skills"
-	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // MaxMessage is how long a message of the server can be, in bytes: one file, with escapes.

@@ -5,7 +5,7 @@ package e2e
 import (
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // A Part is a part of the end-to-end tests of a package.

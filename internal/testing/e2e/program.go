@@ -21,7 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	wasmgate "github.com/wasmgate/wasmgate/internal/testing/program"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // A Program is the built wasmgate.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // Main runs the tests of a package whose scripts start wasmgate, and ends the process.

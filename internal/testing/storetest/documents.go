@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/state"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
 // Documents tests documents. Open returns one that was never written, as several gateways have it.

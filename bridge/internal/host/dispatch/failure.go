@@ -9,9 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/meta"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // do carries out a call, and puts what the gate says into the words of MCP.
@@ -72,11 +71,11 @@ func useError(ctx context.Context, p sessions.Client, c *gate.Call, err error) e
 	case refused && (r.Step == step.Lookup || r.Hidden):
 		return unknownError(p, c)
 	case refused && r.Step == step.Pin && c.Action == gate.GetSkill:
-		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: message.Public(err), Data: mcp.MustJSON(map[string]any{meta.Refusal: message.RefusalOf(c.ID, err)})}
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: message.Public(err), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: message.RefusalOf(c.ID, err)})}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return &mcp.Error{Code: message.CodeRefused, Message: message.Public(err), Data: mcp.MustJSON(map[string]any{meta.Refusal: message.RefusalOf(c.ID, err)})}
+	return &mcp.Error{Code: message.CodeRefused, Message: message.Public(err), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: message.RefusalOf(c.ID, err)})}
 }
 
 // unknownError is the error of what does not exist, or is hidden.

@@ -12,9 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/meta"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Clients hear what servers say outside of calls: that a resource has changed which they
@@ -203,7 +202,7 @@ func (d *Dispatcher) listen(ctx context.Context, p sessions.Client, m message.Me
 // tooMany refuses one more stream of notifications.
 func (d *Dispatcher) tooMany() error {
 	no := &gate.Refusal{Step: step.Busy, Name: mcp.MethodListen, Reason: "too many streams are open; end one first"}
-	return &mcp.Error{Code: message.CodeRefused, Message: message.Public(no), Data: mcp.MustJSON(map[string]any{meta.Refusal: message.RefusalOf("", no)})}
+	return &mcp.Error{Code: message.CodeRefused, Message: message.Public(no), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: message.RefusalOf("", no)})}
 }
 
 // subscribeAll subscribes to resources for one request. It returns those that it may, and

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/gate/actions"
 )
 
 // Methods that MCP does not have come and go with the servers that have them.

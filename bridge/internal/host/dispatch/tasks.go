@@ -12,7 +12,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/jobs"
-	"github.com/wasmgate/wasmgate/internal/meta"
 )
 
 // Requests about tasks of 2026-07-28 are in tasks_ext.go. Clients of 2025-11-25 are not
@@ -54,7 +53,7 @@ func (d *Dispatcher) startError(ctx context.Context, p sessions.Client, c gate.C
 	if _, other := d.failed(ctx, p, c, err); other != nil {
 		return other
 	}
-	return &mcp.Error{Code: message.CodeRefused, Message: message.Public(err), Data: mcp.MustJSON(map[string]any{meta.Refusal: message.RefusalOf(c.ID, err)})}
+	return &mcp.Error{Code: message.CodeRefused, Message: message.Public(err), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: message.RefusalOf(c.ID, err)})}
 }
 
 // maxTTL bounds what is made of a ttl, in milliseconds: a year, far beyond what is kept.

@@ -8,11 +8,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/meta"
-	"github.com/wasmgate/wasmgate/internal/relayed"
-	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Codes of JSON-RPC errors beside those of JSON-RPC itself.
@@ -86,14 +84,14 @@ func FailureResult(text string, refusal map[string]any) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"content": []any{map[string]string{"type": "text", "text": text}},
 		"isError": true,
-		"_meta":   map[string]any{meta.Refusal: refusal},
+		"_meta":   map[string]any{gate.MetaRefusal: refusal},
 	})))
 }
 
-// RefusalOf tells a client why a call was not carried out: see [meta.Refusal]. The words are in the
+// RefusalOf tells a client why a call was not carried out: see [gate.MetaRefusal]. The words are in the
 // text of the result: there are clients that show all of this to their models.
 func RefusalOf(call string, err error) map[string]any {
-	refusal := map[string]any{"code": gate.Code(err), "record_id": relayed.RecordID(call, err)}
+	refusal := map[string]any{"code": gate.Code(err), "record_id": gate.RecordID(call, err)}
 	r, ok := errors.AsType[*gate.Refusal](err)
 	if ok && r.RetryAfter > 0 {
 		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())

@@ -12,12 +12,11 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/limit"
-	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/gate/step"
 )
 
 // Max bounds what the server of a call waits for at one time.
-const Max = limit.RoundRequests
+const Max = gate.RoundRequests
 
 // Questions are what the server of a call asks a client that comes for them. The zero value
 // has none. Use it from several goroutines.

@@ -15,14 +15,12 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/groups"
-	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 const (
 	// Max bounds the state that a client brings back, in bytes: the longest hold
 	// what a server has given, in base64, with what seals it.
-	Max = limit.RoundState*4/3 + 256
+	Max = gate.RoundState*4/3 + 256
 	// minSeal is how long a secret for states must be, in bytes.
 	minSeal = 32
 	// What begins each state tells one form of it from the next: those of approvals, of
@@ -117,5 +115,5 @@ func (s Sealer) OpenAs(form string, c *gate.Call, state string) ([]byte, error) 
 
 // boundTo is what a call must be again for its state to open.
 func boundTo(c *gate.Call) []byte {
-	return mcp.MustJSON([]string{string(c.Action), c.Who.Tenant, c.Who.ID, c.Session.ID, groups.Text(c.Groups), c.Name, c.Args.Digest()})
+	return mcp.MustJSON([]string{string(c.Action), c.Who.Tenant, c.Who.ID, c.Session.ID, gate.GroupsText(c.Groups), c.Name, c.Args.Digest()})
 }

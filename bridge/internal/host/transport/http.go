@@ -14,8 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/loopback"
 	"github.com/wasmgate/wasmgate/internal/web"
+	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 // ServeHTTP is the MCP endpoint. It refuses requests whose Host or Origin is

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/hungup"
+	"github.com/wasmgate/wasmgate/internal/web/hungup"
 )
 
 // maxUnanswered is how many requests of a client on stdio are answered at one time before

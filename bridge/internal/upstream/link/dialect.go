@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // A Dialect is how a server is spoken with over one connection: with a session in the

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 const (

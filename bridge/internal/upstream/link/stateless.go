@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 func (l stateless) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, error) {

@@ -9,17 +9,16 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/actions"
-	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 const (
 	// maxInputs bounds what a server asks for in one answer.
-	maxInputs = limit.RoundRequests
+	maxInputs = gate.RoundRequests
 	// maxInputState bounds the state that a server has brought back to it, in bytes.
-	maxInputState = limit.RoundState
+	maxInputState = gate.RoundState
 )
 
 // Brought is what a request brings that was made before: what the client has answered,

@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/bombs"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/bombs"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // testBombs gives a running gateway modules that are made to break a compiler, as many at

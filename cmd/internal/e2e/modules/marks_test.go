@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 var marksModule = guestModule{"marks.wasm", "../../../../internal/sandbox/testdata/marks", "c-shared", `{"tools": [{"name": "mark", "inputSchema": {"type": "object"}}]}`}

@@ -23,8 +23,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // testSecrets has a real server read and write files with secrets and without.

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/folder"
+	"github.com/wasmgate/wasmgate/internal/files/folder"
 )
 
 const (

@@ -23,7 +23,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 func TestMain(m *testing.M) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/extism"
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 const modelHeap = 1 << 20 // bytes

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/extism"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestHostileGuest does what no honest guest does. Each ends the guest with an

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/extism"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // run does with a function of a plug-in what a sandbox would.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/image"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 func methods(t testing.TB) []image.Method {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/bombs"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
-	"github.com/wasmgate/wasmgate/internal/seed"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // generatedFor is how long generated modules are compared. WASMGATE_GENERATED says

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestPieces moves memory plain and in pieces: memory is the same, and so is the

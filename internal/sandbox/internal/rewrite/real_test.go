@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/packages"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/internal/testing/packages"
 )
 
 // A listed module is one of the world, in a package that anybody can fetch.

@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
-	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // results calls the functions f0, f1, ... of a module with each pair of arguments, and

@@ -14,9 +14,9 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/rewrite"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/bombs"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // TestMeterRefuses checks that what could be decoded otherwise by the compiler,

@@ -17,7 +17,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/sandbox/internal/wasi"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
-	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // run runs a command with p, and returns its exit code and all it wrote.

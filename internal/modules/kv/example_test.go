@@ -1,0 +1,28 @@
+package kv_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/modules/kv"
+)
+
+func Example() {
+	s, err := kv.Open("", kv.Options{}) // in memory
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close()
+	notes := kv.Namespace{Tool: "notes"}
+	if err := s.Set(notes, "seen", []byte("yes"), time.Hour); err != nil {
+		fmt.Println(err)
+	}
+	value, found, err := s.Get(notes, "seen")
+	fmt.Println(string(value), found, err)
+	_, found, err = s.Get(kv.Namespace{Tool: "another"}, "seen")
+	fmt.Println(found, err)
+	// Output:
+	// yes true <nil>
+	// false <nil>
+}

@@ -1,0 +1,216 @@
+package kv_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/modules/kv"
+)
+
+func files(t testing.TB, dir string) []string {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, f := range all {
+		paths = append(paths, filepath.Join(dir, f.Name()))
+	}
+	return paths
+}
+
+func TestRestart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state", "kv")
+	synctest.Test(t, func(t *testing.T) {
+		other := kv.Namespace{Tool: "notes"}
+		s := open(t, dir, kv.Options{})
+		set(t, s, ns, "keeps <é> \u2028", "value\x00\xff", 0)
+		set(t, s, ns, "expires", "value", time.Hour)
+		set(t, s, ns, "expires soon", "value", time.Minute)
+		set(t, s, other, "keeps", "other", 0)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		time.Sleep(time.Minute)
+		s = open(t, dir, kv.Options{})
+		want(t, s, ns, "keeps <é> \u2028", "value\x00\xff")
+		want(t, s, ns, "expires", "value")
+		want(t, s, ns, "expires soon", "-")
+		want(t, s, other, "keeps", "other")
+		s.Close()
+
+		time.Sleep(time.Hour)
+		s = open(t, dir, kv.Options{})
+		want(t, s, ns, "expires", "-")
+	})
+}
+
+func TestFilesAreOnlyOurs(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	dir := filepath.Join(t.TempDir(), "kv")
+	s := open(t, dir, kv.Options{})
+	set(t, s, ns, "a", "1", 0)
+	modes := map[string]os.FileMode{dir: 0o700, files(t, dir)[0]: 0o600}
+	for path, mode := range modes {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != mode {
+			t.Errorf("%s has mode %o, want %o", path, info.Mode().Perm(), mode)
+		}
+	}
+	if err := os.Chmod(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.Open(dir, kv.Options{}); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("a directory that others may look into: %v", err)
+	}
+}
+
+func TestEmptyNamespaceHasNoFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kv")
+	s := open(t, dir, kv.Options{})
+	set(t, s, ns, "a", "1", 0)
+	if n := len(files(t, dir)); n != 1 {
+		t.Fatalf("%d files", n)
+	}
+	if _, err := s.Delete(ns, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if left := files(t, dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestCorruptFiles(t *testing.T) {
+	tests := map[string]func(own, other []byte) []byte{
+		"empty":                func(_, _ []byte) []byte { return nil },
+		"cut off":              func(own, _ []byte) []byte { return own[:len(own)-2] },
+		"longer":               func(own, _ []byte) []byte { return append(own, ' ') },
+		"one bit is wrong":     func(own, _ []byte) []byte { own[len(own)-10] ^= 1; return own },
+		"a wrong checksum":     func(own, _ []byte) []byte { own[0] ^= 1; return own },
+		"zeros":                func(own, _ []byte) []byte { return make([]byte, len(own)) },
+		"of another namespace": func(_, other []byte) []byte { return other },
+		"of a later version": func(own, _ []byte) []byte {
+			return sealed(bytes.Replace(own[65:], []byte(`"version":1`), []byte(`"version":2`), 1))
+		},
+		"no JSON": func(own, _ []byte) []byte { return sealed(own[66:]) },
+	}
+	for name, damage := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "kv")
+			s := open(t, dir, kv.Options{})
+			set(t, s, ns, "a", "value", 0)
+			path := files(t, dir)[0]
+			set(t, s, kv.Namespace{Tool: "other"}, "a", "value", 0)
+			s.Close()
+			i := 1 - slices.Index(files(t, dir), path)
+			own, other := contents(t, path), contents(t, files(t, dir)[i])
+			damaged := damage(bytes.Clone(own), other)
+			write(t, path, damaged)
+
+			s = open(t, dir, kv.Options{})
+			_, _, get := s.Get(ns, "a")
+			_, list := s.List(ns, "")
+			_, remove := s.Delete(ns, "a")
+			for op, err := range map[string]error{"get": get, "list": list, "delete": remove, "set": s.Set(ns, "a", nil, 0)} {
+				if !errors.Is(err, kv.ErrCorrupt) || !strings.Contains(err.Error(), path) {
+					t.Errorf("%s: %v", op, err)
+				}
+			}
+			want(t, s, kv.Namespace{Tool: "other"}, "a", "value") // others are not affected
+			if !bytes.Equal(contents(t, path), damaged) {
+				t.Error("the file was changed")
+			}
+			write(t, path, own)
+			want(t, s, ns, "a", "value") // without a restart
+		})
+	}
+}
+
+func sealed(body []byte) []byte { return fmt.Appendf(nil, "%x\n%s", sha256.Sum256(body), body) }
+
+func contents(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFileCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kv")
+	s := open(t, dir, kv.Options{})
+	set(t, s, ns, "a", "old", 0)
+	path := files(t, dir)[0]
+	if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "in the way"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a", "b"} {
+		if err := s.Set(ns, key, []byte("new"), 0); err == nil {
+			t.Errorf("%s was set", key)
+		}
+	}
+	if found, err := s.Delete(ns, "a"); err == nil || found {
+		t.Errorf("deleted: %v, %v", found, err)
+	}
+	want(t, s, ns, "a", "old")
+	want(t, s, ns, "b", "-")
+	if left := files(t, dir); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestUnfinishedFilesAreRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kv")
+	s := open(t, dir, kv.Options{})
+	set(t, s, ns, "a", "value", 0)
+	s.Close()
+	write(t, files(t, dir)[0]+".123.tmp", []byte("half"))
+	s = open(t, dir, kv.Options{})
+	want(t, s, ns, "a", "value")
+	if left := files(t, dir); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestFewNamespacesStayInMemory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kv")
+	s := open(t, dir, kv.Options{Loaded: 2})
+	set(t, s, ns, "a", "1", 0)
+	path := files(t, dir)[0]
+	write(t, path, nil)
+	for i := range 2 {
+		want(t, s, ns, "a", "1")
+		set(t, s, kv.Namespace{Tool: fmt.Sprint(i)}, "a", "1", 0)
+	}
+	want(t, s, ns, "a", "1") // used more recently than the others
+	set(t, s, kv.Namespace{Tool: "0"}, "b", "1", 0)
+	set(t, s, kv.Namespace{Tool: "1"}, "b", "1", 0)
+	if _, _, err := s.Get(ns, "a"); !errors.Is(err, kv.ErrCorrupt) {
+		t.Errorf("err = %v: it was not read again", err)
+	}
+}
