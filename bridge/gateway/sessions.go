@@ -66,6 +66,12 @@ func (g operator) MissingPlaces() (all []string) {
 // nothing is.
 func (g operator) SessionsProblem() error { return g.sessions.Problem() }
 
+// RefreshSessions takes over what other gateways know of sessions, if any share them; of those
+// that were reset if only they are wanted.
+func (g operator) RefreshSessions(ctx context.Context, reset bool) error {
+	return g.sessions.Refresh(ctx, reset)
+}
+
 // RevokeDestinations takes back the destinations that the approval with an ID was for, as
 // of the next decision, and returns them. By says who wants it, for the audit log, which has
 // it before it is done.

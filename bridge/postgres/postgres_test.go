@@ -18,7 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(database.Main(m, (*testing.M).Run)) }
 
 // secret is that of all gateways of these tests.
 var secret = func() []byte {

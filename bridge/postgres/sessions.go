@@ -81,14 +81,15 @@ func (s sessions) Raise(ctx context.Context, k gate.SessionKey, ttl time.Duratio
 }
 
 func (s sessions) Reset(ctx context.Context, k gate.SessionKey) error {
-	_, err := s.db.Exec(ctx, `update sessions set labels = '{}', top = false, raised = '{}', readers = '{}', resets = resets + 1, used = clock_timestamp()
+	_, err := s.db.Exec(ctx, `with now as (update meta set gen = gen + 1)
+		update sessions set labels = '{}', top = false, raised = '{}', readers = '{}', resets = resets + 1, used = clock_timestamp()
 		where tenant = $1 and owner = $2 and id = $3`, k.Tenant, k.Owner.ID, k.ID)
 	return err
 }
 
-func (s sessions) All(ctx context.Context, ttl time.Duration) (all []session.Known, err error) {
+func (s sessions) All(ctx context.Context, ttl time.Duration, reset bool) (all []session.Known, err error) {
 	err = s.db.Rows(ctx, `select s.tenant, s.owner, s.id, `+columns+`, (select gen from meta) from sessions s
-		where s.used > clock_timestamp() - $1 * interval '1 microsecond'`, []any{ttl.Microseconds()}, func(row pgx.CollectableRow) error {
+		where s.used > clock_timestamp() - $1 * interval '1 microsecond' and (not $2 or s.resets > 0)`, []any{ttl.Microseconds(), reset}, func(row pgx.CollectableRow) error {
 		var n session.Known
 		err := row.Scan(append([]any{&n.Key.Tenant, &n.Key.Owner.ID, &n.Key.ID}, append(scan(&n), &n.Generation)...)...)
 		n.Labels = gate.NewLabels(n.Labels...)

@@ -30,6 +30,7 @@ type App struct {
 	log     *slog.Logger
 	lock    *control.Lock
 	records records
+	shared  shared
 	gateway *gateway.Gateway
 	policy  atomic.Pointer[policyfiles.Files] // that in use
 	shadow  atomic.Pointer[policyfiles.Files] // nil without a shadow policy

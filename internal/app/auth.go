@@ -55,6 +55,10 @@ func (a *App) sender(r *http.Request) (*gate.Principal, error) {
 	own, parent := s.resource(r.PathValue(groupParam)), s.resource("")
 	who, err := s.now.Load().Principal(r, own, parent)
 	refusal, refused := errors.AsType[*auth.Refusal](err)
+	if refused && a.shared.refusedTooSoon(r.Context()) {
+		who, err = s.now.Load().Principal(r, own, parent)
+		refusal, refused = errors.AsType[*auth.Refusal](err)
+	}
 	if !refused {
 		a.logins.Saw(who, r)
 		return who, err

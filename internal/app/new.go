@@ -42,6 +42,14 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		log.Warn(w)
 	}
 	a.records = recordsOf(cfg)
+	if err = a.openShared(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.closeShared(ctx))
+		}
+	}()
 	if a.senders, err = newSenders(ctx, cfg, a.records); err != nil {
 		return nil, err
 	}
@@ -52,6 +60,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	}
 	if gc.Policy, err = a.firstPolicy(ctx); err != nil {
 		return nil, err
+	}
+	if a.shared.Store != nil {
+		gc.Sessions.Shared, gc.Sessions.Reader, gc.Sessions.Follow = a.shared.Sessions(), a.shared.Reader(), a.follow
 	}
 	gc.Observe, gc.Trace, gc.Baggage = a.beside.Observe, a.beside.Place, a.beside.Baggage
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
@@ -71,5 +82,5 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 func (a *App) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	return errors.Join(a.gateway.Close(ctx), a.lock.Release())
+	return errors.Join(a.gateway.Close(ctx), a.closeShared(ctx), a.lock.Release())
 }

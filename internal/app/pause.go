@@ -46,6 +46,9 @@ func (a *App) PauseBy(ctx context.Context, server string, resume bool, by string
 	err := change(server, by)
 	if slices.Contains(a.gateway.Operator().Paused(), server) != resume { // it is as asked, recorded or not
 		_, _, kept := paused.Change(ctx, a.records.paused, server, resume)
+		if a.shared.Store != nil {
+			a.shared.pausedHere(server, !resume && kept != nil)
+		}
 		err = errors.Join(err, kept)
 	}
 	return a.gateway.Operator().Paused(), err

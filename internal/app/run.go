@@ -114,6 +114,12 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		return nil
 	})
 	g.Go(func() error { a.reportAlive(life); return nil })
+	if a.shared.Store != nil {
+		g.Go(func() error {
+			a.shared.Run(life, func() time.Duration { return a.config.Load().cfg.Sessions.TTL })
+			return nil
+		})
+	}
 	g.Go(func() error { f.Ready(life, a, a.url()); return nil })
 	return g.Wait()
 }
@@ -208,6 +214,9 @@ func (a *App) serveStdio(ctx context.Context, g *errgroup.Group, who *gate.Princ
 func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 	hangup, stop := hangups()
 	looks := []func(){a.watchPolicy(ctx), a.watchPins(), a.watchKeys(ctx), func() { a.pollBundles(ctx) }}
+	if a.shared.Store != nil {
+		looks = append(looks, func() { a.shared.catchUp(ctx) })
+	}
 	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
 		looks = append(looks, a.watchConfig(ctx, hangup))
 	}

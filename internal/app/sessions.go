@@ -81,7 +81,10 @@ func (e *SessionError) Error() string {
 }
 
 // Sessions returns the sessions that are kept, the last used one first.
-func (a *App) Sessions(context.Context) ([]Session, error) {
+func (a *App) Sessions(ctx context.Context) ([]Session, error) {
+	if err := a.gateway.Operator().RefreshSessions(ctx, false); err != nil {
+		return nil, err
+	}
 	list := []Session{}
 	for _, s := range a.gateway.Operator().Sessions() {
 		one := newSession(s)

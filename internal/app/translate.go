@@ -44,11 +44,11 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 // translateGate says who comes, what is checked, and what is kept.
 func (a *App) translateGate() (gateway.Config, error) {
 	c := a.cfg
-	node, err := state.Node(c.State)
+	node, err := state.Node(c.State, c.Store.Node)
 	if err != nil {
 		return gateway.Config{}, err
 	}
-	seal, err := state.Secret(c.State)
+	seal, err := sealOf(c)
 	if err != nil {
 		return gateway.Config{}, err
 	}

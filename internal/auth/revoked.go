@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
@@ -39,6 +40,13 @@ func parseRevocations(raw []byte) (all []Revocation, err error) {
 		err = json.Unmarshal(raw, &all)
 	}
 	return all, err
+}
+
+// Equal reports whether two revocations end the same.
+func (r Revocation) Equal(other Revocation) bool {
+	at := r.Before.Equal(other.Before)
+	r.Before, other.Before = time.Time{}, time.Time{}
+	return at && r == other
 }
 
 // Words say for a record what a revocation is of, without its names.

@@ -37,7 +37,7 @@ func (b *Work) export(ctx context.Context, all *sync.WaitGroup, cfg *config.Conf
 // resource says in what is exported which gateway it is.
 func (b *Work) resource(x config.Exports) []telemetry.Attribute {
 	all := []telemetry.Attribute{{Name: "service.version", Value: product.Version()}}
-	if node, err := state.Node(b.first.State); err == nil {
+	if node, err := state.Node(b.first.State, b.first.Store.Node); err == nil {
 		all = append(all, telemetry.Attribute{Name: "service.instance.id", Value: node})
 	}
 	for _, a := range x.Resource {

@@ -30,7 +30,7 @@ func (b *Work) notifyAll(ctx context.Context, all *sync.WaitGroup, cfg *config.C
 		channels = append(channels, c)
 		all.Go(func() { c.Run(ctx) })
 	}
-	node, _ := state.Node(cfg.State)
+	node, _ := state.Node(cfg.State, cfg.Store.Node)
 	all.Go(func() {
 		for watch.Wait(ctx, noticeEvery) {
 			for _, n := range b.news(b.of.Conditions(ctx)) {

@@ -48,7 +48,8 @@ type Config struct {
 	Telemetry  Telemetry  `key:"telemetry"`
 	Notify     []Notify   `key:"notify"` // in the order of the file
 	ServerInfo ServerInfo `key:"server_info"`
-	Registry   string     `key:"registry"`                 // that servers are added from by their names: a URL or a path; empty: the official one
+	Registry   string     `key:"registry"` // that servers are added from by their names: a URL or a path; empty: the official one
+	Store      Store      `key:"store" restart:"yes"`
 	State      string     `key:"state path" restart:"yes"` // folder of keys, caches, control socket; see [Config.place]
 	Warnings   []Problem
 	Replay     Replay

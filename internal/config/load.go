@@ -99,7 +99,7 @@ func (d *decoder) config(root *node, c *Config) {
 			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate add --from FILE`")
 		},
 	})
-	for _, k := range []string{"store", "node", "secret", "tenants", "cluster"} {
+	for _, k := range []string{"node", "secret", "tenants", "cluster"} {
 		readers[k] = d.later
 	}
 	d.table(root, "", readers)
@@ -109,6 +109,7 @@ func (d *decoder) config(root *node, c *Config) {
 	d.checkGroups(root.get("principals"), c)
 	d.checkSecrets(root.get("tools"), c)
 	d.checkAuth(root, c)
+	d.checkStore(root.get("store"), c)
 }
 
 // clashes reports modules that claim the name of a server.

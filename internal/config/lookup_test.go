@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/dirs"
 )
 
 func TestDirsOf(t *testing.T) {
@@ -18,18 +19,18 @@ func TestDirsOf(t *testing.T) {
 		env  map[string]string
 		want config.Dirs
 	}{
-		"linux":                     {"linux", nil, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
-		"XDG variables":             {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s"}, config.Dirs{"/h", "/c/wasmgate", "/s/wasmgate"}},
-		"relative ones are ignored": {"linux", map[string]string{"XDG_CONFIG_HOME": "c", "XDG_STATE_HOME": "./s"}, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
-		"empty ones are ignored":    {"linux", map[string]string{"XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
-		"a tilde is no home":        {"linux", map[string]string{"XDG_STATE_HOME": "~/s"}, config.Dirs{"/h", "/h/.config/wasmgate", "/h/.local/state/wasmgate"}},
-		"the same for both":         {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/c"}, config.Dirs{"/h", "/c/wasmgate", "/c/wasmgate/state"}},
-		"macOS":                     {"darwin", nil, config.Dirs{"/h", "/h/Library/Application Support/wasmgate", "/h/Library/Application Support/wasmgate/state"}},
-		"windows":                   {"windows", map[string]string{"LOCALAPPDATA": "/l"}, config.Dirs{"/h", "/h/AppData/Roaming/wasmgate", "/l/wasmgate"}},
+		"linux":                     {"linux", nil, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
+		"XDG variables":             {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s"}, config.Dirs{Home: "/h", Config: "/c/wasmgate", State: "/s/wasmgate"}},
+		"relative ones are ignored": {"linux", map[string]string{"XDG_CONFIG_HOME": "c", "XDG_STATE_HOME": "./s"}, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
+		"empty ones are ignored":    {"linux", map[string]string{"XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
+		"a tilde is no home":        {"linux", map[string]string{"XDG_STATE_HOME": "~/s"}, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
+		"the same for both":         {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/c"}, config.Dirs{Home: "/h", Config: "/c/wasmgate", State: "/c/wasmgate/state"}},
+		"macOS":                     {"darwin", nil, config.Dirs{Home: "/h", Config: "/h/Library/Application Support/wasmgate", State: "/h/Library/Application Support/wasmgate/state"}},
+		"windows":                   {"windows", map[string]string{"LOCALAPPDATA": "/l"}, config.Dirs{Home: "/h", Config: "/h/AppData/Roaming/wasmgate", State: "/l/wasmgate"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, config.DirsOf(tt.goos, "/h", env(tt.env))); diff != "" {
+			if diff := cmp.Diff(tt.want, dirs.DirsOf(tt.goos, "/h", env(tt.env))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -16,14 +16,15 @@ import (
 func TestNeedRestart(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{
-		"":                                                        {},
-		"servers: {x: {command: sh}}":                             {},
-		"listen: 127.0.0.1:1":                                     {"listen"},
-		"principals: {a: {}}":                                     {},
-		"auth: {keys: true}":                                      {},
-		"public_url: \"https://a\"":                               {},
-		"tls: {terminated_by: [\"127.0.0.1\"]}":                   {},
-		"tls: {cert: t.wasm, key: t.wasm}":                        {"tls"},
+		"":                                      {},
+		"servers: {x: {command: sh}}":           {},
+		"listen: 127.0.0.1:1":                   {"listen"},
+		"principals: {a: {}}":                   {},
+		"auth: {keys: true}":                    {},
+		"public_url: \"https://a\"":             {},
+		"tls: {terminated_by: [\"127.0.0.1\"]}": {},
+		"tls: {cert: t.wasm, key: t.wasm}":      {"tls"},
+		"auth: {keys: true}\nsessions: {scope: principal}\nstore: {postgres: \"postgres:///x\", secret: " + strings.Repeat("x", 32) + "}": {"sessions.scope", "store"},
 		"vault: {key: t.wasm}":                                    {"vault"},
 		"console: {listen: off}":                                  {"console"},
 		"auth: {proxy: {unix: p.sock, user: x-user}}":             {"auth.proxy.unix"},

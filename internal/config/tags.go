@@ -68,6 +68,7 @@ var checks = map[string]check{
 	"local":        matches(localPattern, "the name of a tool as its server has it, or its beginning and *"),
 	"mime":         matches(mimePattern, "a media type in lower case, such as text/html or text/*"),
 	"moduleserver": checkModuleServer,
+	"node":         matches(nodePattern, "a name of letters, digits and -, at most 64"),
 	"origin":       matches(originPattern, "an origin in lower case without a path, such as https://app.example.com"),
 	"pack":         checkPack,
 	"pointer":      checkPointer,

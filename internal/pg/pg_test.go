@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 )
 
-func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(database.Main(m, (*testing.M).Run)) }
 
 func options(url string) Options {
 	return Options{URL: url, Secret: bytes.Repeat([]byte{1}, MinSecret), Node: "n1", Boot: "b1", Version: "test", Timeout: 5 * time.Second}

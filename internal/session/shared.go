@@ -21,10 +21,10 @@ type Shared interface {
 	Read(ctx context.Context, k gate.SessionKey, ttl time.Duration) (Known, error)
 	// Raise adds to a session, and returns what is known of it then.
 	Raise(ctx context.Context, k gate.SessionKey, ttl time.Duration, r Rise) (Known, error)
-	// Reset takes from a session all that it has read.
+	// Reset takes from a session all that it has read, and raises the generation.
 	Reset(ctx context.Context, k gate.SessionKey) error
-	// All returns the sessions that have read something, or were reset.
-	All(ctx context.Context, ttl time.Duration) ([]Known, error)
+	// All returns the sessions that have read something, or only those that were reset.
+	All(ctx context.Context, ttl time.Duration, reset bool) ([]Known, error)
 }
 
 // Known is what several gateways know of a session.
@@ -37,8 +37,8 @@ type Known struct {
 	Readers []string
 	// Resets is how often the session was reset.
 	Resets uint64
-	// Generation rises with each change by which calls are refused, of whatever session: a
-	// revocation, a pause.
+	// Generation rises with each change that gateways have to follow, of whatever session: a
+	// revocation, a pause, a reset.
 	Generation uint64
 }
 
@@ -157,12 +157,13 @@ func (s *Sessions) learnShared(ctx context.Context, k gate.SessionKey, l gate.Le
 	return err
 }
 
-// Refresh takes over what all gateways know of all sessions, for people who look at them.
-func (s *Sessions) Refresh(ctx context.Context) error {
+// Refresh takes over what all gateways know of sessions: of all, for people who look at them, or
+// only of those that were reset, so that calls are not denied for what they had read before.
+func (s *Sessions) Refresh(ctx context.Context, reset bool) error {
 	if s.o.Shared == nil {
 		return nil
 	}
-	all, err := s.o.Shared.All(ctx, s.ttl())
+	all, err := s.o.Shared.All(ctx, s.ttl(), reset)
 	for _, n := range all {
 		s.absorb(n, n.Key)
 	}
@@ -251,6 +252,7 @@ func (c *Common) Raise(_ context.Context, k gate.SessionKey, ttl time.Duration, 
 func (c *Common) Reset(_ context.Context, k gate.SessionKey) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.generation++
 	if e := c.all[k]; e != nil {
 		e.Known = Known{Key: k, Raised: map[string]string{}, Resets: e.Resets + 1}
 		e.used = time.Now()
@@ -259,11 +261,11 @@ func (c *Common) Reset(_ context.Context, k gate.SessionKey) error {
 }
 
 // All implements [Shared].
-func (c *Common) All(_ context.Context, ttl time.Duration) (all []Known, err error) {
+func (c *Common) All(_ context.Context, ttl time.Duration, reset bool) (all []Known, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k := range c.all {
-		if e := c.find(k, ttl); e != nil {
+		if e := c.find(k, ttl); e != nil && (!reset || e.Resets > 0) {
 			all = append(all, c.state(k, e))
 		}
 	}

@@ -99,7 +99,7 @@ func TestResetIsShared(t *testing.T) {
 	all, k := gateways(new(session.Common), 2), key("")
 	a, b := all[0], all[1]
 	admit(t, a, k, "private")
-	if err := b.Refresh(t.Context()); err != nil {
+	if err := b.Refresh(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	list := b.List()

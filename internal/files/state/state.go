@@ -33,9 +33,12 @@ func Secret(folder string) ([]byte, error) {
 	return b, files.ReplaceSynced(path, b, 0o600)
 }
 
-// Node returns the name of this gateway in the audit log, made once and
-// kept in the state folder.
-func Node(folder string) (string, error) {
+// Node returns the name of this gateway in the audit log: that which the configuration says, or
+// one that is made once and kept in the state folder.
+func Node(folder, said string) (string, error) {
+	if said != "" {
+		return said, nil
+	}
 	path := filepath.Join(folder, "node")
 	b, err := os.ReadFile(path)
 	if err == nil && len(strings.TrimSpace(string(b))) > 0 {

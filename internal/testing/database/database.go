@@ -33,8 +33,9 @@ var (
 	all     []*Server
 )
 
-// Main runs the tests, and ends the servers that they have started. It returns their exit code.
-func Main(m *testing.M) int {
+// Main runs the tests by run, and ends the servers that they have started. It returns their exit
+// code.
+func Main(m *testing.M, run func(*testing.M) int) int {
 	defer func() {
 		mu.Lock()
 		defer mu.Unlock()
@@ -43,7 +44,7 @@ func Main(m *testing.M) int {
 			os.RemoveAll(s.dir)
 		}
 	}()
-	return m.Run()
+	return run(m)
 }
 
 // Shared returns the server that all tests of the package use. The package's TestMain calls [Main].

@@ -48,7 +48,7 @@ func testClean(t *testing.T, all []session.Shared) {
 		if n.Key != keyOf(alice) || len(n.Labels) > 0 || n.Top || len(n.Readers) > 0 || n.Resets > 0 {
 			t.Errorf("%+v", n)
 		}
-		list, err := s.All(t.Context(), time.Hour)
+		list, err := s.All(t.Context(), time.Hour, false)
 		if err != nil || len(list) > 0 {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -77,7 +77,7 @@ func testRaised(t *testing.T, all []session.Shared) {
 
 func list(t *testing.T, s session.Shared) []session.Known {
 	t.Helper()
-	all, err := s.All(t.Context(), time.Hour)
+	all, err := s.All(t.Context(), time.Hour, false)
 	must(t, err)
 	return all
 }
@@ -133,12 +133,19 @@ func testSessionExpiry(t *testing.T, all []session.Shared) {
 func testReset(t *testing.T, all []session.Shared) {
 	must(t, all[0].Reset(t.Context(), keyOf(alice))) // nothing to take
 	raise(t, all[0], alice, session.Rise{Labels: gate.NewLabels("private"), Top: true, Call: "c1", Reader: "n1"})
-	before := known(t, all[0], alice).Resets
+	before, generation := known(t, all[0], alice).Resets, known(t, all[0], alice).Generation
 	must(t, all[1].Reset(t.Context(), keyOf(alice)))
 	for i, s := range all {
 		if n := known(t, s, alice); len(n.Labels) > 0 || n.Top || len(n.Readers) > 0 || n.Resets != before+1 {
 			t.Errorf("%d: %+v", i, n)
 		}
+	}
+	if n := known(t, all[2], alice); n.Generation <= generation {
+		t.Errorf("generation %d after %d", n.Generation, generation)
+	}
+	raise(t, all[0], bob, session.Rise{Labels: gate.NewLabels("private"), Reader: "n1"})
+	if list, err := all[2].All(t.Context(), time.Hour, true); err != nil || len(list) != 1 || list[0].Key != keyOf(alice) {
+		t.Errorf("%+v were reset, %v", list, err)
 	}
 	n := raise(t, all[2], alice, session.Rise{Labels: gate.NewLabels("private"), Call: "c2", Reader: "n3"})
 	if !slices.Equal(n.Labels, gate.Labels{"private"}) || n.Top || n.Resets != before+1 || n.Raised["private"] != "c2" {

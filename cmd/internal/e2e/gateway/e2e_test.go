@@ -6,12 +6,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
 	"github.com/wasmgate/wasmgate/internal/testing/program"
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(program.Main(m))
+	os.Exit(database.Main(m, program.Main))
 }
 
 // TestE2E shows what a gateway does when its policy, its servers or its clients change, fail or attack.
@@ -38,5 +39,6 @@ func TestE2E(t *testing.T) {
 		{Name: "replay", Run: testRecordReplay},
 		{Name: "status", Run: testStatusCheck},
 		{Name: "fair", Run: testFair},
+		{Name: "cluster", Run: testCluster, Short: e2e.Always},
 	})
 }

@@ -1,0 +1,131 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/postgres"
+	"github.com/wasmgate/wasmgate/internal/app/paused"
+	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/files/state"
+	"github.com/wasmgate/wasmgate/internal/product"
+)
+
+// byAnother says in the audit log who has paused or resumed a server through another gateway.
+const byAnother = "another gateway of the database"
+
+// openShared opens the database of a configuration that has one.
+func (a *App) openShared(ctx context.Context) (err error) {
+	c := a.cfg.Store
+	if !c.On() || a.cfg.Replay.File != "" {
+		return nil
+	}
+	node, err := state.Node(a.cfg.State, c.Node)
+	if err != nil {
+		return err
+	}
+	a.shared.Store, err = postgres.Open(ctx, postgres.Options{
+		URL: string(c.Postgres), Secret: []byte(c.Secret), Node: node, Version: product.Version(), Pooled: c.Pooled,
+		Lost: func(err error) { a.log.Error("no call is admitted any more", "error", err) },
+	})
+	if err != nil {
+		return err
+	}
+	a.shared.catchUp = a.catchUp
+	a.records = records{a.shared.Document("keys"), a.shared.Document("revoked"), a.shared.Document("paused")}
+	return nil
+}
+
+// follow brings the gateway up to a generation of the database, and reports whether it was
+// behind. What other gateways have revoked or paused holds here when it returns.
+func (a *App) follow(ctx context.Context, to uint64) (changed bool, err error) {
+	s := &a.shared
+	if s.followed.Load() == to {
+		return false, nil
+	}
+	s.following.Lock()
+	defer s.following.Unlock()
+	if s.followed.Load() == to {
+		return true, nil
+	}
+	if err := errors.Join(a.followKeys(ctx), a.followRevocations(ctx), a.followPauses(ctx), a.gateway.Operator().RefreshSessions(ctx, true)); err != nil {
+		return false, err
+	}
+	s.followed.Store(to)
+	return true, nil
+}
+
+func (a *App) followKeys(ctx context.Context) error {
+	changed, err := a.senders.keys.Reread(ctx)
+	if changed {
+		a.endKeys()
+	}
+	return err
+}
+
+func (a *App) followRevocations(ctx context.Context) error {
+	s := a.senders
+	s.revoking.Lock()
+	defer s.revoking.Unlock()
+	all, generation, err := auth.LoadRevocations(ctx, a.records.revoked, s.revokedAt)
+	if err != nil {
+		return err
+	}
+	now := s.now.Load()
+	known := now.Revocations()
+	for _, r := range all {
+		if slices.ContainsFunc(known, r.Equal) {
+			continue
+		}
+		ended, err := now.Revoke(r)
+		if err != nil {
+			return err
+		}
+		a.endTokens(r, ended)
+	}
+	s.revokedAt = generation
+	return nil
+}
+
+func (a *App) followPauses(ctx context.Context) error {
+	a.pausing.Lock()
+	defer a.pausing.Unlock()
+	all, err := paused.Load(ctx, a.records.paused)
+	if err != nil {
+		return err
+	}
+	here := a.gateway.Operator().Paused()
+	var errs []error
+	for _, server := range all {
+		if !slices.Contains(here, server) {
+			errs = append(errs, a.gateway.Operator().Pause(server, byAnother))
+		}
+	}
+	for _, server := range here {
+		if !slices.Contains(all, server) && !a.shared.here[server] {
+			errs = append(errs, a.gateway.Operator().Resume(server, byAnother))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// catchUp follows other gateways without a call, so that streams end, and keys that were made
+// elsewhere are taken. It reports whether this one was behind. What goes wrong is said by the next
+// call.
+func (a *App) catchUp(ctx context.Context) bool {
+	to, err := a.shared.Generation(ctx)
+	if err != nil {
+		return false
+	}
+	changed, err := a.follow(ctx, to)
+	return changed && err == nil
+}
+
+// closeShared gives the name of the gateway back.
+func (a *App) closeShared(ctx context.Context) error {
+	if a.shared.Store == nil {
+		return nil
+	}
+	return a.shared.Close(ctx)
+}
