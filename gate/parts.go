@@ -164,6 +164,9 @@ type Session struct {
 	Top bool
 	// Values is what the session knows of where values came from.
 	Values provenance.Provenance
+	// Generation counts the revocations, pauses and resets of all gateways that share sessions, as far as they
+	// held here when the state was viewed. One gateway alone has 0.
+	Generation uint64
 	// Destinations are those that a person has approved for the session.
 	Destinations []Destination
 }

@@ -37,23 +37,23 @@ func (a *App) openShared(ctx context.Context) (err error) {
 	return nil
 }
 
-// follow brings the gateway up to a generation of the database, and reports whether it was
-// behind. What other gateways have revoked or paused holds here when it returns.
-func (a *App) follow(ctx context.Context, to uint64) (changed bool, err error) {
+// follow brings the gateway up to a generation of the database. What other gateways have revoked or
+// paused holds here when it returns.
+func (a *App) follow(ctx context.Context, to uint64) error {
 	s := &a.shared
 	if s.followed.Load() == to {
-		return false, nil
+		return nil
 	}
 	s.following.Lock()
 	defer s.following.Unlock()
 	if s.followed.Load() == to {
-		return true, nil
+		return nil
 	}
 	if err := errors.Join(a.followKeys(ctx), a.followRevocations(ctx), a.followPauses(ctx), a.gateway.Operator().RefreshSessions(ctx, true)); err != nil {
-		return false, err
+		return err
 	}
 	s.followed.Store(to)
-	return true, nil
+	return nil
 }
 
 func (a *App) followKeys(ctx context.Context) error {
@@ -118,8 +118,8 @@ func (a *App) catchUp(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	changed, err := a.follow(ctx, to)
-	return changed && err == nil
+	behind := a.shared.followed.Load() != to
+	return a.follow(ctx, to) == nil && behind
 }
 
 // closeShared gives the name of the gateway back.

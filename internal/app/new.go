@@ -62,7 +62,8 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		return nil, err
 	}
 	if a.shared.Store != nil {
-		gc.Sessions.Shared, gc.Sessions.Reader, gc.Sessions.Follow = a.shared.Sessions(), a.shared.Reader(), a.follow
+		gc.Sessions.Shared, gc.Sessions.Reader = a.shared.Sessions(), a.shared.Reader()
+		gc.Sessions.Follow, gc.Sessions.Followed = a.follow, a.shared.followed.Load
 	}
 	gc.Observe, gc.Trace, gc.Baggage = a.beside.Observe, a.beside.Place, a.beside.Baggage
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {

@@ -48,9 +48,11 @@ type Options struct {
 	Shared Shared
 	// Reader names this gateway, as long as it runs, among those that use Shared.
 	Reader string
-	// Follow brings the gateway up to a generation of Shared, and reports whether it was behind:
-	// then a call that was decided on before is decided on again. It is called for each call.
-	Follow func(ctx context.Context, generation uint64) (changed bool, err error)
+	// Follow brings the gateway up to a generation of Shared. It is called for each call.
+	Follow func(ctx context.Context, generation uint64) error
+	// Followed is the generation that the gateway was last brought up to. A call that was decided on
+	// before a change of another gateway was made here is decided on again.
+	Followed func() uint64
 }
 
 // ErrUnknown says that a session is not kept: there is none of that name, or it has read
@@ -161,6 +163,9 @@ func (s *Sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, err
 		s.mu.Lock()
 		state, rises = s.view(key{SessionKey: k}), s.rises
 		s.mu.Unlock()
+	}
+	if s.o.Shared != nil {
+		state.Generation = s.o.Followed()
 	}
 	return state, s.save(rises)
 }

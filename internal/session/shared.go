@@ -63,13 +63,12 @@ func (s *Sessions) admitShared(ctx context.Context, v gate.Session, c *gate.Call
 	if err != nil {
 		return gate.Session{}, err
 	}
-	changed, err := s.o.Follow(ctx, known.Generation)
-	if err != nil {
+	if err := s.o.Follow(ctx, known.Generation); err != nil {
 		return gate.Session{}, err
 	}
 	now := s.absorb(known, v.Key)
-	if changed || behind(v, now) {
-		now.Labels, now.Top = now.Labels.Join(v.Labels), now.Top || v.Top
+	if v.Generation != known.Generation || behind(v, now) {
+		now.Labels, now.Top, now.Generation = now.Labels.Join(v.Labels), now.Top || v.Top, known.Generation
 		return now, gate.ErrStale
 	}
 	r := Rise{Labels: v.Labels.Join(labels), Top: v.Top, Call: c.ID, Reader: s.o.Reader}

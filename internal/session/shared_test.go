@@ -26,8 +26,10 @@ func TestCommon(t *testing.T) {
 // gateways returns several that share their sessions.
 func gateways(shared session.Shared, n int) (all []*session.Sessions) {
 	for i := range n {
+		var followed atomic.Uint64
 		all = append(all, session.New(session.Options{
-			Shared: shared, Reader: fmt.Sprintf("n%d", i), Follow: func(context.Context, uint64) (bool, error) { return false, nil },
+			Shared: shared, Reader: fmt.Sprintf("n%d", i), Followed: followed.Load,
+			Follow: func(_ context.Context, to uint64) error { followed.Store(to); return nil },
 		}))
 	}
 	return all
@@ -114,7 +116,11 @@ func TestResetIsShared(t *testing.T) {
 		t.Errorf("after the reset: %v, values lost: %v", v.Labels, lost(v))
 	}
 	stale := view(t, a, k)
-	if _, err := a.Admit(t.Context(), stale, &gate.Call{ID: "c"}, nil); err != nil {
+	again, err := a.Admit(t.Context(), stale, &gate.Call{ID: "c"}, nil)
+	if !errors.Is(err, gate.ErrStale) {
+		t.Fatal(err)
+	}
+	if _, err := a.Admit(t.Context(), again, &gate.Call{ID: "c"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if v, _ := admit(t, b, k); !slices.Equal(v.Labels, gate.Labels{"private"}) {
@@ -127,8 +133,9 @@ func TestGenerations(t *testing.T) {
 	c, failed := new(session.Common), errors.New("it cannot be read")
 	var at atomic.Uint64
 	var err error
-	s := session.New(session.Options{Shared: c, Reader: "n", Follow: func(_ context.Context, to uint64) (bool, error) {
-		return at.Swap(to) != to, err
+	s := session.New(session.Options{Shared: c, Reader: "n", Followed: at.Load, Follow: func(_ context.Context, to uint64) error {
+		at.Store(to)
+		return err
 	}})
 	if _, decided := admit(t, s, key("")); decided != 1 {
 		t.Errorf("decided %d times", decided)
@@ -136,6 +143,13 @@ func TestGenerations(t *testing.T) {
 	c.Change()
 	if _, decided := admit(t, s, key("")); decided != 2 {
 		t.Errorf("decided %d times after a change", decided)
+	}
+	// Something else brings the gateway up to date after the call was decided on, and before it is admitted.
+	early := view(t, s, key(""))
+	c.Change()
+	admit(t, s, key(""))
+	if _, got := s.Admit(t.Context(), early, &gate.Call{ID: "c"}, nil); !errors.Is(got, gate.ErrStale) {
+		t.Errorf("a call that was decided on before a change that was followed meanwhile: %v", got)
 	}
 	err = failed
 	if _, got := s.Admit(t.Context(), view(t, s, key("")), &gate.Call{ID: "c"}, nil); !errors.Is(got, failed) {
