@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/toollist"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/find"
 )
@@ -15,15 +17,19 @@ import (
 func (c *cli) newTools() *cobra.Command {
 	var as, search string
 	var groups []string
-	var all bool
+	var all, cost bool
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools that a principal is offered",
 		Long: `Lists the tools that a principal is offered. With --all it also lists hidden tools with the reason, the
-conditions under which a call passes, and prompts, resources, resource templates and methods.`,
-		Example: "  wasmgate tools --as alice --group docs\n  wasmgate tools --all --search \"read file\"",
+conditions under which a call passes, and prompts, resources, resource templates and methods. With --cost it
+lists instead, for each server, how large its definitions are for a model, and how often its tools were called.`,
+		Example: "  wasmgate tools --as alice --group docs\n  wasmgate tools --all --search \"read file\"\n  wasmgate tools --cost",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if all && cost {
+				return misuse("--all and --cost are two lists: give one of them")
+			}
 			cfg, err := c.open()
 			if err != nil {
 				return err
@@ -54,50 +60,32 @@ conditions under which a call passes, and prompts, resources, resource templates
 			if len(tools) == 0 && !c.json {
 				return c.noTools(search != "" || len(groups) > 0, all)
 			}
-			return c.printTools(tools, all)
+			if cost {
+				return c.printCosts(cmd.Context(), cfg.Audit.Path, tools)
+			}
+			if c.json {
+				return c.printJSON(tools)
+			}
+			return toollist.Print(c.out, tools, all)
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
 	cmd.Flags().BoolVar(&all, "all", false, "also list hidden tools with the reason, prompts, resources and methods")
+	cmd.Flags().BoolVar(&cost, "cost", false, "what the definitions of each server cost a model, in tokens")
 	cmd.Flags().StringVar(&search, "search", "", "only tools whose name, title and description contain all of these words")
 	cmd.Flags().StringSliceVar(&groups, "group", nil, "only tools of this group; may be repeated")
 	return cmd
 }
 
-func (c *cli) printTools(tools []app.Tool, all bool) error {
-	if c.json {
-		return c.printJSON(tools)
-	}
-	heads := []string{"TOOL", "DESCRIPTION"}
-	if all {
-		heads = []string{"TOOL", "OFFERED", "DESCRIPTION"}
-	}
-	at := slices.IndexFunc(tools, func(t app.Tool) bool { return t.Kind != "" })
-	if at < 0 {
-		at = len(tools)
-	}
-	if err := c.printTable(heads, tools[:at], all); err != nil || at == len(tools) {
+func (c *cli) printCosts(ctx context.Context, log string, tools []app.Tool) error {
+	costs, err := toollist.CostsOf(ctx, tools, log)
+	switch {
+	case err != nil:
 		return err
+	case c.json:
+		return c.printJSON(costs)
 	}
-	fmt.Fprintln(c.out)
-	return c.printTable([]string{"KIND", "NAME", "OFFERED", "DESCRIPTION"}, tools[at:], all)
-}
-
-func (c *cli) printTable(heads []string, tools []app.Tool, all bool) error {
-	t := newTable(c.out, heads...)
-	for _, tool := range tools {
-		description := short(firstSentence(tool.Description), 90)
-		if !all {
-			t.Row(tool.Name, description)
-			continue
-		}
-		cells := []string{tool.Name, offered(tool), description}
-		if tool.Kind != "" {
-			cells = slices.Insert(cells, 0, tool.Kind)
-		}
-		t.Row(cells...)
-	}
-	return t.Flush()
+	return toollist.PrintCosts(c.out, costs)
 }
 
 // noTools says on standard error that there is nothing to list, and where more may be.
@@ -111,16 +99,4 @@ func (c *cli) noTools(narrowed, all bool) error {
 	}
 	_, err := fmt.Fprintln(c.err, text)
 	return err
-}
-
-// offered says whether a tool is offered, and why not, or for which calls.
-func offered(t app.Tool) string {
-	switch {
-	case !t.Offered:
-		return "no: " + t.Why
-	case t.Condition != "":
-		return "yes: " + short(t.Condition, 160)
-	default:
-		return "yes"
-	}
 }

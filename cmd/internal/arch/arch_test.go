@@ -259,6 +259,7 @@ var rules = map[string]rule{
 	"internal/hook":                 {imports: []string{"internal/control/socket"}, bans: []string{"net/http", "github.com/...", "golang.org/..."}},
 	"internal/hook/install":         {imports: []string{"gate", "internal/clients", "internal/hook"}, bans: []string{"net", "net/http"}},
 	"cmd/wasmgate-hook":             {imports: []string{"internal/hook"}, bans: []string{"github.com/...", "golang.org/..."}},
+	"cmd/internal/toollist":         {imports: []string{"cmd/internal/show", "gate", "internal/app", "internal/audit"}, bans: []string{"net", "net/http", "database/sql"}},
 	"cmd/internal/dojo":             {},
 	"cmd/internal/scripts/start":    {},
 	"cmd/internal/scripts/calls":    {},
