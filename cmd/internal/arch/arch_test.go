@@ -266,7 +266,7 @@ var rules = map[string]rule{
 	"cmd/internal/scripts/records":  {},
 	"cmd/internal/scripts/policy":   {},
 	"cmd/internal/scripts/modules":  {},
-	"internal/testing/scripts":      {imports: []string{"internal/testing/compiled", "internal/testing/toolchain", "internal/testing/unraced"}},
+	"internal/testing/scripts":      {imports: []string{"internal/testing/compiled", "internal/testing/program", "internal/testing/toolchain", "internal/testing/unraced"}},
 	"cmd/internal/e2e":              {},
 	"cmd/internal/e2e/gateway":      {},
 	"cmd/internal/e2e/real":         {},

@@ -2,6 +2,7 @@
 package program
 
 import (
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,11 +50,28 @@ func Build(t testing.TB, race bool) string {
 		path += "-race"
 		args = []string{"build", "-race", "-o", path, "./cmd/wasmgate"}
 	}
+	kept := keptAs(filepath.Base(path))
+	_ = os.Link(kept, path) // go build does not link again what is up to date; if it is not, it replaces the file
 	c := exec.CommandContext(t.Context(), "go", args...)
 	c.Dir = toolchain.Root()
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	if fresh := kept + rand.Text(); os.Link(path, fresh) == nil { // not from another file system
+		_ = os.Rename(fresh, kept)
+		_ = os.Remove(fresh) // a rename to the same file leaves both names
+	}
 	built[race] = path
 	return path
+}
+
+// keptAs returns where the program stays for the tests of other packages, in the user's cache.
+func keptAs(name string) string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	folder := filepath.Join(cache, "wasmgate-test", "program")
+	_ = os.MkdirAll(folder, 0o700)
+	return filepath.Join(folder, name)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	"github.com/wasmgate/wasmgate/internal/testing/program"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -27,25 +28,35 @@ import (
 // Main runs the tests of a package whose scripts start wasmgate, and ends the process.
 func Main(m *testing.M) {
 	inPath := func() { panic("the program that Programs built comes first in PATH") }
-	testscript.Main(m, map[string]func(){"wasmgate": inPath, "xdg-open": inPath})
+	testscript.Main(building{m}, map[string]func(){"wasmgate": inPath, "xdg-open": inPath})
 }
+
+// building is tests that build the program.
+type building struct{ m *testing.M }
+
+func (b building) Run() int { return program.Main(b.m) }
 
 // Programs returns a folder, in the PATH of the tests, with wasmgate and with the server mcp-stub, also by the names
 // of programs that start packages or open pages. They are built once for a package.
 func Programs(t testing.TB) string {
 	t.Helper()
-	dir, err := programs()
-	if err != nil {
-		t.Fatal(err)
+	once.Do(func() { folder, failed = programs(program.Build(t, false)) })
+	if failed != nil {
+		t.Fatal(failed)
 	}
-	return dir
+	return folder
 }
 
-// programs builds in the folder that testscript makes for the programs of the tests, and removes at the end.
-var programs = sync.OnceValues(func() (string, error) {
-	dir, _, _ := strings.Cut(os.Getenv("PATH"), string(os.PathListSeparator))
-	dir = filepath.Join(dir, "built")
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/wasmgate", "./internal/testing/scripts/testdata/mcp-stub")
+var (
+	once   sync.Once
+	folder string
+	failed = errors.New("the programs of an earlier test could not be built")
+)
+
+// programs builds the others next to wasmgate.
+func programs(wasmgate string) (string, error) {
+	dir := filepath.Dir(wasmgate)
+	build := exec.Command("go", "build", "-o", dir, "./internal/testing/scripts/testdata/mcp-stub")
 	build.Dir = toolchain.Root()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
@@ -56,7 +67,7 @@ var programs = sync.OnceValues(func() (string, error) {
 		}
 	}
 	return dir, os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-})
+}
 
 // Run runs the scripts of a package, testdata/*.txtar, as people run the program. Only those at work run where a
 // person waits (go test -short). In addition to what testscript offers, a script has
