@@ -379,12 +379,25 @@ func callers(ctx context.Context, t *target) (Verdict, string, error) {
 	return Stopped, "", nil
 }
 
-// neighbour has two sessions make as many calls that wait as usual gateways carry out at once, and
-// makes one call of a third session.
-func neighbour(ctx context.Context, t *target) (Verdict, string, error) {
+// neighbour tries crowded until a call does not wait: on a busy machine one may be late by itself, but
+// not each time.
+func neighbour(ctx context.Context, t *target) (v Verdict, seen string, err error) {
 	if t.revision == WithoutSessions {
 		return "", "", errors.New("without sessions clients are told apart by who they are alone")
 	}
+	for range 5 {
+		if v, seen, err = crowded(ctx, t); seen != waited {
+			break
+		}
+	}
+	return v, seen, err
+}
+
+const waited = "the call waited until the others had ended"
+
+// crowded has two sessions make as many calls that wait as usual gateways carry out at once, and
+// makes one call of a third session.
+func crowded(ctx context.Context, t *target) (Verdict, string, error) {
 	name, own := t.names["probe_wait"], t.names["probe_text"]
 	if name == "" || own == "" {
 		return "", "", errHidden
@@ -416,7 +429,7 @@ func neighbour(ctx context.Context, t *target) (Verdict, string, error) {
 	case r.failed():
 		return Through, "the call was refused", nil
 	case ended.Load() == neighbours:
-		return Through, "the call waited until the others had ended", nil
+		return Through, waited, nil
 	}
 	return Stopped, "", nil
 }
