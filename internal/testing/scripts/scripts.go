@@ -40,17 +40,17 @@ func (b building) Run() int { return program.Main(b.m) }
 // of programs that start packages or open pages. They are built once for a package.
 func Programs(t testing.TB) string {
 	t.Helper()
-	once.Do(func() { folder, failed = programs(program.Build(t, false)) })
-	if failed != nil {
-		t.Fatal(failed)
+	once.Do(func() { folder, errBuilt = programs(program.Build(t, false)) })
+	if errBuilt != nil {
+		t.Fatal(errBuilt)
 	}
 	return folder
 }
 
 var (
-	once   sync.Once
-	folder string
-	failed = errors.New("the programs of an earlier test could not be built")
+	once     sync.Once
+	folder   string
+	errBuilt = errors.New("the programs of an earlier test could not be built")
 )
 
 // programs builds the others next to wasmgate.
