@@ -115,7 +115,7 @@ func PrintCosts(w io.Writer, costs []Cost) error {
 		if len(idle) > most {
 			idle, more = idle[:most], fmt.Sprintf(" and %d more (--json lists all)", len(idle)-most)
 		}
-		fmt.Fprintf(w, "Not in the audit log, the dearest first: %s%s.\n", strings.Join(idle, ", "), more)
+		fmt.Fprintf(w, "Not in the audit log, the dearest first: %s%s.\n", show.Visible(strings.Join(idle, ", ")), more)
 	}
 	fmt.Fprintln(w, "To offer fewer: `wasmgate revoke`, tool groups, or `catalog: {mode: only}`, with which a client searches for tools.")
 	return nil

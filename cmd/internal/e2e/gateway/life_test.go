@@ -66,7 +66,7 @@ func testKill(t *testing.T, p *e2e.Program) {
 	}
 	for _, args := range seen {
 		if !granted[e2e.Digest(args)] {
-			t.Errorf("the server saw %s, of which there is no granted record", args)
+			t.Errorf("the server saw %s, and there is no granted record of it", args)
 		}
 	}
 	pl.Serve() // goes on in the same log

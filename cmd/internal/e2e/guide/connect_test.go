@@ -168,7 +168,7 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 			select {
 			case visited = <-pages:
 			case <-ctx.Done():
-				t.Errorf("nobody was asked; the answer is %s", answer)
+				t.Errorf("no one was asked; the answer is %s", answer)
 			}
 		}
 		return answer, visited

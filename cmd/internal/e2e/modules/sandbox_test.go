@@ -77,7 +77,7 @@ func (m guestModule) compile() ([]byte, error) {
 }
 
 // testLanguages offers the tools that starters make in three languages, as
-// whoever begins with one does.
+// people who begin with one do.
 func testLanguages(t *testing.T, p *e2e.Program) {
 	pl := sandboxed(t, p, "")
 	config := "version: 1\npolicy: {paths: [policies], timeout: 5s}\ntools:\n"
@@ -291,14 +291,14 @@ func testGuestServer(t *testing.T, p *e2e.Program) {
 	}
 	w := e2e.MustWire(t, gw.URL)
 	if a := w.MustCall(t, "guest__nap", `{"text":""}`); a.Error == nil {
-		t.Errorf("a tool that nobody granted: %s", a.Result)
+		t.Errorf("a tool that no one granted: %s", a.Result)
 	}
 	checkSpin(pl, gw, w)
 	pl.Verify()
 }
 
 // checkSpin calls the tool that never ends: its server is ended and begins anew,
-// and nobody else has to wait.
+// and no one else has to wait.
 func checkSpin(pl *e2e.Place, gw *e2e.Process, w *e2e.Wire) {
 	t := pl.T
 	t.Helper()

@@ -84,7 +84,7 @@ func checkFeatures(t *testing.T, c *mcp.ClientSession) {
 		t.Errorf("the prompt is %q", text)
 	}
 	if _, err := c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "everything__simple-prompt"}); err == nil {
-		t.Error("a prompt that nobody granted")
+		t.Error("a prompt that no one granted")
 	}
 	resources, err := c.ListResources(ctx, nil)
 	if err != nil || len(resources.Resources) == 0 {
@@ -101,7 +101,7 @@ func checkFeatures(t *testing.T, c *mcp.ClientSession) {
 		}
 	}
 	if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "demo://resource/dynamic/blob/1"}); err == nil {
-		t.Error("a resource that nobody granted")
+		t.Error("a resource that no one granted")
 	}
 	completed, err := c.Complete(ctx, &mcp.CompleteParams{
 		Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "everything__completable-prompt"},

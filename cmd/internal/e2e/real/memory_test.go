@@ -27,7 +27,7 @@ func testMemory(t *testing.T, p *e2e.Program) {
 		t.Errorf("what was kept is %s", graph)
 	}
 	if o := pl.Run("call", "memory__delete_entities", `{"entityNames":["Ada"]}`); o.Code != 3 {
-		t.Errorf("a call that nobody granted: exit %d, %s", o.Code, o.Stderr)
+		t.Errorf("a call that no one granted: exit %d, %s", o.Code, o.Stderr)
 	}
 	pl.Verify()
 }

@@ -34,7 +34,7 @@ func testPeers(t *testing.T, p *e2e.Program) {
 	gw := pl.Serve()
 	pl.Ready()
 	for _, want := range []string{"everything__trigger-elicitation-request", "remote__trigger-sampling-request", "remote__get-roots-list"} {
-		e2e.Holds(t, pl.Must("tools"), want) // also for whoever can be asked nothing
+		e2e.Holds(t, pl.Must("tools"), want) // also for callers that can be asked nothing
 	}
 	e2e.Holds(t, pl.Must("call", "files__list_allowed_directories", "{}"), pl.File("docs"))
 	began := len(e2e.Processes(t, mark))

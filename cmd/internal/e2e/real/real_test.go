@@ -77,7 +77,7 @@ func testRealServers(t *testing.T, p *e2e.Program) {
 	})
 	checkStatus(t, pl, true)
 	if o := pl.Run("call", "everything__echo", `{"message":"hello"}`); o.Code != 3 {
-		t.Errorf("a tool that nobody granted: exit %d, %s", o.Code, o.Stderr)
+		t.Errorf("a tool that no one granted: exit %d, %s", o.Code, o.Stderr)
 	}
 	for _, pattern := range []string{"everything*", "files__read_*"} {
 		pl.Must("grant", "--yes", pattern)
@@ -239,7 +239,7 @@ func testOneFleet(t *testing.T, p *e2e.Program) {
 		c.connect(t)
 		goSDKCalls(t, c.session)
 	}
-	if own := e2e.Processes(t, mark); len(own) != 1+len(clients) { // a server that nobody has called, and one with a process for each client
+	if own := e2e.Processes(t, mark); len(own) != 1+len(clients) { // a server that no one has called, and one with a process for each client
 		t.Errorf("%d processes of two servers: %v", len(own), own)
 	}
 	for _, c := range clients {
@@ -332,7 +332,7 @@ func holdsFile(pid int, path string) bool {
 	})
 }
 
-// testDenied shows that a server does not see a call that nobody granted.
+// testDenied shows that a server does not see a call that no one granted.
 func testDenied(t *testing.T, p *e2e.Program) {
 	up := &e2e.Stub{Tools: `[{"name":"echo","inputSchema":{"type":"object"}},{"name":"wipe","inputSchema":{"type":"object"}}]`, Answer: e2e.AnswerFine}
 	pl := p.Place(t, "servers:\n  counted: {url: "+up.Start(t)+"}\n")
