@@ -21,6 +21,11 @@ import (
 
 var made = time.Unix(1_790_000_000, 0).UTC()
 
+// makeImage makes an image of programs as the command line does.
+func makeImage(to string, more ...string) error {
+	return run("image", append([]string{"-o", to, "-version", "v1.2.3", "-created", "1790000000"}, more...))
+}
+
 // build builds a program for a platform, of this module, so that its modules are in it.
 func build(t *testing.T, arch string, more ...string) string {
 	t.Helper()
@@ -38,11 +43,11 @@ func TestImage(t *testing.T) {
 	unraced.Long(t)
 	amd, arm := build(t, "amd64"), build(t, "arm64")
 	dir := filepath.Join(t.TempDir(), "image")
-	if err := run(dir, "v1.2.3", made, []string{amd, arm}); err != nil {
+	if err := makeImage(dir, amd, arm); err != nil {
 		t.Fatal(err)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if err := run(again, "v1.2.3", made, []string{amd, arm}); err != nil {
+	if err := makeImage(again, amd, arm); err != nil {
 		t.Fatal(err)
 	}
 	first, second := read(t, dir, "index.json"), read(t, again, "index.json")
@@ -57,8 +62,11 @@ func TestImage(t *testing.T) {
 	}
 	var m oci.Manifest
 	unmarshal(t, blob(t, dir, images.Manifests[0]), &m)
-	var config oci.Image
+	var config image
 	unmarshal(t, blob(t, dir, m.Config), &config)
+	if check := config.Config.Healthcheck.Test; len(check) != 5 || check[2] != "status" {
+		t.Errorf("health check %q", check)
+	}
 	if config.Config.User != "65532:65532" || config.Created.Unix() != made.Unix() || config.Config.Entrypoint[0] != "/usr/local/bin/wasmgate" {
 		t.Errorf("config %+v", config)
 	}
@@ -94,6 +102,7 @@ func TestImage(t *testing.T) {
 	if !found {
 		t.Errorf("components %v", sbom.Components)
 	}
+	withFiles(t, amd)
 	t.Run("skopeo", func(t *testing.T) {
 		toolchain.Need(t, "skopeo")
 		out, err := exec.CommandContext(t.Context(), "skopeo", "inspect", "--override-arch", "arm64", "--override-os", "linux", "oci:"+dir+":v1.2.3").CombinedOutput()
@@ -118,10 +127,10 @@ func TestImage(t *testing.T) {
 // TestRefuses binaries that could not run in the image, and a folder that is there.
 func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := run(dir, "v", made, []string{"x"}); !errors.Is(err, os.ErrExist) {
+	if err := makeImage(dir, build(t, "amd64")); !errors.Is(err, os.ErrExist) {
 		t.Errorf("error %v", err)
 	}
-	if err := run(filepath.Join(dir, "a"), "v", made, []string{"image_test.go"}); err == nil {
+	if err := makeImage(filepath.Join(dir, "a"), "image_test.go"); err == nil {
 		t.Error("a file that is no program was taken")
 	}
 	out := filepath.Join(dir, "windows.exe")
@@ -130,7 +139,7 @@ func TestRefuses(t *testing.T) {
 	if b, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, b)
 	}
-	if err := run(filepath.Join(dir, "b"), "v", made, []string{out}); err == nil || !strings.Contains(err.Error(), "is for windows/amd64") {
+	if err := makeImage(filepath.Join(dir, "b"), out); err == nil || !strings.Contains(err.Error(), "is for windows/amd64") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -177,5 +186,43 @@ func unpack(t *testing.T, dir string, d oci.Descriptor) map[string]*tar.Header {
 			t.Fatal(err)
 		}
 		all[h.Name] = h
+	}
+}
+
+// withFiles makes an image with files of others below those of its own.
+func withFiles(t *testing.T, amd string) {
+	t.Helper()
+	files, dir := t.TempDir(), filepath.Join(t.TempDir(), "image")
+	if err := os.MkdirAll(filepath.Join(files, "amd64", "usr", "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(files, "amd64", "usr", "bin", "node"), []byte("node"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("usr/bin", filepath.Join(files, "amd64", "bin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeImage(dir, "-files", files, amd); err != nil {
+		t.Fatal(err)
+	}
+	var index, images oci.Index
+	unmarshal(t, read(t, dir, "index.json"), &index)
+	unmarshal(t, blob(t, dir, index.Manifests[0]), &images)
+	var m oci.Manifest
+	unmarshal(t, blob(t, dir, images.Manifests[0]), &m)
+	var config oci.Image
+	unmarshal(t, blob(t, dir, m.Config), &config)
+	if len(m.Layers) != 2 || config.Config.Env[0] != "PATH=/usr/local/bin:/usr/bin:/bin" {
+		t.Fatalf("%d layers, %q", len(m.Layers), config.Config.Env)
+	}
+	below := unpack(t, dir, m.Layers[0])
+	if e := below["usr/bin/node"]; e == nil || e.Mode != 0o755 || e.Uid != 0 || !e.ModTime.Equal(made) {
+		t.Errorf("the file: %+v", e)
+	}
+	if e := below["bin"]; e == nil || e.Typeflag != tar.TypeSymlink || e.Linkname != "usr/bin" {
+		t.Errorf("the link: %+v", e)
+	}
+	if err := makeImage(filepath.Join(t.TempDir(), "image"), "-files", t.TempDir(), amd); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an image without the files of its architecture: %v", err)
 	}
 }

@@ -17,30 +17,37 @@ import (
 	"testing"
 )
 
-// standInGo takes the place of the go command in .ci/release: it writes what `go build -o FILE PACKAGE`
-// would, a file, and what `go run PACKAGE -o FOLDER` would, a folder.
+// standInGo takes the place of the go command in .ci/release. It writes what `go build -o FILE PACKAGE` would: programs
+// that print a version, and one that makes files of the kind that it is asked for.
 const standInGo = `#!/bin/sh
-what=$1; shift
 while [ "$1" != -o ]; do shift; done
-case $what in
-build) for package; do :; done; [ -d "$package" ] && echo "$package" >"$2" ;;
-run) mkdir "$2" && echo layout >"$2/oci-layout" ;;
+for package; do :; done
+[ -d "$package" ] || exit 1
+case $package in
+*/internal/release) cat >"$2" <<'END' ;;
+#!/bin/sh
+kind=$1
+while [ "$1" != -o ]; do shift; done
+[ "$kind" != image ] || { mkdir "$2" && echo layout >"$2/oci-layout"; exit; }
+echo "$kind" >"$2"
+END
+*) printf '#!/bin/sh\necho "%s v1.2.3"\n' "${package##*/}" >"$2" ;;
 esac
+chmod +x "$2"
 `
 
 // TestRelease runs .ci/release over this repository with a stand-in for the compiler, and compares what it
 // makes with what docs/how-to/install.md lists, and with each program and file that the docs name.
 func TestRelease(t *testing.T) {
-	for _, program := range []string{"bash", "git", "gzip", "sha256sum", "ssh-keygen"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
+	root := filepath.Join("..", "..", "..")
+	dist := released(t, root)
+	made := make(map[string][]string)
+	for _, name := range filesOf(t, dist) {
+		made[name] = nil
+		if strings.HasSuffix(name, ".tar.gz") && !strings.Contains(name, "-image") { // images are tested by their layouts
+			made[name] = holds(t, filepath.Join(dist, name))
 		}
 	}
-	if out, err := exec.Command("tar", "--version").Output(); err != nil || !strings.Contains(string(out), "GNU") {
-		t.Skip("tar is not GNU's, which .ci/release needs")
-	}
-	root := filepath.Join("..", "..", "..")
-	made := released(t, root)
 
 	var howTos [2]string
 	for i, name := range []string{"install.md", "run-as-a-service.md"} {
@@ -63,9 +70,9 @@ func TestRelease(t *testing.T) {
 	// What the docs install from a release for linux is in it, and so is each program that they name.
 	linux := made["wasmgate-v1.2.3-linux-amd64.tar.gz"]
 	var named []string
-	for _, line := range regexp.MustCompile(`(?m)^install -m \d+ .*$`).FindAllString(howTos[1], -1) {
+	for _, line := range regexp.MustCompile(`(?m)^install .*-m \d+ .*$`).FindAllString(howTos[1], -1) {
 		words := strings.Fields(line)
-		named = append(named, words[3:len(words)-1]...)
+		named = append(named, words[slices.Index(words, "-m")+2:len(words)-1]...)
 	}
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -110,19 +117,31 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// released returns the files that .ci/release makes of a checkout, with what is in each archive.
-func released(t *testing.T, root string) map[string][]string {
+// released returns the folder of a release that .ci/release makes of a checkout. It is signed by a key that is made for it.
+func released(t *testing.T, root string) string {
+	t.Helper()
+	for _, program := range []string{"bash", "git", "gzip", "sha256sum", "ssh-keygen"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	if out, err := exec.Command("tar", "--version").Output(); err != nil || !strings.Contains(string(out), "GNU") {
+		t.Skip("tar is not GNU's, which .ci/release needs")
+	}
 	checkout, bin := t.TempDir(), t.TempDir()
 	run := func(name string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Dir = checkout
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "PLATFORMS=")
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "PLATFORMS=", "NODE_FILES="+bin)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
 		}
 	}
-	for _, name := range []string{"LICENSE", "README.md", ".ci/release", "deploy/systemd/wasmgate.service", "cmd/wasmgate/main.go", "cmd/wasmgate-hook/main.go"} {
+	for _, name := range []string{
+		"LICENSE", "README.md", "CHANGELOG.md", ".ci/release", "deploy/install.sh", "deploy/systemd/wasmgate.service", "deploy/systemd/wasmgate.yaml",
+		"cmd/wasmgate/main.go", "cmd/wasmgate-hook/main.go", "cmd/internal/release/main.go",
+	} {
 		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			t.Fatal(err)
@@ -141,20 +160,20 @@ func released(t *testing.T, root string) map[string][]string {
 	run("git", "add", ".")
 	run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "all")
 	run("bash", ".ci/release", "v1.2.3", key)
+	return filepath.Join(checkout, "dist")
+}
 
-	files, err := os.ReadDir(filepath.Join(checkout, "dist"))
+// filesOf returns the names of the files in a folder.
+func filesOf(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := make(map[string][]string)
 	for _, f := range files {
-		made[f.Name()] = nil
-		if strings.HasSuffix(f.Name(), "-image.tar.gz") || !strings.HasSuffix(f.Name(), ".gz") {
-			continue // the image is tested by its layout
-		}
-		made[f.Name()] = holds(t, filepath.Join(checkout, "dist", f.Name()))
+		names = append(names, f.Name())
 	}
-	return made
+	return names
 }
 
 // holds returns what is in an archive: files, and the folders at its top, with a slash.
@@ -198,28 +217,26 @@ func listedFiles(t *testing.T, page string) map[string][]string {
 	listed := make(map[string][]string)
 	for _, row := range strings.Split(table, "\n")[2:] {
 		cells := strings.Split(row, "|")
-		file := strings.ReplaceAll(code.FindStringSubmatch(cells[1])[1], "VERSION", "v1.2.3")
-		if !strings.Contains(file, "OS-ARCH") {
-			listed[file] = nil
-			continue
-		}
-		all, linux, _ := strings.Cut(cells[2], "for linux")
-		for _, os := range []string{"linux", "darwin", "windows"} {
-			for _, arch := range []string{"amd64", "arm64"} {
-				cell := all
-				if os == "linux" {
-					cell += linux
+		for _, m := range code.FindAllStringSubmatch(cells[1], -1) {
+			for _, platform := range []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64", "windows-amd64", "windows-arm64"} {
+				os, arch, _ := strings.Cut(platform, "-")
+				file := strings.NewReplacer("VERSION", "v1.2.3", "OS-ARCH", platform, "linux-ARCH", "linux-"+arch).Replace(m[1])
+				listed[file] = nil
+				if !strings.Contains(m[1], "OS-ARCH.tar.gz") {
+					continue
 				}
-				var in []string
-				for _, m := range code.FindAllStringSubmatch(cell, -1) {
-					name := m[1]
+				all, linux, _ := strings.Cut(cells[2], "for linux")
+				if os == "linux" {
+					all += linux
+				}
+				for _, held := range code.FindAllStringSubmatch(all, -1) {
+					name := held[1]
 					if os == "windows" && strings.HasPrefix(name, "wasmgate") {
 						name += ".exe"
 					}
-					in = append(in, name)
+					listed[file] = append(listed[file], name)
 				}
-				slices.Sort(in)
-				listed[strings.ReplaceAll(file, "OS-ARCH", os+"-"+arch)] = in
+				slices.Sort(listed[file])
 			}
 		}
 	}
