@@ -50,7 +50,8 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 		l.From, l.Tool, l.Said, l.Structure = result, p.tool, said, w.Structure
 		known := w.known(Query{Call: p.call, Tool: p.tool, Session: p.session})
 		l.Source = source(vouched, p.session.Tainted(), known, p.tool, p.call.Args)
-		l.Own = len(said.Own) > 0 && source(true, p.session.Tainted(), known, p.tool, p.call.Args) == provenance.FromTrusted
+		l.Own = len(said.Own) > 0 && !result.Get("isError").True() && source(true, p.session.Tainted(), known, p.tool, p.call.Args) == provenance.FromTrusted
+		w.rec.OwnRecord = l.Own
 		l.Made = len(said.Makes) > 0 && !result.Get("isError").True() // what could not be made may be somebody's
 	}
 	if err := w.teach(ctx, p.call, l); err != nil {

@@ -454,6 +454,9 @@ func TestOwnRecords(t *testing.T) {
 		return s
 	}
 	s := begin("U7")
+	if r := s.done(t); !r.OwnRecord {
+		t.Error("the record does not say that the result was an own record")
+	}
 	for to, want := range map[string]bool{"ann@home.example": true, "1 Long Road": true, "eve@evil.example": false, "W1": false, "2 Long Road": false} {
 		if a := s.of("shop__ship", "/to", `{"to":"`+to+`"}`); a.Own != want || a.Source.Trusted() != want {
 			t.Errorf("to %s: own %v, %v", to, a.Own, a.Source.Names())
@@ -467,7 +470,17 @@ func TestOwnRecords(t *testing.T) {
 			t.Errorf("%s of what was not listed: %v", tool, a.Source.Names())
 		}
 	}
+	s.does("shop__account", `{"id":"U7"}`, `{"email":"mallory@evil.example"},"isError":true`)
+	if r := s.done(t); r.OwnRecord {
+		t.Error("an error is recorded as an own record")
+	}
+	if a := s.of("shop__ship", "/to", `{"to":"mallory@evil.example"}`); a.Own {
+		t.Error("an error says what is one's own")
+	}
 	s = begin("U8") // which no one has named
+	if r := s.done(t); r.OwnRecord {
+		t.Error("a record that an outsider may have chosen is recorded as an own record")
+	}
 	if a := s.of("shop__ship", "/to", `{"to":"ann@home.example"}`); a.Own || a.Source.Trusted() {
 		t.Errorf("of a record that an outsider may have chosen: own %v, %v", a.Own, a.Source.Names())
 	}

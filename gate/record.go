@@ -54,7 +54,10 @@ type Record struct {
 	Err      error  // cause, for the operator
 	Result   Doc    // as the client got it
 	Findings []Finding
-	Usage    Usage
+	// OwnRecord says that the result was the account holder's own record, from which the session
+	// took what is his: see [ToolLabels]. In Done.
+	OwnRecord bool
+	Usage     Usage
 	// Upstream is by which credential the server was called; nil if it has none of its own. In
 	// Done.
 	Upstream *Credential

@@ -102,7 +102,7 @@ func TestLine(t *testing.T) {
 		r.Session = gate.Session{Version: 4, Labels: gate.NewLabels("private"), Top: true}
 		r.After = gate.NewLabels("private", "untrusted")
 		r.Decision.Reasons, r.Decision.Remedy = []string{"granted"}, "wasmgate grant x"
-		r.Snapshot = "sn1"
+		r.Snapshot, r.OwnRecord = "sn1", true
 		r.Call.Renders, r.Call.OwnName = true, true
 		r.Code, r.Err = "refused_sanitize", errors.New("the result cannot be made safe")
 		r.Findings = []gate.Finding{{Rule: "ansi", At: "/content/0/text", Count: 2, Removed: true}, {Rule: "bidi", Count: 1}}
@@ -123,7 +123,7 @@ func TestLine(t *testing.T) {
 			`,"event":"done","id":"c1","parent":"c0","action":"tools/call","tenant":"t1","principal":"alice","roles":["dev","ops"],"auth":"bearer",` +
 				`"client":{"id":"agent-7","name":"inspector","version":"0.15"},"session":"s1","server":"files","tool":"files__read","tool_digest":"d1","app":{"only":false,"own_name":true},` +
 				`"effect":"allow","code":"refused_sanitize","reasons":["granted"],"error":"the result cannot be made safe","remedy":"wasmgate grant x",` +
-				`"labels_before":["private"],"labels_after":["private","untrusted"],"session_version":4,"session_top":true,` +
+				`"labels_before":["private"],"labels_after":["private","untrusted"],"session_version":4,"session_top":true,"own_record":true,` +
 				`"policy_revision":"p1","snapshot":"sn1","args_sha256":ARGS,"result_sha256":RESULT,` +
 				`"findings":[{"rule":"ansi","at":"/content/0/text","count":2,"removed":true},{"rule":"bidi","count":1,"removed":false}],` +
 				`"fuel":500,"memory_peak":65536,"host_calls":3,"repeats":1,"took_us":3000,"steps_us":{"parse":2,"authorize":35,"limit":0},"prev":P}`},

@@ -43,6 +43,9 @@ func (b line) body(e *Entry) line {
 	if e.SessionTop {
 		b = append(b.key("session_top"), "true"...)
 	}
+	if e.OwnRecord {
+		b = append(b.key("own_record"), "true"...)
+	}
 	b = b.text("policy_revision", e.PolicyRevision).text("snapshot", e.Snapshot)
 	b = b.text("args_sha256", e.ArgsSHA256).text("brought_sha256", e.BroughtSHA256).text("result_sha256", e.ResultSHA256).findings(e.Findings)
 	b = b.num("fuel", e.Fuel).num("memory_peak", uint64(max(0, e.MemoryPeak))).num("host_calls", e.HostCalls)

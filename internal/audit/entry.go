@@ -78,6 +78,7 @@ type Entry struct {
 	LabelsAfter    gate.Labels `json:"labels_after"`
 	SessionVersion uint64      `json:"session_version"`
 	SessionTop     bool        `json:"session_top"` // the session counted as having read everything
+	OwnRecord      bool        `json:"own_record"`  // the result was the account holder's own record, whose values count as his
 	PolicyRevision string      `json:"policy_revision"`
 	Snapshot       string      `json:"snapshot"`
 
@@ -185,7 +186,7 @@ func entry(r *gate.Record, full bool) Entry {
 		Session: c.Session.ID, Tool: c.Name,
 		Effect: r.Decision.Effect, Code: r.Code, Reasons: r.Decision.Reasons, Remedy: r.Decision.Remedy, Met: r.Met,
 		LabelsBefore: r.Session.Labels, LabelsAfter: r.After,
-		SessionVersion: r.Session.Version, SessionTop: r.Session.Top,
+		SessionVersion: r.Session.Version, SessionTop: r.Session.Top, OwnRecord: r.OwnRecord,
 		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
 		ArgsSHA256: c.Args.Digest(), BroughtSHA256: c.Brought.Responses.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
 		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls, Count: r.Count, Repeats: r.Usage.Repeats,

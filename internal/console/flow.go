@@ -36,7 +36,11 @@ func picture(f flow.Flow) template.HTML {
 	for i, c := range read {
 		at := y(i, len(read))
 		from[c.Call] = at + boxHeight/2
-		arrow(&b, boxWidth, at+boxHeight/2, centre-45, cy, "untrusted", strings.Join(c.Labels, ", "))
+		labels := c.Labels
+		if c.Own {
+			labels = append([]string{"own record"}, labels...)
+		}
+		arrow(&b, boxWidth, at+boxHeight/2, centre-45, cy, "untrusted", strings.Join(labels, ", "))
 		box(&b, 0, at, "read", c)
 	}
 	for i, c := range did {

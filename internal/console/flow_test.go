@@ -32,6 +32,11 @@ func TestValuesAreDrawnFromWhereTheyWereMet(t *testing.T) {
 	if strings.Count(drawn, `<path class="value"`) != 1 || !strings.Contains(drawn, ">/to, /cc</text>") {
 		t.Error(drawn)
 	}
+	own := entry("account", "ok", dirty, dirty)
+	own.OwnRecord = true
+	if drawn := string(picture(flow.Of([]audit.Entry{own}))); !strings.Contains(drawn, ">own record</text>") {
+		t.Error(drawn)
+	}
 	if mean := picture(flow.Of([]audit.Entry{entry("a", "ok", nil, dirty), entry("b", "refused_policy", dirty, dirty, `/<script>"x": untrusted, at / of x in call a`)})); strings.Contains(string(mean), "<script") {
 		t.Error(mean)
 	}

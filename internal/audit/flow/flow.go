@@ -15,7 +15,7 @@ import (
 
 // A Flow is what a session has read, and what it did then.
 type Flow struct {
-	Read []Call `json:"read"` // calls with which its labels rose, or that brought what a later one was stopped for, the oldest first
+	Read []Call `json:"read"` // calls with which its labels rose, own records, and what brought what a later one was stopped for, the oldest first
 	Did  []Call `json:"did"`  // calls after the first of these, and those that were refused
 }
 
@@ -26,6 +26,7 @@ type Call struct {
 	Tool   string    `json:"tool"`
 	Code   string    `json:"code"`
 	Labels []string  `json:"labels,omitempty"` // that came with it
+	Own    bool      `json:"own,omitempty"`    // it returned the account holder's own record
 	Why    string    `json:"why,omitempty"`
 	Set    string    `json:"set,omitempty"` // approval of the list that the call was approved in
 	// Values are those of its arguments that the session had met before, if it was stopped or
@@ -61,7 +62,7 @@ func Of(calls []audit.Entry) Flow {
 		}
 	}
 	for _, e := range calls {
-		one := Call{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: audit.Why(&e), Values: Values(e)}
+		one := Call{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Own: e.OwnRecord, Why: audit.Why(&e), Values: Values(e)}
 		if list, _, in := strings.Cut(e.Approval.ID, "."); in {
 			one.Set = list
 		}
@@ -71,7 +72,7 @@ func Of(calls []audit.Entry) Flow {
 			}
 		}
 		switch {
-		case len(one.Labels) > 0, brought[e.ID] && !strings.HasPrefix(e.Code, "refused_"):
+		case len(one.Labels) > 0, one.Own, brought[e.ID] && !strings.HasPrefix(e.Code, "refused_"):
 			f.Read = append(f.Read, one)
 		case strings.HasPrefix(e.Code, "refused_"), len(e.LabelsBefore) > 0:
 			f.Did = append(f.Did, one)

@@ -27,6 +27,7 @@ func TestRead(t *testing.T) {
 		{ID: "other", Session: "t", LabelsAfter: dirty},
 		{ID: "theirs", Tenant: "corp", LabelsAfter: dirty},
 		{ID: "brought", LabelsBefore: dirty, LabelsAfter: dirty},
+		{ID: "account", Code: "ok", LabelsBefore: dirty, LabelsAfter: dirty, OwnRecord: true},
 		{ID: "send", Code: "refused_policy", LabelsBefore: dirty, LabelsAfter: dirty, Met: []string{"/to: untrusted, at /from of mail__find in call brought"}},
 		{ID: "listed", Code: "ok", LabelsBefore: dirty, LabelsAfter: dirty, Approval: audit.Approval{ID: "n-abc.2"}},
 	} {
@@ -52,7 +53,7 @@ func TestRead(t *testing.T) {
 		}
 		return all
 	}
-	if !slices.Equal(ids(f.Read), []string{"raised", "brought"}) || !slices.Equal(ids(f.Did), []string{"send", "listed"}) || f.Did[0].Set != "" || f.Did[1].Set != "n-abc" {
+	if !slices.Equal(ids(f.Read), []string{"raised", "brought", "account"}) || f.Read[1].Own || !f.Read[2].Own || !slices.Equal(ids(f.Did), []string{"send", "listed"}) || f.Did[0].Set != "" || f.Did[1].Set != "n-abc" {
 		t.Fatalf("read %v, did %v", ids(f.Read), ids(f.Did))
 	}
 	if v := f.Did[0].Values; len(v) != 1 || v[0].Argument != "/to" || v[0].Call != "brought" {
