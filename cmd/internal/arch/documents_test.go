@@ -161,6 +161,29 @@ func TestPagesAreReached(t *testing.T) {
 	}
 }
 
+// What a platform engineer looks for is at most two clicks from README.md.
+func TestTwoClicks(t *testing.T) {
+	links := func(name string) (all []string) {
+		for _, l := range link.FindAllStringSubmatch(code.ReplaceAllString(document(t, name), "code"), -1) {
+			if target, _, _ := strings.Cut(l[1], "#"); strings.HasSuffix(target, ".md") && !strings.Contains(target, ":") {
+				all = append(all, path.Join(path.Dir(name), target))
+			}
+		}
+		return all
+	}
+	near := links("README.md")
+	for _, name := range slices.Clone(near) {
+		near = append(near, links(name)...)
+	}
+	for _, page := range []string{
+		"install", "run-as-a-service", "containers", "kubernetes", "environment", "tls", "team", "identity-providers", "cluster", "monitor", "backup", "upgrade",
+	} {
+		if !slices.Contains(near, "docs/how-to/"+page+".md") {
+			t.Errorf("docs/how-to/%s.md is more than two clicks from README.md", page)
+		}
+	}
+}
+
 // pages are README.md, SECURITY.md and the pages of docs.
 func pages(t *testing.T) []string {
 	t.Helper()
