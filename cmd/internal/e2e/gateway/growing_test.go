@@ -33,6 +33,7 @@ func testGrowingResults(t *testing.T, p *e2e.Program) {
 	}}
 	pl := p.Place(t, "servers:\n  up: {url: "+up.Start(t)+"}\n")
 	pl.Must("grant", "--yes", "up__*")
+	pl.Env = append(pl.Env, steadyMemory)
 	gw := pl.Serve()
 	pl.Ready()
 	neighbour := e2e.MustWire(t, gw.URL)

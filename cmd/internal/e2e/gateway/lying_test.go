@@ -151,6 +151,7 @@ func testLyingResults(t *testing.T, p *e2e.Program) {
 	// A call of liar has the time that calls have: 20 MB take seconds where much else runs.
 	pl := p.Place(t, "servers:\n  liar: {url: "+url+"}\n  hasty: {url: "+url+", timeout: 2s}\n  lax: {url: "+url+", output: warn}\n")
 	pl.Must("grant", "--yes", "liar__*", "hasty__*", "lax__*")
+	pl.Env = append(pl.Env, steadyMemory)
 	gw := pl.Serve()
 	old, stateless := e2e.MustWire(t, gw.URL), &e2e.Wire{URL: gw.URL, Stateless: true}
 	for i, name := range names {
