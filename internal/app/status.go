@@ -231,6 +231,11 @@ type Tool struct {
 	Traits     *Traits         `json:"traits,omitempty"` // absent unless all tools are asked for
 }
 
+// KnownTools are the tools of all servers as they were last listed, without waiting for any.
+func (a *App) KnownTools() []*gate.Tool {
+	return a.gateway.Fleet().KnownFeatures(gate.FeatureTool)
+}
+
 // Tools returns what the principal as is offered, and if all is true the rest
 // too. It waits as a listing does.
 func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {

@@ -296,7 +296,7 @@ func TestPages(t *testing.T) {
 		"/ui/": "<b>2</b> calls in the last hour", "/ui/calls": "refused_authorize", "/ui/calls?denied=true&since=1h": "local__hash",
 		"/ui/calls/" + calls[1].ID: "&lt;img src=x onerror=alert(1)&gt; \\u202e", "/ui/approvals": "Nothing waits",
 		"/ui/pins": "Nothing is quarantined", "/ui/servers": ">local<", "/ui/servers/local": "local__hash",
-		"/ui/sessions": "untrusted", "/ui/grants": "never used", "/ui/findings": "nothing was found", "/ui/policy": "&lt;img src=x onerror=alert(1)&gt; \\u202e", "/ui/modules": "local__hash",
+		"/ui/sessions": "untrusted", "/ui/grants": "not used", "/ui/findings": "Nothing was found", "/ui/policy": "&lt;img src=x onerror=alert(1)&gt; \\u202e", "/ui/modules": "local__hash",
 	}
 	var sessions []app.Session
 	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
@@ -441,7 +441,7 @@ deny contains "not to everybody" if {
 	}
 	page := d.get("/ui/grants")
 	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "")
-	for _, row := range []string{"Whatlocalbobeve", "tools local__*yes––", "tools a__c–yes–", "servers a––yes"} {
+	for _, row := range []string{"Whatlocalbobeve", "local__*yes––", "a__c–yes–", "all tools of a––yes"} {
 		if !strings.Contains(plain, row) {
 			t.Errorf("the matrix has no row %q", row)
 		}

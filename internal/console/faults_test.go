@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fill gives every field of a value something of its own: each text is a word that no other field has.
@@ -67,7 +68,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	}
-	overview := rendered(t, "overview", map[string]any{"Status": s, "Problems": problemsOf(s), "Calls": 1, "Codes": []count{{"ok", 1}}, "Ready": 0, "Quarantined": 1, "Bars": bars(new(minutes)), "Paused": true, "Indexed": progressDone()})
+	overview := rendered(t, "overview", map[string]any{"Status": s, "Problems": problemsOf(s), "Calls": 1, "Codes": []count{{"ok", 1}}, "Ready": 0, "Quarantined": 1, "Chart": chart(lastHour(time.Now())), "Paused": true, "Indexed": progressDone()})
 	wants("overview", overview, s.Problems...)
 	wants("overview", overview, "3 calls need approval")
 	for _, one := range s.Servers {
@@ -76,7 +77,7 @@ func TestFaults(t *testing.T) {
 		for _, n := range one.Notes {
 			wants("overview", overview, n.Text)
 		}
-		body := rendered(t, "server", map[string]any{"Server": one, "Tools": []app.Tool{}, "Paused": true})
+		body := rendered(t, "server", map[string]any{"Server": one, "Tools": []app.Tool{}, "Paused": []string{}})
 		wants("server", body, append(append(one.Quarantined, one.Unenforced...), one.Error, one.Circuit)...)
 		for _, n := range one.Notes {
 			wants("server", body, n.Text, n.Tool)
@@ -85,7 +86,7 @@ func TestFaults(t *testing.T) {
 	if strings.Contains(overview, "None.") {
 		t.Error("the overview says that there are no problems")
 	}
-	servers := rendered(t, "servers", s)
+	servers := rendered(t, "servers", map[string]any{"Status": s, "Paused": []string{}})
 	for _, one := range s.Servers {
 		wants("servers", servers, one.Error, string(one.Phase))
 	}
@@ -93,7 +94,7 @@ func TestFaults(t *testing.T) {
 		wants("servers", servers, m.Error, m.Note)
 	}
 	well := &app.Status{Servers: s.Servers[:0]}
-	if body := rendered(t, "overview", map[string]any{"Status": well, "Problems": problemsOf(well), "Calls": 0, "Ready": 0, "Quarantined": 0, "Bars": bars(new(minutes)), "Paused": false, "Indexed": progressDone()}); !strings.Contains(body, "None.") {
+	if body := rendered(t, "overview", map[string]any{"Status": well, "Problems": problemsOf(well), "Calls": 0, "Ready": 0, "Quarantined": 0, "Chart": chart(lastHour(time.Now())), "Paused": false, "Indexed": progressDone()}); !strings.Contains(body, "None.") {
 		t.Error("the overview finds a problem where there is none")
 	}
 }

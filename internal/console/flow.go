@@ -5,11 +5,9 @@ import (
 	"html/template"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
-	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
@@ -104,41 +102,6 @@ func short(s string, n int) string {
 		return s
 	}
 	return string(r[:n-1]) + "…"
-}
-
-// minutes are how many calls there were in each minute of the last hour, and how many of them
-// were refused.
-type minutes struct{ all, refused [60]int }
-
-func (m *minutes) add(r index.Row, now time.Time) {
-	i := len(m.all) - 1 - int(now.Sub(r.Time)/time.Minute)
-	if i < 0 || i >= len(m.all) {
-		return
-	}
-	m.all[i]++
-	if effect(r.Code) == "refused" {
-		m.refused[i]++
-	}
-}
-
-// bars draws how many calls there were in each minute, the refused ones below.
-func bars(m *minutes) template.HTML {
-	const minutes, width, height = len(m.all), 10, 80
-	most := max(1, slices.Max(m.all[:]))
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="bars" role="img" aria-label="Calls in each minute of the last hour, %d at most" viewBox="0 0 %d %d" width="%d" height="%d">`, most, minutes*width, height, minutes*width, height)
-	for i := range minutes {
-		for _, one := range []struct {
-			n    int
-			kind string
-		}{{m.all[i], "ok"}, {m.refused[i], "refused"}} {
-			if h := one.n * height / most; one.n > 0 {
-				fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`, one.kind, i*width+1, height-max(h, 2), width-2, max(h, 2))
-			}
-		}
-	}
-	b.WriteString("</svg>")
-	return template.HTML(b.String()) // numbers alone
 }
 
 // step is what one part of a call's way took.

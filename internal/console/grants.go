@@ -101,7 +101,19 @@ func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
 		kinds = append(kinds, k.name)
 	}
 	rows := grantRows(all, used)
-	return c.show(w, r, "grants", "Grants", map[string]any{"Rows": rows, "Matrix": matrixOf(all, rows, used), "File": c.status().Grants, "Seen": seen, "Kinds": kinds, "Indexed": p})
+	return c.show(w, r, "grants", "Grants", map[string]any{"Rows": rows, "Matrix": matrixOf(all, rows, used), "File": c.status().Grants, "Seen": seen, "Kinds": kinds, "Names": c.grantable(), "Indexed": p})
+}
+
+// grantable are the names of servers and tools that there are.
+func (c *Console) grantable() (names []string) {
+	for _, s := range c.status().Servers {
+		names = append(names, s.Server)
+	}
+	for _, t := range c.app.KnownTools() {
+		names = append(names, t.Name.String())
+	}
+	slices.Sort(names)
+	return names
 }
 
 // grantPage grants what a form names, or revokes a row of the page.

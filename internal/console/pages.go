@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"embed"
@@ -17,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -35,8 +37,8 @@ var pages embed.FS
 // templates are the pages, each within the frame.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	functions := template.FuncMap{
-		"visible": visible, "who": match.Name, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
-		"raw": func(b []byte) string { return escaped.JSON(b) }, "otherwise": replay.Otherwise,
+		"visible": visible, "who": match.Name, "clock": clock, "took": took, "left": left, "state": state, "pausing": pausingOf, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
+		"words": wordsOf, "raw": func(b []byte) string { return escaped.JSON(b) }, "otherwise": replay.Otherwise,
 		"why":  func(e audit.Entry) string { return audit.Why(&e) },
 		"text": func(b []byte) string { return escaped.Text(string(b)) },
 	}
@@ -66,11 +68,24 @@ func visible(v any) (string, error) {
 // A view is what a page shows.
 type view struct {
 	Title   string
-	At      string // of the pages in the frame, which one it is
-	Out     bool   // nobody is signed in
+	At      string  // the link of the navigation under which it stands
+	Nav     []group // none if no one is signed in
+	Out     bool    // no one is signed in
 	Problem string
 	Done    string // what was done before
 	Of      any
+}
+
+// Waiting is how many questions wait for an answer, for the title of the window.
+func (v view) Waiting() int {
+	for _, g := range v.Nav {
+		for _, l := range g.Links {
+			if l.At == "approvals" {
+				return l.Count
+			}
+		}
+	}
+	return 0
 }
 
 func page(w http.ResponseWriter, status int, name string, v view) {
@@ -89,7 +104,8 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, name, title strin
 	if !hmac.Equal([]byte(r.FormValue("seal")), []byte(c.seal(r, done))) {
 		done = "" // a link of another's making
 	}
-	page(w, http.StatusOK, name, view{Title: title, At: name, Done: done, Of: of})
+	at := cmp.Or(under[name], name)
+	page(w, http.StatusOK, name, view{Title: title, At: at, Nav: c.navigation(r, at), Done: done, Of: of})
 	return nil
 }
 
@@ -129,10 +145,44 @@ func effect(code string) string {
 	}
 }
 
+// state is one word for how a server is, by which the style tells it.
+func state(p gateway.Phase) string {
+	switch p {
+	case gateway.Ready:
+		return "ok"
+	case gateway.Faulted:
+		return "refused"
+	default:
+		return "failed"
+	}
+}
+
+// pausing is a server whose calls can be paused, or are.
+type pausing struct {
+	Server string
+	Paused bool
+}
+
+func pausingOf(server string, paused []string) pausing {
+	return pausing{server, slices.Contains(paused, server)}
+}
+
 // count is how often something was.
 type count struct {
 	Name string
 	N    int
+}
+
+// mostOf is how many counts a table of the overview shows.
+const mostOf = 8
+
+// counted returns counts, the greatest first, at most mostOf.
+func counted(of map[string]int) (all []count) {
+	for name, n := range of {
+		all = append(all, count{name, n})
+	}
+	slices.SortFunc(all, func(a, b count) int { return cmp.Or(b.N-a.N, strings.Compare(a.Name, b.Name)) })
+	return all[:min(len(all), mostOf)]
 }
 
 // A trouble is what a person should look at.
@@ -144,7 +194,10 @@ func problemsOf(s *app.Status) (all []trouble) {
 	for _, p := range s.Problems {
 		add("", "%s", p)
 	}
-	if s.Approvals > 0 {
+	switch {
+	case s.Approvals == 1:
+		add("/ui/approvals", "A call needs approval.")
+	case s.Approvals > 1:
 		add("/ui/approvals", "%d calls need approval.", s.Approvals)
 	}
 	for _, one := range s.Servers {
@@ -171,33 +224,40 @@ func problemsOf(s *app.Status) (all []trouble) {
 }
 
 func (c *Console) overview(w http.ResponseWriter, r *http.Request) error {
-	now, calls, byCode, ready, quarantined := time.Now(), 0, map[string]int{}, 0, 0
-	var each minutes
+	calls, byCode, byTool, byWho := 0, map[string]int{}, map[string]int{}, map[string]int{}
+	now := time.Now()
+	hour := lastHour(now)
 	p, err := c.index.Each(r.Context(), index.Query{Event: gate.Done, Since: now.Add(-time.Hour)}, func(r index.Row) bool {
 		calls++
 		byCode[r.Code]++
-		each.add(r, now)
+		byTool[r.Tool]++
+		byWho[match.Name(r.Tenant, r.Principal)]++
+		hour.addRow(r)
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	s := c.status()
+	s, ready := c.status(), 0
 	for _, one := range s.Servers {
 		if one.Error == "" {
 			ready++
 		}
-		quarantined += len(one.Quarantined)
 	}
-	var codes []count
-	for code, n := range byCode {
-		codes = append(codes, count{code, n})
-	}
-	slices.SortFunc(codes, func(a, b count) int { return strings.Compare(a.Name, b.Name) })
 	return c.show(w, r, "overview", "Overview", map[string]any{
-		"Status": s, "Problems": problemsOf(s), "Calls": calls, "Codes": codes, "Ready": ready, "Quarantined": quarantined, "Bars": bars(&each), "Paused": slices.Contains(s.Paused, ""), "Indexed": p,
+		"Status": s, "Problems": problemsOf(s), "Calls": calls, "Codes": counted(byCode), "Tools": counted(byTool), "Principals": counted(byWho), "Ready": ready,
+		"Quarantined": quarantinedIn(s), "Chart": chart(hour), "Paused": slices.Contains(s.Paused, ""), "Indexed": p,
 	})
 }
+
+// outcomes are the codes by which calls are found most often.
+var outcomes = []string{
+	codes.OK, codes.ToolError, "refused_authorize", "refused_approve", "refused_pin", "refused_lookup", "refused_validate_input", "refused_validate_output",
+	"refused_limit", "refused_busy", codes.Timeout, codes.Cancelled, "transport", codes.Protocol,
+}
+
+// rareFilters are the filters of calls that are folded unless one of them is used.
+var rareFilters = []string{"server", "session", "until", "text", "findings"}
 
 func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 	q, err := filter(r)
@@ -214,7 +274,15 @@ func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 		next.Set("before", strconv.FormatUint(all[len(all)-1].Seq, 10))
 		older = template.URL(next.Encode()) // which has escaped it
 	}
-	return c.show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Live": r.URL.RawQuery == "", "Older": older, "Indexed": p})
+	var over template.HTML
+	if len(all) > 1 {
+		span := around(all[len(all)-1].Time, all[0].Time)
+		for _, e := range all {
+			span.add(e.Time, e.Code)
+		}
+		over = chart(span)
+	}
+	return c.show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Outcomes": outcomes, "More": slices.ContainsFunc(rareFilters, query.Has), "Live": r.URL.RawQuery == "", "Older": older, "Chart": over, "Indexed": p})
 }
 
 func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
@@ -230,6 +298,25 @@ func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return c.show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Values": flow.Values(main), "Steps": steps(main), "Raw": all, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool})
+}
+
+// asked is a question with what the server says about its tool.
+type asked struct {
+	app.Approval
+	Description string
+	Annotations []byte // JSON; empty if there are none
+}
+
+func (c *Console) describe(a app.Approval) asked {
+	q := asked{Approval: a}
+	known := c.app.KnownTools()
+	if i := slices.IndexFunc(known, func(t *gate.Tool) bool { return t.Name.String() == a.Tool }); i >= 0 {
+		q.Description = known[i].Definition.Get("description").Text()
+		if hints := known[i].Definition.Get("annotations"); !hints.IsZero() {
+			q.Annotations = hints.Raw()
+		}
+	}
+	return q
 }
 
 func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
@@ -250,7 +337,11 @@ func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.show(w, r, "approvals", "Approvals", map[string]any{"All": all, "Asks": c.app.Asks(), "Destinations": destinations, "Still": still})
+	var asked []asked
+	for _, a := range all {
+		asked = append(asked, c.describe(a))
+	}
+	return c.show(w, r, "approvals", "Approvals", map[string]any{"All": asked, "Asks": c.app.Asks(), "Destinations": destinations, "Still": still})
 }
 
 func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
@@ -302,7 +393,46 @@ func (c *Console) pinsPage(w http.ResponseWriter, r *http.Request) error {
 			waiting = append(waiting, d)
 		}
 	}
-	return c.show(w, r, "pins", "Pins", map[string]any{"Pins": all, "Waiting": waiting})
+	return c.show(w, r, "pins", "Pins", map[string]any{"Pins": all, "Servers": byServer(all.Pins), "Waiting": waiting})
+}
+
+// pinned are the pins of one server.
+type pinned struct {
+	Server      string
+	Pins        []lock.Entry
+	Quarantined int
+}
+
+// byServer divides pins, which are sorted by server.
+func byServer(pins []lock.Entry) (all []pinned) {
+	for _, e := range pins {
+		if len(all) == 0 || all[len(all)-1].Server != e.Server {
+			all = append(all, pinned{Server: e.Server})
+		}
+		last := &all[len(all)-1]
+		last.Pins = append(last.Pins, e)
+		if e.State.Quarantined() {
+			last.Quarantined++
+		}
+	}
+	return all
+}
+
+// words divides two versions of a text into what both begin and end with, in whole words, and
+// what is between.
+type words struct{ Before, Old, New, After string }
+
+func wordsOf(c lock.Reviewed) words {
+	a, b := strings.SplitAfter(c.Old, " "), strings.SplitAfter(c.New, " ")
+	head, tail := 0, 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	middle := func(s []string) string { return strings.Join(s[head:len(s)-tail], "") }
+	return words{strings.Join(a[:head], ""), middle(a), middle(b), strings.Join(a[len(a)-tail:], "")}
 }
 
 // servers returns those of which something is quarantined.
@@ -325,7 +455,8 @@ func (c *Console) approvePage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) serversPage(w http.ResponseWriter, r *http.Request) error {
-	return c.show(w, r, "servers", "Servers", c.status())
+	s := c.status()
+	return c.show(w, r, "servers", "Servers", map[string]any{"Status": s, "Paused": s.Paused})
 }
 
 func (c *Console) serverPage(w http.ResponseWriter, r *http.Request) error {
@@ -338,7 +469,7 @@ func (c *Console) serverPage(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return t.Server != id })
-			return c.show(w, r, "server", id, map[string]any{"Server": one, "Tools": tools, "Paused": slices.Contains(s.Paused, id)})
+			return c.show(w, r, "server", id, map[string]any{"Server": one, "Tools": tools, "Paused": s.Paused})
 		}
 	}
 	return &missing{"server " + id}
@@ -378,12 +509,12 @@ func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 	if _, err := c.app.PauseBy(r.Context(), server, resume, named(r.Context())); err != nil {
 		return err
 	}
-	what, to := "everything", "/ui/"
+	what, to := "the gateway", "/ui/"
 	if server != "" {
-		what, to = "server "+server, "/ui/servers/"+url.PathEscape(server)
+		what, to = "server "+server, "/ui/servers"
 	}
 	if resume {
-		return c.done(w, r, to, what+" goes on")
+		return c.done(w, r, to, what+" is resumed")
 	}
 	return c.done(w, r, to, what+" is paused: every new call is refused")
 }

@@ -40,7 +40,7 @@ func TestSkills(t *testing.T) {
 			t.Fatalf("approved: %d %s", w.Code, w.Body)
 		}
 	}
-	const asks, runs, held = "The frontmatter asks for <bdi>allowed-tools</bdi>.", "setup.sh: runs what it downloads", "quarantined</span>"
+	const asks, runs, held = "The frontmatter asks for <bdi>allowed-tools</bdi>.", "setup.sh: runs what it downloads", "refused\">quarantined</span>"
 	timelimit.Wait(t, "new skills are shown", func() bool {
 		return shows("/ui/skills", "team/git", "team/ops", `href="/ui/servers/team"`, held, asks, runs)
 	})

@@ -80,7 +80,7 @@ func TestExplanation(t *testing.T) {
 	}
 	for path, want := range map[string][]string{
 		"/ui/calls/" + id + "/explanation": {"p.rego:3", "not this text", "A grant cannot help"},
-		"/ui/calls/" + id:                  {"wasmgate.decision.effect == &#34;deny&#34; with input as", "Try it against the policy"},
+		"/ui/calls/" + id:                  {"wasmgate.decision.effect == &#34;deny&#34; with input as", "Evaluate again with the current policy"},
 		"/ui/calls/" + id + "/arguments":   {"&#34;text&#34;:&#34;no&#34;", "That you looked is recorded"},
 	} {
 		got := d.get(path)
@@ -267,7 +267,7 @@ func TestComparison(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	}
-	if page := d.get("/ui/policy/comparison"); !strings.Contains(page, "1 would pass that did not, 1 would not pass that did") || !strings.Contains(page, "p.rego:3") {
+	if page := d.get("/ui/policy/comparison"); !strings.Contains(page, "1 would pass now, 1 would be refused now") || !strings.Contains(page, "p.rego:3") {
 		t.Error(page)
 	}
 	if err := d.call("local__hash", `{"text":"maybe","algorithm":"sha256"}`); err != nil {

@@ -39,6 +39,7 @@ type Status struct {
 	Prompts   int `json:"prompts,omitempty"`
 	Resources int `json:"resources,omitempty"`
 	Templates int `json:"templates,omitempty"`
+	Skills    int `json:"skills,omitempty"` // also quarantined ones
 	// Methods are how many it has that MCP does not have.
 	Methods int `json:"methods,omitempty"`
 	// Fault and Error are why the server is faulted, or was when the endpoint was closed.
@@ -67,7 +68,7 @@ func Count(s *Status, f *listing.Features) {
 	if f == nil {
 		return
 	}
-	s.Prompts, s.Resources, s.Templates = len(f.Prompts), len(f.Resources), len(f.Templates)
+	s.Prompts, s.Resources, s.Templates, s.Skills = len(f.Prompts), len(f.Resources), len(f.Templates), len(f.Skills)
 	s.Notes = slices.Concat(s.Notes, f.Notes)
 }
 

@@ -36,7 +36,9 @@ if (table && table.dataset.live) {
     const link = document.createElement("a")
     link.href = "/ui/calls/" + encodeURIComponent(e.id)
     link.textContent = local(e.time)
-    row.insertCell().append(link)
+    const at = row.insertCell()
+    at.className = "time"
+    at.append(link)
     const code = document.createElement("span")
     code.className = kind(e.code)
     code.textContent = e.code
