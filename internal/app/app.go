@@ -60,6 +60,7 @@ type App struct {
 
 	config      atomic.Pointer[configState]
 	guests      modules.Digests
+	secretFiles sync.Map // by server: the files of its secrets, when it was connected
 	policyError atomic.Pointer[outcome]
 	pinError    atomic.Pointer[outcome]
 	shadowError atomic.Pointer[outcome]

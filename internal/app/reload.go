@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -13,9 +14,11 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app/logs"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/reference"
 )
 
 // watchConfig returns what reads the configuration anew if its files, or those of its modules,
@@ -42,11 +45,14 @@ func (a *App) watchConfig(ctx context.Context, hangup <-chan os.Signal) func() {
 	}
 }
 
-// configFiles tells one version of the configuration's files, and of its modules', from
-// another.
+// configFiles tells one version of the configuration's files, of its modules' and of its servers'
+// secrets from another.
 func configFiles(c *config.Config) (all string) {
 	for _, f := range append(c.Files(), modules.Files(c)...) {
 		all += f + " " + watch.State(f) + "\n"
+	}
+	for _, s := range enabled(c.Servers) {
+		all += secretFiles(s)
 	}
 	return all
 }
@@ -212,7 +218,7 @@ func (a *App) setServers(ctx context.Context, before []config.Server, next *conf
 		if at >= 0 {
 			before[at].Required = s.Required // which is nothing that a connection has
 		}
-		if at >= 0 && reflect.DeepEqual(before[at], s) && !a.moduleChanged(ctx, s) {
+		if at >= 0 && reflect.DeepEqual(before[at], s) && !a.moduleChanged(ctx, s) && !a.secretsChanged(s) {
 			continue
 		}
 		wg.Go(func() {
@@ -239,6 +245,27 @@ func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
 	}
 	guest, err := a.modules().Guest(ctx, s)
 	return err != nil || a.guests.Changed(s.ID, guest.WASM)
+}
+
+// secretFiles tells one version of the files that hold a server's secrets, ${file:PATH}, from another.
+func secretFiles(s config.Server) (all string) {
+	for _, text := range secretTexts(s) {
+		_, _ = variables.Resolve(text, func(ref string) (string, error) {
+			if name, ok := strings.CutPrefix(ref, "file:"); ok {
+				path, err := reference.Path(name)
+				all += fmt.Sprintln(s.ID, path, err, watch.State(path))
+			}
+			return "", nil
+		})
+	}
+	return all
+}
+
+// secretsChanged reports whether the files of a server's secrets are others than when it was last asked.
+func (a *App) secretsChanged(s config.Server) bool {
+	now := secretFiles(s)
+	before, known := a.secretFiles.Swap(s.ID, now)
+	return known && before != now
 }
 
 // configProblems says what of the configuration's files is not in use.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -164,16 +165,19 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 	return e
 }
 
-// refers reports whether a server has secrets that are read when it starts.
-func refers(s config.Server) bool {
+// secretTexts are the texts of a server's configuration that may refer to secrets.
+func secretTexts(s config.Server) []string {
 	all := slices.Clone(s.Args)
 	for _, values := range []map[string]config.Secret{s.Env, s.Headers} {
-		for _, v := range values {
-			all = append(all, string(v))
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			all = append(all, string(values[name]))
 		}
 	}
-	return slices.ContainsFunc(all, variables.Refers)
+	return all
 }
+
+// refers reports whether a server's configuration refers to secrets.
+func refers(s config.Server) bool { return slices.ContainsFunc(secretTexts(s), variables.Refers) }
 
 // appsOf says how the pages of a server are offered.
 func appsOf(s config.Server) gateway.AppOptions {
@@ -250,6 +254,7 @@ func callLimits(c *config.Config) gateway.Limits {
 func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
 	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
 	a.authorize(s, &to.EndpointConfig)
+	a.secretsChanged(s) // remembers what the connection uses
 	if refers(s) {
 		to.Reveal = a.secrets.Resolve
 	}

@@ -70,16 +70,22 @@ func whole(secret []byte) (string, error) {
 // file reads ${file:PATH}.
 type file struct{}
 
-func (file) Read(_ context.Context, path string) (string, error) {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+// Path returns the file that ${file:NAME} names.
+func Path(name string) (string, error) {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(home, rest)
+		return filepath.Join(home, rest), err
 	}
-	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%q is neither an absolute path nor begins with ~/", path)
+	if !filepath.IsAbs(name) {
+		return "", fmt.Errorf("%q is neither an absolute path nor begins with ~/", name)
+	}
+	return name, nil
+}
+
+func (file) Read(_ context.Context, name string) (string, error) {
+	path, err := Path(name)
+	if err != nil {
+		return "", err
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -27,6 +27,7 @@ func TestE2E(t *testing.T) {
 		{Name: "drain", Run: testDrain},
 		{Name: "twice", Run: testSecondSignal},
 		{Name: "reload", Run: testReload},
+		{Name: "mounted", Run: testMounted},
 		{Name: "refused", Run: testRefusedStarts},
 		{Name: "audit", Run: testAuditFull},
 		{Name: "hold", Run: testAuditHold},
