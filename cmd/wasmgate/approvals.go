@@ -4,19 +4,22 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
-func (c *cli) newApprovals() *cobra.Command {
+// approvalCommands decide on calls that wait for approval.
+type approvalCommands struct{ *cli }
+
+func (c approvalCommands) newApprovals() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "approvals",
 		Short: "Show and answer calls that wait for approval",
@@ -31,7 +34,7 @@ These commands ask the running gateway.`,
 
 // withRunning gives do the gateway that runs on the configuration: what waits, waits
 // there.
-func (c *cli) withRunning(cmd *cobra.Command, do func(*app.Remote) error) error {
+func (c approvalCommands) withRunning(cmd *cobra.Command, do func(*app.Remote) error) error {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -44,7 +47,7 @@ func (c *cli) withRunning(cmd *cobra.Command, do func(*app.Remote) error) error 
 	return do(r)
 }
 
-func (c *cli) newApprovalsList() *cobra.Command {
+func (c approvalCommands) newApprovalsList() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the calls that wait, the oldest first",
@@ -63,11 +66,11 @@ func (c *cli) newApprovalsList() *cobra.Command {
 					fmt.Fprintln(c.err, "no call waits for approval")
 					return nil
 				}
-				t := newTable(c.out, "ID", "AGE", "EXPIRES", "PRINCIPAL", "SERVER", "TOOL", "WHY")
+				t := show.NewTable(c.out, "ID", "AGE", "EXPIRES", "PRINCIPAL", "SERVER", "TOOL", "WHY")
 				now := time.Now()
 				for _, a := range all {
-					t.Row(a.ID, roughly(now.Sub(a.Asked)), "in "+roughly(a.Expires.Sub(now)), a.Principal, a.Server,
-						short(a.Tool, maxTool), short(a.Why(), maxWhy))
+					t.Row(a.ID, show.Roughly(now.Sub(a.Asked)), "in "+show.Roughly(a.Expires.Sub(now)), a.Principal, a.Server,
+						show.Short(a.Tool, maxTool), show.Short(a.Why(), maxWhy))
 				}
 				return t.Flush()
 			})
@@ -75,7 +78,7 @@ func (c *cli) newApprovalsList() *cobra.Command {
 	}
 }
 
-func (c *cli) newApprovalsShow() *cobra.Command {
+func (c approvalCommands) newApprovalsShow() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show a call that waits, with its arguments and the reason",
@@ -97,15 +100,7 @@ func (c *cli) newApprovalsShow() *cobra.Command {
 	}
 }
 
-// unanswered tells an answer that does not count from a failure.
-func unanswered(err error) error {
-	if n, ok := errors.AsType[*gate.NotApproved](err); ok {
-		return &exitError{exitFalse, n}
-	}
-	return err
-}
-
-func (c *cli) printApproval(a *app.Approval) error {
+func (c approvalCommands) printApproval(a *app.Approval) error {
 	read := strings.Join(a.Labels, ", ")
 	switch {
 	case a.Top:
@@ -125,13 +120,13 @@ func (c *cli) printApproval(a *app.Approval) error {
 		}
 	}
 	for _, to := range a.Destinations {
-		fmt.Fprintf(c.out, "%-12s %s\n", "destination", visible(to))
+		fmt.Fprintf(c.out, "%-12s %s\n", "destination", show.Visible(to))
 	}
 	for _, other := range a.Beside {
-		fmt.Fprintf(c.out, "%-12s %s, at %s\n", "beside it", visible(other), visible(a.BesideAt))
+		fmt.Fprintf(c.out, "%-12s %s, at %s\n", "beside it", show.Visible(other), show.Visible(a.BesideAt))
 	}
 	for _, met := range a.MetBefore() {
-		fmt.Fprintf(c.out, "%-12s %s\n", "met", visible(met))
+		fmt.Fprintf(c.out, "%-12s %s\n", "met", show.Visible(met))
 	}
 	if len(a.Calls) == 0 {
 		return c.printArguments(a.ID, "arguments", a.Arguments)
@@ -145,7 +140,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 }
 
 // printArguments prints the arguments of a call below a line.
-func (c *cli) printArguments(id, line string, args json.RawMessage) error {
+func (c approvalCommands) printArguments(id, line string, args json.RawMessage) error {
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, args, "", "  "); err != nil {
 		return fmt.Errorf("arguments of approval %s: %w", id, err)
@@ -157,7 +152,7 @@ func (c *cli) printArguments(id, line string, args json.RawMessage) error {
 	return nil
 }
 
-func (c *cli) newApprovalsApprove() *cobra.Command {
+func (c approvalCommands) newApprovalsApprove() *cobra.Command {
 	var always, destination, beside, yes bool
 	var who answerer
 	cmd := &cobra.Command{
@@ -186,22 +181,22 @@ question for tools of this server. --beside also approves the other destinations
 }
 
 // confirmApproval shows a call that waits, and asks whether it is to pass.
-func (c *cli) confirmApproval(cmd *cobra.Command, id string, yes bool) error {
-	show := func() error {
+func (c approvalCommands) confirmApproval(cmd *cobra.Command, id string, yes bool) error {
+	preview := func() error {
 		return c.withRunning(cmd, func(r *app.Remote) error {
 			a, err := r.Approval(cmd.Context(), id)
 			if err != nil {
 				return unanswered(err)
 			}
-			beside := *c
+			beside := *c.cli
 			beside.out = c.err // the answer to programs is on the other
-			return beside.printApproval(a)
+			return approvalCommands{&beside}.printApproval(a)
 		})
 	}
-	return c.confirmed(yes, show, "Approve this call?")
+	return c.confirmed(yes, preview, "Approve this call?")
 }
 
-func (c *cli) newApprovalsDeny() *cobra.Command {
+func (c approvalCommands) newApprovalsDeny() *cobra.Command {
 	var why string
 	var who answerer
 	cmd := &cobra.Command{
@@ -218,7 +213,7 @@ func (c *cli) newApprovalsDeny() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) newApprovalsDestinations() *cobra.Command {
+func (c approvalCommands) newApprovalsDestinations() *cobra.Command {
 	return &cobra.Command{
 		Use: "destinations", Short: "List the destinations that are approved for sessions", Args: cobra.NoArgs,
 		Long:    "Lists destinations that were approved with --destination or in the client. An approved destination is\nvalid for one server in one session, and ends with the session.",
@@ -236,9 +231,9 @@ func (c *cli) newApprovalsDestinations() *cobra.Command {
 					fmt.Fprintln(c.err, "no destination is approved for a session")
 					return nil
 				}
-				t := newTable(c.out, "ID", "AGE", "PRINCIPAL", "SESSION", "SERVER", "DESTINATION", "BY")
+				t := show.NewTable(c.out, "ID", "AGE", "PRINCIPAL", "SESSION", "SERVER", "DESTINATION", "BY")
 				for _, d := range all {
-					t.Row(d.ID, roughly(time.Since(d.Since)), d.Session.Owner.ID, d.Session.ID, d.Server, short(visible(d.Value), maxWhy), d.By)
+					t.Row(d.ID, show.Roughly(time.Since(d.Since)), d.Session.Owner.ID, d.Session.ID, d.Server, show.Short(show.Visible(d.Value), maxWhy), d.By)
 				}
 				return t.Flush()
 			})
@@ -246,7 +241,7 @@ func (c *cli) newApprovalsDestinations() *cobra.Command {
 	}
 }
 
-func (c *cli) newApprovalsRevoke() *cobra.Command {
+func (c approvalCommands) newApprovalsRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "Take back the destinations of an approval", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
@@ -260,7 +255,7 @@ func (c *cli) newApprovalsRevoke() *cobra.Command {
 					return c.printJSON(gone)
 				}
 				for _, d := range gone {
-					fmt.Fprintf(c.out, "revoked %s at %s\n", visible(d.Value), visible(d.Server))
+					fmt.Fprintf(c.out, "revoked %s at %s\n", show.Visible(d.Value), show.Visible(d.Server))
 				}
 				return nil
 			})
@@ -276,7 +271,7 @@ func (a *answerer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.token, "token", "", "- reads the approver's token or API key from standard input")
 }
 
-func (c *cli) decide(cmd *cobra.Command, d app.DecideRequest, who answerer) (err error) {
+func (c approvalCommands) decide(cmd *cobra.Command, d app.DecideRequest, who answerer) (err error) {
 	d.As = who.as
 	if d.Token, err = c.readToken(who.token); err != nil {
 		return err
@@ -290,25 +285,25 @@ func (c *cli) decide(cmd *cobra.Command, d app.DecideRequest, who answerer) (err
 			return c.printJSON(done)
 		}
 		a := done.Approval
-		fmt.Fprintf(c.out, "%s %s: %s by %s\n", a.State, a.ID, visible(a.Tool), visible(a.Principal))
+		fmt.Fprintf(c.out, "%s %s: %s by %s\n", a.State, a.ID, show.Visible(a.Tool), show.Visible(a.Principal))
 		c.printAlways(a, done.Always)
 		return nil
 	})
 }
 
-func (c *cli) printAlways(a app.Approval, w *app.Always) {
+func (c approvalCommands) printAlways(a app.Approval, w *app.Always) {
 	if w == nil {
 		return
 	}
 	if w.Still != "" {
-		fmt.Fprintf(c.err, "No grant was written: your policy will still ask next time (%s). A grant does not change that; change the rule.\n", visible(w.Still))
+		fmt.Fprintf(c.err, "No grant was written: your policy will still ask next time (%s). A grant does not change that; change the rule.\n", show.Visible(w.Still))
 		return
 	}
 	said := "granted for good"
 	if !w.Added {
 		said = "is granted for good already"
 	}
-	fmt.Fprintf(c.out, "%s %s to %s, in %s; wasmgate revoke %s takes it back\n", visible(a.Tool), said, visible(a.Principal), w.Grants, visible(a.Tool))
+	fmt.Fprintf(c.out, "%s %s to %s, in %s; wasmgate revoke %s takes it back\n", show.Visible(a.Tool), said, show.Visible(a.Principal), w.Grants, show.Visible(a.Tool))
 }
 
 // waits says how many calls do.
@@ -318,6 +313,3 @@ func waits(n int) string {
 	}
 	return fmt.Sprintf("%d calls wait", n)
 }
-
-// errNoKeeper says why a question to nobody is not kept.
-var errNoKeeper = errors.New("no gateway runs that would keep the question: start one with wasmgate serve, or call from a terminal")

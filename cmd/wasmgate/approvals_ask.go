@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/escaped"
@@ -46,7 +47,7 @@ func (c *cli) callAsking(ctx context.Context, g asked, r app.CallRequest) (gate.
 // atTerminal reports whether a person is there to answer.
 func (c *cli) atTerminal() bool {
 	in, ok := c.in.(*os.File)
-	return ok && isTerminal(in)
+	return ok && show.IsTerminal(in)
 }
 
 // confirm asks the person at the terminal. Anything but yes, no, destination and all is no
@@ -89,4 +90,15 @@ func (c *cli) answer(question string, others ...string) (gate.Verdict, error) {
 	default:
 		return gate.Dismissed, nil
 	}
+}
+
+// errNoKeeper says why a question to nobody is not kept.
+var errNoKeeper = errors.New("no gateway runs that would keep the question: start one with wasmgate serve, or call from a terminal")
+
+// unanswered tells an answer that does not count from a failure.
+func unanswered(err error) error {
+	if n, ok := errors.AsType[*gate.NotApproved](err); ok {
+		return exit(exitFalse, n)
+	}
+	return err
 }

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
 
@@ -86,7 +89,7 @@ func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, 
 			return nil, errors.Join(err, a.Close(ctx))
 		}
 	}
-	if isTerminal(c.err) {
+	if show.IsTerminal(c.err) {
 		var names []string
 		for _, s := range cfg.Servers {
 			if s.Enabled && (only == "" || only == s.ID) {
@@ -103,11 +106,35 @@ func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, 
 	return own{a, end}, nil
 }
 
-// askFor gives use the gateway of a configuration, as [cli.ask] returns it.
-func (c *cli) askFor(ctx context.Context, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
-	g, err := c.ask(ctx, cfg, only)
-	if err != nil {
-		return err
+// readToken reads the token that a flag speaks of; "" without the flag.
+func (c *cli) readToken(flag string) (string, error) {
+	switch flag {
+	case "":
+		return "", nil
+	case "-":
+		return c.line()
 	}
-	return errors.Join(use(g), g.close(ctx))
+	return "", misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")
+}
+
+// maxToken bounds what is read of a token on standard input.
+const maxToken = 64 << 10
+
+// line reads one line of standard input.
+func (c *cli) line() (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(c.in, maxToken)).ReadString('\n')
+	if line = strings.TrimSpace(line); line != "" {
+		return line, nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return "", misuse("standard input is empty")
+}
+
+// pinning is what the pin commands ask of a gateway.
+type pinning interface {
+	Pins(ctx context.Context, selector string) (*app.Pins, error)
+	PinReview(ctx context.Context, selector string) (*lock.Review, error)
+	ReloadPins(ctx context.Context, by string) error
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/audit"
@@ -21,6 +22,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
+
+// auditCommands read and verify the audit log.
+type auditCommands struct{ *cli }
 
 // Widths of columns, in characters.
 const (
@@ -33,7 +37,7 @@ const (
 // when.
 const lastRecords = 50
 
-func (c *cli) newAudit() *cobra.Command {
+func (c auditCommands) newAudit() *cobra.Command {
 	var f audit.Filter
 	var since time.Duration
 	var format string
@@ -84,7 +88,7 @@ the audit log does not hold is listed under erased.`,
 	return cmd
 }
 
-func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format string) error {
+func (c auditCommands) readAudit(cmd *cobra.Command, file string, f audit.Filter, format string) error {
 	ctx := cmd.Context()
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) && !f.Follow {
 		return fmt.Errorf("there is no audit log at %s yet", file)
@@ -131,8 +135,8 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 
 // auditTable returns a printer of rows; the zero entry ends the table. Rows that
 // are waited for come one by one.
-func (c *cli) auditTable(follow bool) func(audit.Entry) {
-	t := newTable(c.out, "TIME", "PRINCIPAL", "TOOL", "OUTCOME", "TOOK", "WHY", "RECORD")
+func (c auditCommands) auditTable(follow bool) func(audit.Entry) {
+	t := show.NewTable(c.out, "TIME", "PRINCIPAL", "TOOL", "OUTCOME", "TOOK", "WHY", "RECORD")
 	if follow {
 		_ = t.Flush()
 	}
@@ -147,13 +151,13 @@ func (c *cli) auditTable(follow bool) func(audit.Entry) {
 }
 
 func auditRow(e audit.Entry) []string {
-	tool, why, record := short(e.Tool, maxTool), audit.Why(&e), e.ID
+	tool, why, record := show.Short(e.Tool, maxTool), audit.Why(&e), e.ID
 	if why == "" {
 		why = news(e)
 	}
 	switch {
 	case e.Event == gate.HostCall:
-		tool, record = tool+": "+short(hostRequest(e), maxRequest), e.Parent
+		tool, record = tool+": "+show.Short(hostRequest(e), maxRequest), e.Parent
 		if e.Count > 1 {
 			tool += fmt.Sprintf(" (%d times)", e.Count)
 		}
@@ -181,7 +185,7 @@ func auditRow(e audit.Entry) []string {
 		took = taken(time.Duration(e.TookUS) * time.Microsecond)
 	}
 	return []string{
-		e.Time.Local().Format("2006-01-02 15:04:05"), match.Name(e.Tenant, e.Principal), tool, outcome, took, short(why, maxWhy), record,
+		e.Time.Local().Format("2006-01-02 15:04:05"), match.Name(e.Tenant, e.Principal), tool, outcome, took, show.Short(why, maxWhy), record,
 	}
 }
 
@@ -237,7 +241,7 @@ func hostRequest(e audit.Entry) string {
 	return strings.Join([]string{string(e.Action), r.Method, r.Op, r.Name, r.Origin + r.Path + r.Key}, " ")
 }
 
-func (c *cli) newAuditVerify() *cobra.Command {
+func (c auditCommands) newAuditVerify() *cobra.Command {
 	var head, anchor string
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
@@ -278,13 +282,13 @@ Exits with 0 if the chain holds. Exits with 3 if it does not, or if there is no 
 			report, err := audit.VerifyFiles(args, want)
 			var chain *audit.ChainError
 			if errors.As(err, &chain) {
-				return &exitError{exitFalse, err}
+				return exit(exitFalse, err)
 			}
 			if err != nil {
 				return named(err)
 			}
 			if report.Records == 0 {
-				return &exitError{exitFalse, fmt.Errorf("%s: no record: nothing was verified, and whoever emptied a log cannot be told from one that recorded nothing; compare with a head that was kept elsewhere (--head)", strings.Join(args, ", "))}
+				return exit(exitFalse, fmt.Errorf("%s: no record: nothing was verified, and whoever emptied a log cannot be told from one that recorded nothing; compare with a head that was kept elsewhere (--head)", strings.Join(args, ", ")))
 			}
 			return c.printReport(report, want != audit.Head{})
 		},
@@ -295,7 +299,7 @@ Exits with 0 if the chain holds. Exits with 3 if it does not, or if there is no 
 	return cmd
 }
 
-func (c *cli) printReport(r audit.Report, against bool) error {
+func (c auditCommands) printReport(r audit.Report, against bool) error {
 	if c.json {
 		return c.printJSON(map[string]any{"records": r.Records, "head": r.Last.String(), "torn_bytes": r.Torn, "against_head": against})
 	}
@@ -314,7 +318,7 @@ func (c *cli) printReport(r audit.Report, against bool) error {
 const decisionLog = "decision-log"
 
 // printDecision prints the decision of which a record tells on one line.
-func (c *cli) printDecision(e audit.Entry) error {
+func (c auditCommands) printDecision(e audit.Entry) error {
 	d, ok := ship.DecisionOf(e, product.RelaysCalls)
 	if !ok {
 		return nil

@@ -8,16 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-// maxToken bounds what is read of a token on standard input.
-const maxToken = 64 << 10
+// authCommands make keys and logins, and say who is who.
+type authCommands struct{ *cli }
 
-func (c *cli) newWhoami() *cobra.Command {
+func (c authCommands) newWhoami() *cobra.Command {
 	var token, group string
 	cmd := &cobra.Command{
 		Use:   "whoami",
@@ -41,7 +42,7 @@ history keeps it. Without --token it shows the local operator.`,
 				if err := c.printWho(who); err != nil || who.Refused == 0 {
 					return err
 				}
-				return &exitError{code: exitFalse}
+				return exit(exitFalse, nil)
 			})
 		},
 	}
@@ -50,32 +51,21 @@ history keeps it. Without --token it shows the local operator.`,
 	return cmd
 }
 
-// readToken reads the token that a flag speaks of; "" without the flag.
-func (c *cli) readToken(flag string) (string, error) {
-	switch flag {
-	case "":
-		return "", nil
-	case "-":
-		return c.line()
-	}
-	return "", misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")
-}
-
-func (c *cli) printWho(w *app.Who) error {
+func (c authCommands) printWho(w *app.Who) error {
 	if c.json {
 		return c.printJSON(w)
 	}
 	if w.Refused != 0 {
-		_, err := fmt.Fprintf(c.out, "refused (%d): %s\nwhat to do: %s\n", w.Refused, visible(w.Reason), visible(w.Fix))
+		_, err := fmt.Fprintf(c.out, "refused (%d): %s\nwhat to do: %s\n", w.Refused, show.Visible(w.Reason), show.Visible(w.Fix))
 		return err
 	}
 	for _, line := range w.Lines() {
-		fmt.Fprintf(c.out, "%-11s%s\n", line[0], visible(line[1]))
+		fmt.Fprintf(c.out, "%-11s%s\n", line[0], show.Visible(line[1]))
 	}
 	return nil
 }
 
-func (c *cli) newAuth() *cobra.Command {
+func (c authCommands) newAuth() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "auth",
 		Short:   "Check authentication, and revoke tokens",
@@ -84,7 +74,7 @@ func (c *cli) newAuth() *cobra.Command {
 	}, c.newAuthCheck(), c.newAuthRevoke(), c.newBreakGlass())
 }
 
-func (c *cli) newAuthCheck() *cobra.Command {
+func (c authCommands) newAuthCheck() *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Look for common mistakes, and say how to fix them", Args: cobra.NoArgs,
 		Long: `Checks the metadata, keys and clock of each issuer, the public_url, the certificate, API keys, and roles
@@ -102,7 +92,7 @@ wrong.`,
 					return err
 				}
 				if slices.ContainsFunc(all, func(f app.Finding) bool { return !f.OK }) {
-					return &exitError{code: exitFalse}
+					return exit(exitFalse, nil)
 				}
 				return nil
 			})
@@ -110,21 +100,21 @@ wrong.`,
 	}
 }
 
-func (c *cli) printFindings(all []app.Finding) error {
+func (c authCommands) printFindings(all []app.Finding) error {
 	if c.json {
 		return c.printJSON(all)
 	}
 	for _, f := range all {
 		if f.OK {
-			fmt.Fprintf(c.out, "ok       %s\n", visible(f.Check))
+			fmt.Fprintf(c.out, "ok       %s\n", show.Visible(f.Check))
 			continue
 		}
-		fmt.Fprintf(c.out, "problem  %s: %s\n         %s\n", visible(f.Check), visible(f.Problem), visible(f.Fix))
+		fmt.Fprintf(c.out, "problem  %s: %s\n         %s\n", show.Visible(f.Check), show.Visible(f.Problem), show.Visible(f.Fix))
 	}
 	return nil
 }
 
-func (c *cli) newAuthRevoke() *cobra.Command {
+func (c authCommands) newAuthRevoke() *cobra.Command {
 	var r app.RevokeRequest
 	cmd := &cobra.Command{
 		Use: "revoke", Short: "Revoke tokens, and end their calls in progress", Args: cobra.NoArgs,
@@ -145,7 +135,7 @@ To revoke a single key, use wasmgate key revoke.`,
 				if c.json {
 					return c.printJSON(done)
 				}
-				_, err = fmt.Fprintf(c.out, "revoked, with %s; %s in use a moment ago\n", plural(len(done.Keys), "API key"), plural(done.Seen, "credential"))
+				_, err = fmt.Fprintf(c.out, "revoked, with %s; %s in use a moment ago\n", show.Plural(len(done.Keys), "API key"), show.Plural(done.Seen, "credential"))
 				return err
 			})
 		},
@@ -158,7 +148,7 @@ To revoke a single key, use wasmgate key revoke.`,
 	return cmd
 }
 
-func (c *cli) newBreakGlass() *cobra.Command {
+func (c authCommands) newBreakGlass() *cobra.Command {
 	var r app.GlassRequest
 	var end bool
 	cmd := &cobra.Command{
@@ -197,7 +187,7 @@ shows it. It ends after its time, with --end, or when the gateway ends. It needs
 	return cmd
 }
 
-func (c *cli) newKey() *cobra.Command {
+func (c authCommands) newKey() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "key",
 		Short: "Make and revoke API keys",
@@ -210,7 +200,7 @@ The gateway keeps only the key's digest.`,
 
 // withGatekeeper asks the gateway that runs on the configuration; or else one that is
 // started for that, without servers.
-func (c *cli) withGatekeeper(cmd *cobra.Command, f func(app.Gatekeeper) error) (err error) {
+func (c authCommands) withGatekeeper(cmd *cobra.Command, f func(app.Gatekeeper) error) (err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -235,7 +225,7 @@ func keyed(err error) error {
 	return err
 }
 
-func (c *cli) newKeyCreate() *cobra.Command {
+func (c authCommands) newKeyCreate() *cobra.Command {
 	var r app.KeyRequest
 	cmd := &cobra.Command{
 		Use:   "create NAME",
@@ -259,7 +249,7 @@ has the roles of its principal; --role, --group and --server give it less.`,
 				if c.json {
 					return c.printJSON(k)
 				}
-				fmt.Fprintf(c.err, "key %s of %s, %s; it is not shown again:\n", k.ID, visible(match.Name(k.Tenant, k.Principal)), endsAt(k.Expires))
+				fmt.Fprintf(c.err, "key %s of %s, %s; it is not shown again:\n", k.ID, show.Visible(match.Name(k.Tenant, k.Principal)), endsAt(k.Expires))
 				_, err = fmt.Fprintln(c.out, k.Secret)
 				return err
 			})
@@ -281,7 +271,7 @@ func endsAt(at time.Time) string {
 	return "until " + at.UTC().Format(time.RFC3339)
 }
 
-func (c *cli) newKeyList() *cobra.Command {
+func (c authCommands) newKeyList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the API keys, the oldest first", Args: cobra.NoArgs,
 		Example: "  wasmgate key list --json",
@@ -301,18 +291,18 @@ func (c *cli) newKeyList() *cobra.Command {
 	}
 }
 
-func (c *cli) printKeys(all []app.Key) error {
+func (c authCommands) printKeys(all []app.Key) error {
 	if c.json {
 		return c.printJSON(all)
 	}
-	t := newTable(c.out, "ID", "NAME", "PRINCIPAL", "STATE", "ENDS", "ONLY")
+	t := show.NewTable(c.out, "ID", "NAME", "PRINCIPAL", "STATE", "ENDS", "ONLY")
 	for _, k := range all {
 		t.Row(k.Cells()...)
 	}
 	return t.Flush()
 }
 
-func (c *cli) newKeyRevoke() *cobra.Command {
+func (c authCommands) newKeyRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "Revoke an API key for good, and end its calls in progress", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate key revoke pPx0mZ3qA1bC",
@@ -321,14 +311,14 @@ func (c *cli) newKeyRevoke() *cobra.Command {
 				k, err := g.RevokeKey(cmd.Context(), args[0])
 				if err != nil {
 					if err.Error() == auth.ErrNoKey.Error() {
-						return misuse("there is no key %s: see wasmgate key list", visible(args[0]))
+						return misuse("there is no key %s: see wasmgate key list", show.Visible(args[0]))
 					}
 					return err
 				}
 				if c.json {
 					return c.printJSON(k)
 				}
-				_, err = fmt.Fprintf(c.out, "revoked %s (%s) of %s\n", k.ID, visible(k.Name), visible(match.Name(k.Tenant, k.Principal)))
+				_, err = fmt.Fprintf(c.out, "revoked %s (%s) of %s\n", k.ID, show.Visible(k.Name), show.Visible(match.Name(k.Tenant, k.Principal)))
 				return err
 			})
 		},

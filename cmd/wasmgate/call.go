@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -18,7 +19,10 @@ import (
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-func (c *cli) newCall() *cobra.Command {
+// callCommands call tools and list them.
+type callCommands struct{ *cli }
+
+func (c callCommands) newCall() *cobra.Command {
 	var as string
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -53,7 +57,7 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 	return cmd
 }
 
-func (c *cli) call(ctx context.Context, r app.CallRequest, timeout time.Duration) (err error) {
+func (c callCommands) call(ctx context.Context, r app.CallRequest, timeout time.Duration) (err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -66,8 +70,8 @@ func (c *cli) call(ctx context.Context, r app.CallRequest, timeout time.Duration
 	if _, ends := g.(own); ends && r.Tool == startJob && cfg.Jobs.Offer {
 		return errors.New("a job ends with its gateway, and none runs that would carry it out: start one with wasmgate serve" + c.configFlag())
 	}
-	show, done := c.progress()
-	r.Progress = show
+	draw, done := c.progress()
+	r.Progress = draw
 	calling, giveUp := ctx, context.CancelFunc(func() {})
 	if timeout > 0 {
 		calling, giveUp = context.WithTimeout(ctx, timeout)
@@ -104,7 +108,7 @@ func serverOf(cfg *config.Config, tool string) string {
 const startJob = product.JobsServer + "__start"
 
 // callFailed says on standard error why a call was not carried out.
-func (c *cli) callFailed(err error) error {
+func (c callCommands) callFailed(err error) error {
 	var e *app.CallError
 	if !errors.As(err, &e) {
 		return err
@@ -117,10 +121,10 @@ func (c *cli) callFailed(err error) error {
 		if err := printLine(c.err, e); err != nil {
 			return err
 		}
-		return &exitError{code: code}
+		return exit(code, nil)
 	}
 	if !strings.Contains(e.Reason, e.Cause) { // or the last line says it
-		fmt.Fprintln(c.err, visible(e.Cause))
+		fmt.Fprintln(c.err, show.Visible(e.Cause))
 	}
 	if e.Code == "refused_authorize" && e.Remedy == "" {
 		fmt.Fprintf(c.err, "which rule, and why: wasmgate policy explain %s%s\n", e.RecordID, c.configFlag())
@@ -128,20 +132,11 @@ func (c *cli) callFailed(err error) error {
 	if e.Remedy != "" {
 		fmt.Fprintln(c.err, codes.Advice(e.Code)+c.toAllow(e.Remedy))
 	}
-	return &exitError{code, err}
-}
-
-// toAllow is a remedy as it works for the configuration at hand: a command, or what is to
-// be written into the grants file.
-func (c *cli) toAllow(remedy string) string {
-	if strings.HasPrefix(remedy, "wasmgate ") {
-		return remedy + c.configFlag()
-	}
-	return remedy
+	return exit(code, err)
 }
 
 // printResult prints what a tool answered, and fails if that is an error.
-func (c *cli) printResult(res gate.Result) error {
+func (c callCommands) printResult(res gate.Result) error {
 	if c.json {
 		fmt.Fprintln(c.out, res.Doc.String())
 	} else {
@@ -149,12 +144,12 @@ func (c *cli) printResult(res gate.Result) error {
 			if block.Get("type").Text() == "text" {
 				fmt.Fprintln(c.out, block.Get("text").Text())
 			} else {
-				fmt.Fprintln(c.out, short(block.String(), 200))
+				fmt.Fprintln(c.out, show.Short(block.String(), 200))
 			}
 		}
 	}
 	if res.IsError {
-		return &exitError{exitFailed, errors.New("the tool reports an error")}
+		return exit(exitFailed, errors.New("the tool reports an error"))
 	}
 	return nil
 }

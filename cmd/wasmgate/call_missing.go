@@ -13,7 +13,7 @@ import (
 
 // missing says what the operator can do about a tool that there is not for the client;
 // "" if nothing is known of it. A client never learns that.
-func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
+func (c callCommands) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
 	server, _, qualified := strings.Cut(r.Tool, "__")
 	switch {
 	case server == product.JobsServer && !cfg.Jobs.Offer:

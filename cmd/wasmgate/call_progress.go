@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 )
 
@@ -17,18 +18,18 @@ const maxProgress = 70
 
 // progress returns what shows on one line of the terminal how far a call is, and what
 // takes the line away again. Nobody is told where no person looks.
-func (c *cli) progress() (show func(app.Progress), end func()) {
-	if c.json || !isTerminal(c.err) {
+func (c callCommands) progress() (draw func(app.Progress), end func()) {
+	if c.json || !show.IsTerminal(c.err) {
 		return nil, func() {}
 	}
 	var last time.Time
-	show = func(p app.Progress) {
+	draw = func(p app.Progress) {
 		if now := time.Now(); now.Sub(last) >= progressEvery {
 			last = now
 			fmt.Fprint(c.err, "\r\x1b[K"+progressLine(p))
 		}
 	}
-	return show, func() {
+	return draw, func() {
 		if !last.IsZero() {
 			fmt.Fprint(c.err, "\r\x1b[K")
 		}
@@ -42,5 +43,5 @@ func progressLine(p app.Progress) string {
 	if p.Total > 0 {
 		line = fmt.Sprintf("%s of %s (%.0f %%)", number(p.Done), number(p.Total), min(100*p.Done/p.Total, 100))
 	}
-	return visible(short(strings.TrimSuffix(line+" "+p.Message, " "), maxProgress))
+	return show.Visible(show.Short(strings.TrimSuffix(line+" "+p.Message, " "), maxProgress))
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -40,12 +42,15 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// exit returns an error that ends the program with a code. err is nil if all has been said.
+func exit(code int, err error) error { return &exitError{code, err} }
+
 func misuse(format string, args ...any) error {
-	return &exitError{exitMisuse, fmt.Errorf(format, args...)}
+	return exit(exitMisuse, fmt.Errorf(format, args...))
 }
 
 func foundFalse(format string, args ...any) error {
-	return &exitError{exitFalse, fmt.Errorf(format, args...)}
+	return exit(exitFalse, fmt.Errorf(format, args...))
 }
 
 // named makes a misuse of an error that says that what the command line names is not
@@ -54,7 +59,7 @@ func named(err error) error {
 	var session *app.SessionError
 	var record *replay.MissingError
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, app.ErrNoServer) || errors.As(err, &session) || errors.As(err, &record) {
-		return &exitError{exitMisuse, err}
+		return exit(exitMisuse, err)
 	}
 	return err
 }
@@ -84,7 +89,7 @@ func (c *cli) open() (*config.Config, error) {
 	}
 	cfg, err := config.Open(c.config, cwd, config.Options{})
 	if err != nil {
-		return nil, &exitError{exitMisuse, err}
+		return nil, exit(exitMisuse, err)
 	}
 	return cfg, nil
 }
@@ -127,4 +132,26 @@ func (c *cli) input(file string) ([]byte, error) {
 		err = fmt.Errorf("the input holds more than %d bytes", maxInput)
 	}
 	return b, err
+}
+
+// configFlag is what a command needs to mean the same configuration.
+func (c *cli) configFlag() string {
+	if c.config == "" {
+		return ""
+	}
+	if strings.ContainsFunc(c.config, func(r rune) bool {
+		return !strings.ContainsRune("/._-:~", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return " --config '" + strings.ReplaceAll(c.config, "'", `'\''`) + "'"
+	}
+	return " --config " + c.config
+}
+
+// toAllow is a remedy as it works for the configuration at hand: a command, or what is to
+// be written into the grants file.
+func (c *cli) toAllow(remedy string) string {
+	if strings.HasPrefix(remedy, "wasmgate ") {
+		return remedy + c.configFlag()
+	}
+	return remedy
 }

@@ -13,21 +13,21 @@ import (
 
 // complete has shells complete what has a closed set of words, and the names that the
 // configuration knows.
-func (c *cli) complete(root *cobra.Command) {
-	servers := c.names(func(cfg *config.Config) (ids []string) {
+func complete(c *cli, root *cobra.Command) {
+	servers := names(c, func(cfg *config.Config) (ids []string) {
 		for _, s := range cfg.Servers {
 			ids = append(ids, s.ID)
 		}
 		return ids
 	})
-	principals := c.names(func(cfg *config.Config) []string {
+	principals := names(c, func(cfg *config.Config) []string {
 		ids := []string{"local"}
 		for _, p := range cfg.Principals {
 			ids = append(ids, p.ID)
 		}
 		return ids
 	})
-	groups := c.names(func(cfg *config.Config) (names []string) {
+	groups := names(c, func(cfg *config.Config) (names []string) {
 		for name := range cfg.AllGroups() {
 			names = append(names, name)
 		}
@@ -76,7 +76,7 @@ func wordsOrFile(all ...string) cobra.CompletionFunc {
 }
 
 // names completes what the configuration names; nothing, if it cannot be read.
-func (c *cli) names(of func(*config.Config) []string) cobra.CompletionFunc {
+func names(c *cli, of func(*config.Config) []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		cfg, err := c.open()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
@@ -16,7 +17,7 @@ import (
 
 const defaultWatch = 5 * time.Second
 
-func (c *cli) newConfine() *cobra.Command {
+func (c serveCommands) newConfine() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "confine",
 		Short:   "Find out what a server needs, and confine it",
@@ -24,7 +25,7 @@ func (c *cli) newConfine() *cobra.Command {
 	}, c.newConfineLearn())
 }
 
-func (c *cli) newConfineLearn() *cobra.Command {
+func (c serveCommands) newConfineLearn() *cobra.Command {
 	r := app.LearnRequest{For: defaultWatch}
 	var calls []string
 	cmd := &cobra.Command{
@@ -61,7 +62,7 @@ before you use it. The server is not confined meanwhile: do not watch one that y
 	return cmd
 }
 
-func (c *cli) learn(cmd *cobra.Command, r app.LearnRequest) error {
+func (c serveCommands) learn(cmd *cobra.Command, r app.LearnRequest) error {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (c *cli) learn(cmd *cobra.Command, r app.LearnRequest) error {
 		return err
 	}
 	p, err := app.Learn(cmd.Context(), cfg, log, r, func(err error) {
-		fmt.Fprintf(c.err, "a call did not work, and what it needs may be missing below: %s\n", visible(err.Error()))
+		fmt.Fprintf(c.err, "a call did not work, and what it needs may be missing below: %s\n", show.Visible(err.Error()))
 	})
 	if errors.Is(err, control.ErrHeld) {
 		return errors.New("a gateway runs on this configuration; stop it first")
@@ -95,7 +96,7 @@ type proposed struct {
 	Left    []string `json:"left_out,omitempty"`
 }
 
-func (c *cli) printProposal(server string, p confine.Proposal) error {
+func (c serveCommands) printProposal(server string, p confine.Proposal) error {
 	r := p.Rules
 	if c.json {
 		return c.printJSON(proposed{r.Read, r.Write, r.Execute, r.Connect, r.DNS, p.Left})
@@ -103,7 +104,7 @@ func (c *cli) printProposal(server string, p confine.Proposal) error {
 	fmt.Fprintf(c.out, "# What %s was seen to use. Read it before you put it into wasmgate.yaml.\n%s", server,
 		config.RenderConfine(server, config.Confine{Read: r.Read, Write: r.Write, Execute: r.Execute, Connect: r.Connect, DNS: r.DNS}))
 	for _, left := range p.Left {
-		fmt.Fprintf(c.out, "# left out: %s\n", visible(left))
+		fmt.Fprintf(c.out, "# left out: %s\n", show.Visible(left))
 	}
 	return nil
 }

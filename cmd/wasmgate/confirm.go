@@ -15,19 +15,19 @@ func yesFlag(cmd *cobra.Command, yes *bool) {
 // confirmed returns nil if a person confirms what a command is to open up: at the terminal,
 // after it was shown, or before by --yes. That keeps a script or an agent from doing it by
 // accident; one that has a shell can write --yes itself.
-func (c *cli) confirmed(yes bool, show func() error, question string) error {
+func (c *cli) confirmed(yes bool, preview func() error, question string) error {
 	if yes {
 		return nil
 	}
 	if !c.atTerminal() {
 		return misuse("this asks a person first, and there is no terminal: run it in one, or look at it first and add --yes")
 	}
-	if err := show(); err != nil {
+	if err := preview(); err != nil {
 		return err
 	}
 	verdict, err := c.answer(question + " [y/N]")
 	if err == nil && verdict != gate.Approved {
-		err = &exitError{exitFalse, errors.New("nothing was changed")}
+		err = exit(exitFalse, errors.New("nothing was changed"))
 	}
 	return err
 }

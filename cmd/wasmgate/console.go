@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/browser"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/control"
 )
 
-func (c *cli) newConsole() *cobra.Command {
+func (c serveCommands) newConsole() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
 		Use:   "console",
@@ -39,7 +40,7 @@ Both are valid once, for a minute. With --open it opens the link, and ends when 
 			if err != nil {
 				return err
 			}
-			if err := c.said(s, fmt.Sprintf("%s\nor paste the code %s at %s, within %s", s.URL, s.Code, s.At, roughly(time.Until(s.Until)))); err != nil || !open {
+			if err := c.said(s, fmt.Sprintf("%s\nor paste the code %s at %s, within %s", s.URL, s.Code, s.At, show.Roughly(time.Until(s.Until)))); err != nil || !open {
 				return err
 			}
 			ctx, cancel := context.WithDeadline(cmd.Context(), s.Until)

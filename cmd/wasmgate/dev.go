@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 )
 
-func (c *cli) newDev() *cobra.Command {
+func (c serveCommands) newDev() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "dev MODULE",
@@ -36,7 +37,7 @@ and audit log are the same as with "serve".`,
 }
 
 // toldReload says what became of a module that has changed.
-func (c *cli) toldReload(_ context.Context, a *app.App, err error) {
+func (c serveCommands) toldReload(_ context.Context, a *app.App, err error) {
 	at := time.Now().Format(time.TimeOnly)
 	lines := a.Developed()
 	if err != nil {
@@ -49,6 +50,6 @@ func (c *cli) toldReload(_ context.Context, a *app.App, err error) {
 			_ = printLine(c.out, map[string]string{"at": at, "development": line})
 			continue
 		}
-		fmt.Fprintln(c.out, at+"   "+visible(line))
+		fmt.Fprintln(c.out, at+"   "+show.Visible(line))
 	}
 }

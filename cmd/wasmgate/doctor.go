@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 )
 
-func (c *cli) newDoctor() *cobra.Command {
+func (c serveCommands) newDoctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation and say how to fix what is wrong",
@@ -21,7 +22,7 @@ runs, it starts the servers once. It exits with 3 if something does not work.`,
 	}
 }
 
-func (c *cli) doctor(cmd *cobra.Command, _ []string) error {
+func (c serveCommands) doctor(cmd *cobra.Command, _ []string) error {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -35,5 +36,5 @@ func (c *cli) doctor(cmd *cobra.Command, _ []string) error {
 	if err := c.said(checks, text); err != nil || faults == 0 {
 		return err
 	}
-	return &exitError{exitFalse, fmt.Errorf("%s", plural(faults, "fault"))}
+	return exit(exitFalse, fmt.Errorf("%s", show.Plural(faults, "fault")))
 }

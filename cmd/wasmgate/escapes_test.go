@@ -48,7 +48,7 @@ func TestRootEscapes(t *testing.T) {
 
 // A credential is taken from standard input, and never from the arguments of a process.
 func TestHeaders(t *testing.T) {
-	c := &cli{in: strings.NewReader("Authorization: Bearer x\nX-Team: a\n")}
+	c := probeCommands{&cli{in: strings.NewReader("Authorization: Bearer x\nX-Team: a\n")}}
 	if got, err := c.headers([]string{"X-Plain: b", "-"}); err != nil || got.Get("Authorization") != "Bearer x" || got.Get("X-Team") != "a" || got.Get("X-Plain") != "b" {
 		t.Errorf("%v, %v", got, err)
 	}

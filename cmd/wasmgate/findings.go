@@ -8,12 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/config/except"
 )
 
-func (c *cli) newFindings() *cobra.Command {
+// findingCommands show findings and sessions.
+type findingCommands struct{ *cli }
+
+func (c findingCommands) newFindings() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "findings",
 		Short:   "Show what was neutralized or reported in calls, and make exceptions",
@@ -22,7 +26,7 @@ func (c *cli) newFindings() *cobra.Command {
 	}, c.newFindingsList(), c.newFindingsExcept())
 }
 
-func (c *cli) newFindingsList() *cobra.Command {
+func (c findingCommands) newFindingsList() *cobra.Command {
 	var f audit.Filter
 	cmd := &cobra.Command{
 		Use: "list", Short: "List findings by rule, tool and place, the most frequent first", Args: cobra.NoArgs,
@@ -40,9 +44,9 @@ func (c *cli) newFindingsList() *cobra.Command {
 			if c.json {
 				return c.printJSON(all)
 			}
-			t := newTable(c.out, "FINDING", "RULE", "TOOL", "CALLS", "FOUND", "INERT", "PLACE", "LAST CALL")
+			t := show.NewTable(c.out, "FINDING", "RULE", "TOOL", "CALLS", "FOUND", "INERT", "PLACE", "LAST CALL")
 			for _, f := range all {
-				t.Row(f.ID, f.Rule, short(f.Tool, maxTool), strconv.Itoa(f.Calls), strconv.Itoa(f.Found), strconv.Itoa(f.Removed), short(f.At, maxTool), f.Last)
+				t.Row(f.ID, f.Rule, show.Short(f.Tool, maxTool), strconv.Itoa(f.Calls), strconv.Itoa(f.Found), strconv.Itoa(f.Removed), show.Short(f.At, maxTool), f.Last)
 			}
 			return t.Flush()
 		},
@@ -51,7 +55,7 @@ func (c *cli) newFindingsList() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) newFindingsExcept() *cobra.Command {
+func (c findingCommands) newFindingsExcept() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "except FINDING [one|tool|server|rule]", Short: "Write an exception for a finding", Args: cobra.RangeArgs(1, 2),
@@ -89,14 +93,14 @@ records it, and reads the file again.`,
 	return cmd
 }
 
-func (c *cli) printOffers(f except.Finding, o except.Offers) error {
+func (c findingCommands) printOffers(f except.Finding, o except.Offers) error {
 	if c.json {
 		return c.printJSON(struct {
 			except.Finding
 			except.Offers
 		}{f, o})
 	}
-	fmt.Fprintf(c.out, "%s in calls of %s, at %s\n", visible(f.Rule), visible(f.Tool), visible(f.At))
+	fmt.Fprintf(c.out, "%s in calls of %s, at %s\n", show.Visible(f.Rule), show.Visible(f.Tool), show.Visible(f.At))
 	if len(o.All) == 0 {
 		fmt.Fprintln(c.out, "no entry of the configuration makes an exception from it, or one does already")
 	}
@@ -105,20 +109,20 @@ func (c *cli) printOffers(f except.Finding, o except.Offers) error {
 		if e.ByHand != "" {
 			line = e.String() + "\n  " + e.ByHand
 		}
-		fmt.Fprintf(c.out, "\n%s: %s\n  %s\n", e.Name, visible(e.Means), visibleLines(line))
+		fmt.Fprintf(c.out, "\n%s: %s\n  %s\n", e.Name, show.Visible(e.Means), show.VisibleLines(line))
 	}
 	return nil
 }
 
-func (c *cli) except(cmd *cobra.Command, k keeper, f except.Finding, o except.Offers, name string, yes bool) error {
+func (c findingCommands) except(cmd *cobra.Command, k keeper, f except.Finding, o except.Offers, name string, yes bool) error {
 	i := slices.IndexFunc(o.All, func(e except.Offer) bool { return e.Name == name })
 	if i < 0 {
 		return misuse("%v; see wasmgate findings except %s", except.ErrNone, f.ID)
 	}
 	o.All = o.All[i : i+1]
 	if o.All[0].ByHand == "" {
-		show := func() error { return c.printOffers(f, o) }
-		if err := c.confirmed(yes, show, "Write it into "+o.File+"?"); err != nil {
+		preview := func() error { return c.printOffers(f, o) }
+		if err := c.confirmed(yes, preview, "Write it into "+o.File+"?"); err != nil {
 			return err
 		}
 	}

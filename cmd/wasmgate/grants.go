@@ -8,12 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
-func (c *cli) newGrant() *cobra.Command {
+// grantCommands give and take grants.
+type grantCommands struct{ *cli }
+
+func (c grantCommands) newGrant() *cobra.Command {
 	var g config.Grant
 	var to string
 	var yes bool
@@ -39,11 +43,11 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 			}
 			c.warnGrant(cmd.Context(), cfg, g)
 			if wholeServer(g) {
-				show := func() error {
-					fmt.Fprintf(c.err, "this grants %s to %s, with all that is added to it later\n", visible(grantWords(g)), visible(to))
+				preview := func() error {
+					fmt.Fprintf(c.err, "this grants %s to %s, with all that is added to it later\n", show.Visible(grantWords(g)), show.Visible(to))
 					return nil
 				}
-				if err := c.confirmed(yes, show, "Grant it?"); err != nil {
+				if err := c.confirmed(yes, preview, "Grant it?"); err != nil {
 					return err
 				}
 			}
@@ -135,7 +139,7 @@ func checkGrant(g config.Grant) error {
 }
 
 // warnGrant says what of a grant nothing is known of: it may be meant for later, or misspelt.
-func (c *cli) warnGrant(ctx context.Context, cfg *config.Config, g config.Grant) {
+func (c grantCommands) warnGrant(ctx context.Context, cfg *config.Config, g config.Grant) {
 	for _, to := range g.To {
 		role, isRole := strings.CutPrefix(to, "role:")
 		switch {
@@ -151,7 +155,7 @@ func (c *cli) warnGrant(ctx context.Context, cfg *config.Config, g config.Grant)
 	}
 }
 
-func (c *cli) newRevoke() *cobra.Command {
+func (c grantCommands) newRevoke() *cobra.Command {
 	var g config.Grant
 	cmd := &cobra.Command{
 		Use:   "revoke [PATTERN]",
@@ -183,7 +187,7 @@ of the grants that cover it. --server and the other flags remove grants of that 
 }
 
 // revokeNamed takes back what grants name beside tools.
-func (c *cli) revokeNamed(cmd *cobra.Command, cfg *config.Config, g config.Grant) error {
+func (c grantCommands) revokeNamed(cmd *cobra.Command, cfg *config.Config, g config.Grant) error {
 	removed, err := config.RevokeNamed(cfg.Policy.Grants, g)
 	switch {
 	case err != nil:
@@ -191,29 +195,29 @@ func (c *cli) revokeNamed(cmd *cobra.Command, cfg *config.Config, g config.Grant
 	case removed == 0:
 		return misuse("no grant in %s names %s", cfg.Policy.Grants, grantWords(g))
 	}
-	return c.edited(cmd, cfg, fmt.Sprintf("removed %s from %s", grantWords(g), plural(removed, "grant")), grantJSON(g, map[string]any{"removed": removed}))
+	return c.edited(cmd, cfg, fmt.Sprintf("removed %s from %s", grantWords(g), show.Plural(removed, "grant")), grantJSON(g, map[string]any{"removed": removed}))
 }
 
 // revokePattern takes back a pattern of tools.
-func (c *cli) revokePattern(cmd *cobra.Command, cfg *config.Config, pattern string) error {
+func (c grantCommands) revokePattern(cmd *cobra.Command, cfg *config.Config, pattern string) error {
 	r, err := config.RevokeGrant(cfg.Policy.Grants, pattern)
 	if err != nil {
 		return err
 	}
-	said := fmt.Sprintf("removed %s from %s", pattern, plural(r.Removed, "grant"))
+	said := fmt.Sprintf("removed %s from %s", pattern, show.Plural(r.Removed, "grant"))
 	switch {
 	case r == config.Revoked{}:
 		return misuse("no grant in %s covers %s", cfg.Policy.Grants, pattern)
 	case r.Removed == 0:
-		said = fmt.Sprintf("added %s as an exception to %s", pattern, plural(r.Excepted, "grant"))
+		said = fmt.Sprintf("added %s as an exception to %s", pattern, show.Plural(r.Excepted, "grant"))
 	case r.Left > 0:
-		fmt.Fprintf(c.err, "what it matches is still covered by %s; revoke it again to make it an exception there\n", plural(r.Left, "other grant"))
+		fmt.Fprintf(c.err, "what it matches is still covered by %s; revoke it again to make it an exception there\n", show.Plural(r.Left, "other grant"))
 	}
 	return c.edited(cmd, cfg, said, map[string]any{"removed": r.Removed, "excepted": r.Excepted, "left": r.Left, "pattern": pattern})
 }
 
 // edited tells the running gateway, if there is one, and says what was done.
-func (c *cli) edited(cmd *cobra.Command, cfg *config.Config, said string, result map[string]any) error {
+func (c grantCommands) edited(cmd *cobra.Command, cfg *config.Config, said string, result map[string]any) error {
 	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
 		defer r.Close()
 		if err := r.Reload(cmd.Context()); err != nil {

@@ -8,12 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/hook"
 	"github.com/wasmgate/wasmgate/internal/hook/install"
 )
+
+// hookCommands answer the hooks of agents, and install them.
+type hookCommands struct{ *cli }
 
 func agentNames() string {
 	var names []string
@@ -23,7 +27,7 @@ func agentNames() string {
 	return strings.Join(names, "|")
 }
 
-func (c *cli) newHook() *cobra.Command {
+func (c hookCommands) newHook() *cobra.Command {
 	var o hook.Options
 	cmd := &cobra.Command{
 		Use:   "hook " + agentNames(),
@@ -49,7 +53,7 @@ wasmgate hook install writes it into the agent's settings.`,
 				o.State = cfg.State
 			}
 			if status := hook.Run(cmd.Context(), o, c.in, c.out, c.err); status != exitDone {
-				return &exitError{status, nil}
+				return exit(status, nil)
 			}
 			return nil
 		},
@@ -70,8 +74,8 @@ func oneAgent(args []string) (install.Agent, error) {
 	return a, nil
 }
 
-func (c *cli) newHookInstall() *cobra.Command {
-	var managed, observe, show bool
+func (c hookCommands) newHookInstall() *cobra.Command {
+	var managed, observe, printed bool
 	cmd := &cobra.Command{
 		Use:   "install " + agentNames(),
 		Short: "Write the hooks into an agent's settings",
@@ -99,7 +103,7 @@ runs.`,
 			if err != nil {
 				return err
 			}
-			if show {
+			if printed {
 				_, err := c.out.Write(e.After)
 				return err
 			}
@@ -123,7 +127,7 @@ runs.`,
 	}
 	cmd.Flags().BoolVar(&managed, "managed", false, "for all users of the machine")
 	cmd.Flags().BoolVar(&observe, "observe", false, "deny nothing, and record what would be denied")
-	cmd.Flags().BoolVar(&show, "print", false, "print the settings instead of writing them")
+	cmd.Flags().BoolVar(&printed, "print", false, "print the settings instead of writing them")
 	return cmd
 }
 
@@ -156,7 +160,7 @@ func configuredAgent(cfg *config.Config, id string) bool {
 	return slices.ContainsFunc(cfg.Agents, func(a config.Agent) bool { return a.ID == id })
 }
 
-func (c *cli) newHookUninstall() *cobra.Command {
+func (c hookCommands) newHookUninstall() *cobra.Command {
 	var managed, undo bool
 	cmd := &cobra.Command{
 		Use:   "uninstall " + agentNames(),
@@ -203,7 +207,7 @@ install or uninstall, unless it has changed since.`,
 	return cmd
 }
 
-func (c *cli) newHookLabels() *cobra.Command {
+func (c hookCommands) newHookLabels() *cobra.Command {
 	return &cobra.Command{
 		Use:   "labels " + agentNames(),
 		Short: "Print labels of an agent's own tools",
@@ -222,7 +226,7 @@ counts as untrusted.`,
 	}
 }
 
-func (c *cli) newHookDoctor() *cobra.Command {
+func (c hookCommands) newHookDoctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor " + agentNames(),
 		Short: "Check whether the hooks of an agent work",
@@ -262,11 +266,11 @@ the running gateway answers. It says how to fix what is wrong.`,
 					if !one.OK {
 						mark = "FAIL"
 					}
-					fmt.Fprintf(c.out, "%s  %-14s  %s\n", mark, one.Check, visible(one.Said))
+					fmt.Fprintf(c.out, "%s  %-14s  %s\n", mark, one.Check, show.Visible(one.Said))
 				}
 			}
 			if err == nil && slices.ContainsFunc(checks, func(h install.Check) bool { return !h.OK }) {
-				return &exitError{exitFalse, nil}
+				return exit(exitFalse, nil)
 			}
 			return err
 		},

@@ -10,12 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/setup"
 )
+
+// serveCommands set a gateway up and run it.
+type serveCommands struct{ *cli }
 
 // initFlags are the answers of who wants to be asked nothing.
 type initFlags struct {
@@ -25,7 +29,7 @@ type initFlags struct {
 	add                  bool // a person wants servers added to a configuration that is there
 }
 
-func (c *cli) newInit() *cobra.Command {
+func (c serveCommands) newInit() *cobra.Command {
 	var f initFlags
 	cmd := &cobra.Command{
 		Use:   "init",
@@ -54,14 +58,14 @@ With --from or --server it asks nothing, and replaces literal tokens by ${NAME} 
 	return cmd
 }
 
-func (c *cli) init(cmd *cobra.Command, f initFlags) error {
+func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return err
 	}
 	p, from, err := c.initPlan(&f)
 	if err != nil {
-		return &exitError{exitMisuse, err}
+		return exit(exitMisuse, err)
 	}
 	made, err := setup.Write(c.config, cwd, p, f.add)
 	if errors.Is(err, setup.ErrThere) {
@@ -110,25 +114,25 @@ func (c *cli) init(cmd *cobra.Command, f initFlags) error {
 		})
 	} else {
 		for _, n := range notes {
-			fmt.Fprintln(c.err, visible(n.String()))
+			fmt.Fprintln(c.err, show.Visible(n.String()))
 		}
 		fmt.Fprintf(c.out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))
 		for _, line := range made.Text() {
-			fmt.Fprintln(c.out, visible(line))
+			fmt.Fprintln(c.out, show.Visible(line))
 		}
 		fmt.Fprintln(c.out, text)
 		for _, line := range next {
-			fmt.Fprintln(c.out, "  "+visible(line))
+			fmt.Fprintln(c.out, "  "+show.Visible(line))
 		}
 	}
 	if err == nil && faults > 0 {
-		return &exitError{exitFalse, fmt.Errorf("%s", plural(faults, "fault"))}
+		return exit(exitFalse, fmt.Errorf("%s", show.Plural(faults, "fault")))
 	}
 	return err
 }
 
 // initPlan returns what the flags want, or what a person answers if there are none.
-func (c *cli) initPlan(f *initFlags) (p setup.Plan, from []setup.Source, err error) {
+func (c serveCommands) initPlan(f *initFlags) (p setup.Plan, from []setup.Source, err error) {
 	p = setup.Plan{Tokens: f.tokens, Arguments: f.arguments}
 	if len(f.from)+len(f.servers) == 0 {
 		if c.json {
@@ -142,7 +146,7 @@ func (c *cli) initPlan(f *initFlags) (p setup.Plan, from []setup.Source, err err
 		f.add = err == nil
 		sources, notes := setup.Sources()
 		for _, note := range notes {
-			fmt.Fprintln(c.err, visible(note))
+			fmt.Fprintln(c.err, show.Visible(note))
 		}
 		return setup.Ask(c.in, c.out, file, f.add, sources)
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"sync"
@@ -14,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/browser"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/login"
 )
 
-func (c *cli) newLogin() *cobra.Command {
+func (c authCommands) newLogin() *cobra.Command {
 	var r app.LoginRequest
 	var noBrowser bool
 	cmd := &cobra.Command{
@@ -47,7 +46,7 @@ personal access token, or with id_jag an ID token.`,
 					said = fmt.Sprintf("the token for %[1]s is kept; whether %[1]s takes it: wasmgate status %[1]s%[2]s", done.Server, c.configFlag())
 				}
 				if len(done.Scopes) > 0 {
-					said += ", for " + visible(strings.Join(done.Scopes, " "))
+					said += ", for " + show.Visible(strings.Join(done.Scopes, " "))
 				}
 				return c.said(done, said)
 			})
@@ -61,7 +60,7 @@ personal access token, or with id_jag an ID token.`,
 	return cmd
 }
 
-func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, noBrowser bool) (*login.Login, error) {
+func (c authCommands) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, noBrowser bool) (*login.Login, error) {
 	ctx := cmd.Context()
 	if r.Token != "" {
 		return g.EndLogin(ctx, r)
@@ -76,7 +75,7 @@ func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, no
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(c.err, "open this at %s:\n\n%s\n\n", visible(begun.Issuer), visible(begun.URL))
+	fmt.Fprintf(c.err, "open this at %s:\n\n%s\n\n", show.Visible(begun.Issuer), show.Visible(begun.URL))
 	if noBrowser {
 		_ = back.Close() // a browser on this machine ends at an error, and does not wait for an answer
 		fmt.Fprintln(c.err, "and paste the address that the browser ends at, also if it shows an error:")
@@ -111,19 +110,7 @@ func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, no
 	return g.EndLogin(ctx, r)
 }
 
-// line reads one line of standard input.
-func (c *cli) line() (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(c.in, maxToken)).ReadString('\n')
-	if line = strings.TrimSpace(line); line != "" {
-		return line, nil
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return "", misuse("standard input is empty")
-}
-
-func (c *cli) newLogout() *cobra.Command {
+func (c authCommands) newLogout() *cobra.Command {
 	var r app.LoginRequest
 	cmd := &cobra.Command{
 		Use: "logout SERVER", Short: "Delete a login, and revoke it at the authorization server", Args: cobra.ExactArgs(1),
@@ -143,7 +130,7 @@ func (c *cli) newLogout() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) newLogins() *cobra.Command {
+func (c authCommands) newLogins() *cobra.Command {
 	return &cobra.Command{
 		Use: "logins", Short: "List the logins at servers, by server and principal", Args: cobra.NoArgs, Example: "  wasmgate logins --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -152,7 +139,7 @@ func (c *cli) newLogins() *cobra.Command {
 				if err != nil || c.json {
 					return errors.Join(err, c.printJSON(all))
 				}
-				t := newTable(c.out, "SERVER", "PRINCIPAL", "ISSUER", "SINCE", "SCOPES", "PROBLEM")
+				t := show.NewTable(c.out, "SERVER", "PRINCIPAL", "ISSUER", "SINCE", "SCOPES", "PROBLEM")
 				for _, l := range all {
 					since := ""
 					if !l.Made.IsZero() { // else it does not open

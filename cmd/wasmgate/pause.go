@@ -16,7 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
-func (c *cli) newPause() *cobra.Command {
+func (c statusCommands) newPause() *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
 		Use:   "pause",
@@ -32,7 +32,7 @@ the next start.`,
 	return cmd
 }
 
-func (c *cli) newResume() *cobra.Command {
+func (c statusCommands) newResume() *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
 		Use:     "resume",
@@ -46,7 +46,7 @@ func (c *cli) newResume() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) pause(cmd *cobra.Command, server string, resume bool) error {
+func (c statusCommands) pause(cmd *cobra.Command, server string, resume bool) error {
 	if server == "" && cmd.Flags().Changed("server") {
 		return misuse("--server is empty; name a server")
 	}

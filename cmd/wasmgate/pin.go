@@ -15,14 +15,10 @@ import (
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
-// pinning is what the pin commands ask of a gateway.
-type pinning interface {
-	Pins(ctx context.Context, selector string) (*app.Pins, error)
-	PinReview(ctx context.Context, selector string) (*lock.Review, error)
-	ReloadPins(ctx context.Context, by string) error
-}
+// pinCommands show, scan and approve what servers define.
+type pinCommands struct{ *cli }
 
-func (c *cli) newPin() *cobra.Command {
+func (c pinCommands) newPin() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "pin",
 		Short: "Show and approve the definitions of tools",
@@ -36,7 +32,7 @@ These commands ask the running gateway. If none runs, they connect the servers o
 }
 
 // pinned calls f with the pins of the gateway.
-func (c *cli) pinned(cmd *cobra.Command, f func(ctx context.Context, cfg *config.Config, p pinning) error) (err error) {
+func (c pinCommands) pinned(cmd *cobra.Command, f func(ctx context.Context, cfg *config.Config, p pinning) error) (err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -54,7 +50,7 @@ func (c *cli) pinned(cmd *cobra.Command, f func(ctx context.Context, cfg *config
 
 func selector(args []string) string { return strings.Join(args, " ") }
 
-func (c *cli) newPinList() *cobra.Command {
+func (c pinCommands) newPinList() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list [SERVER]",
 		Short:   "List definitions: pinned, trusted since they were first seen, quarantined, gone",
@@ -73,7 +69,7 @@ func (c *cli) newPinList() *cobra.Command {
 	}
 }
 
-func (c *cli) printPins(pins *app.Pins) error {
+func (c pinCommands) printPins(pins *app.Pins) error {
 	if c.json {
 		return c.printJSON(pins)
 	}
@@ -81,7 +77,7 @@ func (c *cli) printPins(pins *app.Pins) error {
 		fmt.Fprintln(c.err, "no server declares anything that is pinned")
 		return nil
 	}
-	t := newTable(c.out, "NAME", "STATE", "DIGEST", "SINCE")
+	t := show.NewTable(c.out, "NAME", "STATE", "DIGEST", "SINCE")
 	for _, e := range pins.Pins {
 		since := ""
 		if !e.Since.IsZero() {
@@ -98,7 +94,7 @@ func (c *cli) printPins(pins *app.Pins) error {
 	return nil
 }
 
-func (c *cli) newPinDiff() *cobra.Command {
+func (c pinCommands) newPinDiff() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff [TOOL|SERVER]",
 		Short: "Show how definitions differ from what was approved",
@@ -117,13 +113,13 @@ Exits with 0 if nothing differs, and with 3 if something does.`,
 				if err := c.printDifferences(review.Differences); err != nil || len(review.Differences) == 0 {
 					return err
 				}
-				return &exitError{code: exitFalse}
+				return exit(exitFalse, nil)
 			})
 		},
 	}
 }
 
-func (c *cli) printDifferences(all []lock.Difference) error {
+func (c pinCommands) printDifferences(all []lock.Difference) error {
 	if c.json {
 		return c.printJSON(all)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
-func (c *cli) newPinApprove() *cobra.Command {
+func (c pinCommands) newPinApprove() *cobra.Command {
 	var all, yes bool
 	cmd := &cobra.Command{
 		Use:   "approve TOOL|SERVER",
@@ -46,14 +46,14 @@ type approved struct {
 	Approved []lock.Pin `json:"approved"`
 }
 
-func (c *cli) approvePins(ctx context.Context, cfg *config.Config, p pinning, selector string, yes bool) error {
+func (c pinCommands) approvePins(ctx context.Context, cfg *config.Config, p pinning, selector string, yes bool) error {
 	review, err := p.PinReview(ctx, selector)
 	if err != nil {
 		return err
 	}
 	if len(review.Approval) > 0 {
 		look := func() error { c.showReview(review); return nil }
-		if err := c.confirmed(yes, look, fmt.Sprintf("Approve %s?", plural(len(review.Approval), "definition"))); err != nil {
+		if err := c.confirmed(yes, look, fmt.Sprintf("Approve %s?", show.Plural(len(review.Approval), "definition"))); err != nil {
 			return err
 		}
 	}
@@ -68,12 +68,12 @@ func (c *cli) approvePins(ctx context.Context, cfg *config.Config, p pinning, se
 	for _, pin := range added {
 		fmt.Fprintf(&text, "approved %s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
 	}
-	fmt.Fprintf(&text, "%s approved, in %s", plural(len(added), "definition"), cfg.Pins.Lockfile)
+	fmt.Fprintf(&text, "%s approved, in %s", show.Plural(len(added), "definition"), cfg.Pins.Lockfile)
 	return c.said(approved{cfg.Pins.Lockfile, append([]lock.Pin{}, added...)}, text.String())
 }
 
 // showReview shows the person at the terminal what an approval is about.
-func (c *cli) showReview(r *lock.Review) {
+func (c pinCommands) showReview(r *lock.Review) {
 	show.Differences(c.err, slices.DeleteFunc(r.Differences, func(d lock.Difference) bool { return !slices.Contains(r.Approval, d.Pin) }))
 	for _, pin := range r.Approval {
 		fmt.Fprintf(c.err, "%s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -21,7 +22,10 @@ import (
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
-func (c *cli) newPolicy() *cobra.Command {
+// policyCommands check, test, explain and learn policies.
+type policyCommands struct{ *cli }
+
+func (c policyCommands) newPolicy() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "policy",
 		Short:   "Check, test and evaluate the policy",
@@ -29,7 +33,7 @@ func (c *cli) newPolicy() *cobra.Command {
 	}, c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), c.newPolicyExplain(), c.newPolicyReplay(), c.newPolicyLabel(), c.newPolicyLearn())
 }
 
-func (c *cli) newPolicyCheck() *cobra.Command {
+func (c policyCommands) newPolicyCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check",
 		Short:   "Compile the policy and report mistakes",
@@ -47,11 +51,11 @@ func (c *cli) newPolicyCheck() *cobra.Command {
 				return c.printProblems(ofGrants(grants))
 			}
 			if err = errors.Join(err, unread); err != nil {
-				return &exitError{exitFalse, err}
+				return exit(exitFalse, err)
 			}
 			problems, err := checkPolicy(cmd.Context(), cfg, p)
 			if err != nil {
-				return &exitError{exitFalse, err}
+				return exit(exitFalse, err)
 			}
 			return c.printProblems(append(problems, app.LabelWarnings(cfg, p.Options.Labels)...))
 		},
@@ -60,13 +64,13 @@ func (c *cli) newPolicyCheck() *cobra.Command {
 
 // policy reads the policy of a configuration; a bundle that cannot be read is the
 // copy that was kept of it.
-func (c *cli) policy(ctx context.Context, cfg *config.Config) (gateway.Policy, error) {
+func (c policyCommands) policy(ctx context.Context, cfg *config.Config) (gateway.Policy, error) {
 	p, _, err := c.newestPolicy(ctx, cfg)
 	return p, err
 }
 
 // newestPolicy says also which bundles cannot be read.
-func (c *cli) newestPolicy(ctx context.Context, cfg *config.Config) (p gateway.Policy, unread, err error) {
+func (c policyCommands) newestPolicy(ctx context.Context, cfg *config.Config) (p gateway.Policy, unread, err error) {
 	log, err := c.logger(cfg, true)
 	if err != nil {
 		return gateway.Policy{}, nil, err
@@ -102,14 +106,14 @@ func ofGrants(from config.Problems) []policy.Problem {
 	return to
 }
 
-func (c *cli) printProblems(problems []policy.Problem) error {
+func (c policyCommands) printProblems(problems []policy.Problem) error {
 	wrong := 0
 	for _, p := range problems {
 		if !p.Warning {
 			wrong++
 		}
 		if !c.json {
-			fmt.Fprintln(c.out, visible(p.String()))
+			fmt.Fprintln(c.out, show.Visible(p.String()))
 		}
 	}
 	if c.json {
@@ -123,12 +127,12 @@ func (c *cli) printProblems(problems []policy.Problem) error {
 		fmt.Fprintln(c.out, "the policy is good")
 	}
 	if wrong > 0 {
-		return &exitError{exitFalse, fmt.Errorf("the policy does not load: %s", plural(wrong, "problem"))}
+		return exit(exitFalse, fmt.Errorf("the policy does not load: %s", show.Plural(wrong, "problem")))
 	}
 	return nil
 }
 
-func (c *cli) newPolicyTest() *cobra.Command {
+func (c policyCommands) newPolicyTest() *cobra.Command {
 	var uncovered, watch bool
 	cmd := &cobra.Command{
 		Use:   "test",
@@ -159,15 +163,15 @@ Exits with 3 if one fails. With --watch it runs them again whenever a file of th
 	return cmd
 }
 
-func (c *cli) testPolicy(ctx context.Context, cfg *config.Config, uncovered bool) error {
+func (c policyCommands) testPolicy(ctx context.Context, cfg *config.Config, uncovered bool) error {
 	p, err := c.policy(ctx, cfg)
 	if err != nil {
-		return &exitError{exitFalse, err}
+		return exit(exitFalse, err)
 	}
 	results, coverage, err := policy.Test(ctx, p.Files, p.Options)
 	var compile *policy.CompileError
 	if errors.As(err, &compile) {
-		return &exitError{exitFalse, err}
+		return exit(exitFalse, err)
 	}
 	if err != nil {
 		return err
@@ -175,15 +179,15 @@ func (c *cli) testPolicy(ctx context.Context, cfg *config.Config, uncovered bool
 	return c.printTests(results, coverage, uncovered)
 }
 
-func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, uncovered bool) error {
+func (c policyCommands) printTests(results []policy.TestResult, coverage policy.Coverage, uncovered bool) error {
 	counts := make(map[policy.TestOutcome]int)
 	for _, r := range results {
 		counts[r.Outcome]++
 		if !c.json && r.Outcome != policy.Passed {
-			fmt.Fprintf(c.out, "%s  %s  %s:%d  %s\n", paint(c.out, bad, string(r.Outcome)), r.Name, r.File, r.Line, r.Took.Round(time.Microsecond))
+			fmt.Fprintf(c.out, "%s  %s  %s:%d  %s\n", show.Paint(c.out, show.Bad, string(r.Outcome)), r.Name, r.File, r.Line, r.Took.Round(time.Microsecond))
 			for _, text := range []string{r.Error, r.Output} {
 				if text != "" {
-					fmt.Fprintln(c.out, "  "+visible(text))
+					fmt.Fprintln(c.out, "  "+show.Visible(text))
 				}
 			}
 		}
@@ -194,7 +198,7 @@ func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, 
 			return err
 		}
 	} else {
-		t := newTable(c.out, "FILE", "LINES", "COVERED")
+		t := show.NewTable(c.out, "FILE", "LINES", "COVERED")
 		for _, f := range coverage.Files {
 			t.Row(f.File, fmt.Sprint(f.Lines), fmt.Sprint(f.Covered))
 			if uncovered {
@@ -209,7 +213,7 @@ func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, 
 		fmt.Fprintf(c.out, "%d passed, %d failed, %d skipped%s\n", counts[policy.Passed], failed, counts[policy.Skipped], ownCoverage(results, coverage))
 	}
 	if failed > 0 {
-		return &exitError{exitFalse, fmt.Errorf("%s failed", plural(failed, "test"))}
+		return exit(exitFalse, fmt.Errorf("%s failed", show.Plural(failed, "test")))
 	}
 	return nil
 }
@@ -230,7 +234,7 @@ func ownCoverage(results []policy.TestResult, all policy.Coverage) string {
 	}
 }
 
-func (c *cli) newPolicyEval() *cobra.Command {
+func (c policyCommands) newPolicyEval() *cobra.Command {
 	var tools string
 	cmd := &cobra.Command{
 		Use:   "eval [--tools FILE] [FILE|-]",
@@ -264,11 +268,11 @@ is not "allow".`,
 			p.Options.Print = c.err
 			engine, err := policy.Load(cmd.Context(), p.Files, p.Options)
 			if err != nil {
-				return &exitError{exitFalse, err}
+				return exit(exitFalse, err)
 			}
 			b, err := policy.Eval(cmd.Context(), engine, input)
 			if err != nil {
-				return &exitError{exitFalse, err}
+				return exit(exitFalse, err)
 			}
 			if err := c.printJSON(json.RawMessage(b)); err != nil {
 				return err
@@ -278,7 +282,7 @@ is not "allow".`,
 				return err
 			}
 			if decision.Effect != gate.Allow {
-				return &exitError{code: exitFalse}
+				return exit(exitFalse, nil)
 			}
 			return nil
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -20,7 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
-func (c *cli) newPolicyExplain() *cobra.Command {
+func (c policyCommands) newPolicyExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [ID]",
 		Short: "Explain the decision on a recorded call",
@@ -58,7 +59,7 @@ configuration has "audit: {record: full}"; rules about them are then shown as ru
 }
 
 // explain explains the decision of which a record tells.
-func (c *cli) explain(ctx context.Context, cfg *config.Config, record audit.Entry) (*policy.Explanation, error) {
+func (c policyCommands) explain(ctx context.Context, cfg *config.Config, record audit.Entry) (*policy.Explanation, error) {
 	p, err := c.policy(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (c *cli) explain(ctx context.Context, cfg *config.Config, record audit.Entr
 	why, err := x.Explain(ctx, record)
 	switch {
 	case errors.Is(err, replay.ErrExplain):
-		return nil, &exitError{exitFalse, err}
+		return nil, exit(exitFalse, err)
 	case err != nil:
 		return nil, named(err)
 	}
@@ -87,7 +88,7 @@ type reasoned struct {
 	Explanation *policy.Explanation // nil if no policy was asked
 }
 
-func (c *cli) printExplained(x reasoned) error {
+func (c policyCommands) printExplained(x reasoned) error {
 	e := x.Record
 	if c.json {
 		out := map[string]any{
@@ -97,7 +98,7 @@ func (c *cli) printExplained(x reasoned) error {
 		}
 		return c.printJSON(out)
 	}
-	say := func(format string, args ...any) { fmt.Fprintln(c.out, visible(fmt.Sprintf(format, args...))) }
+	say := func(format string, args ...any) { fmt.Fprintln(c.out, show.Visible(fmt.Sprintf(format, args...))) }
 	say("%s by %s at %s: %s", subjectOf(e), match.Name(e.Tenant, e.Principal), e.Time.Local().Format(time.DateTime), outcomeOf(e))
 	if len(e.LabelsBefore) > 0 {
 		say("the session had read: %s", strings.Join(e.LabelsBefore, ", "))
@@ -153,26 +154,26 @@ func (x reasoned) remedy() string {
 	return x.Record.Remedy
 }
 
-func (c *cli) printRules(p *policy.Explanation) {
+func (c policyCommands) printRules(p *policy.Explanation) {
 	list := func(head string, rules []policy.Explained) {
 		if len(rules) == 0 {
 			return
 		}
 		fmt.Fprintln(c.out, head)
 		for _, r := range rules {
-			fmt.Fprintln(c.out, "  "+visible(strings.TrimRight(fmt.Sprintf("%-5s %s:%d  %s", r.Set, r.File, r.Line, r.Reason), " ")))
+			fmt.Fprintln(c.out, "  "+show.Visible(strings.TrimRight(fmt.Sprintf("%-5s %s:%d  %s", r.Set, r.File, r.Line, r.Reason), " ")))
 			conditions := r.Holds
 			if r.Condition != nil {
 				conditions = []policy.Condition{*r.Condition}
 			}
 			for _, w := range conditions {
-				fmt.Fprintln(c.out, "        "+visible(fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text)))
+				fmt.Fprintln(c.out, "        "+show.Visible(fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text)))
 				if w.Error != "" {
-					fmt.Fprintln(c.out, "        "+visible(w.Error))
+					fmt.Fprintln(c.out, "        "+show.Visible(w.Error))
 				}
 			}
 			if len(r.Unknown) > 0 {
-				fmt.Fprintln(c.out, "        "+visible(strings.Join(r.Unknown, "; ")))
+				fmt.Fprintln(c.out, "        "+show.Visible(strings.Join(r.Unknown, "; ")))
 			}
 		}
 	}
@@ -188,7 +189,7 @@ func (c *cli) printRules(p *policy.Explanation) {
 		list("decided: "+string(p.Effect)+", by", p.Decided)
 	}
 	if p.Otherwise != nil {
-		fmt.Fprintln(c.out, visible(replay.Otherwise(p.Otherwise)))
+		fmt.Fprintln(c.out, show.Visible(replay.Otherwise(p.Otherwise)))
 	}
 	list("may apply:", p.Open)
 	if p.Effect != gate.Allow && (p.Otherwise == nil || p.Otherwise.Effect == gate.Deny) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -24,7 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/structure"
 )
 
-func (c *cli) newPolicyLabel() *cobra.Command {
+func (c policyCommands) newPolicyLabel() *cobra.Command {
 	var file, recordings string
 	var check bool
 	cmd := &cobra.Command{
@@ -119,7 +120,7 @@ func resultsOf(calls map[string][]policy.RecordedCall) map[string][]gate.Doc {
 
 // checkLabels prints what recorded calls contradict in the labels of tools: those of the labels file,
 // and drafts of tools that it does not have. Of drafts alone there is no file.
-func (c *cli) checkLabels(tools map[string]gate.Doc, calls map[string][]policy.RecordedCall, drafts bool) error {
+func (c policyCommands) checkLabels(tools map[string]gate.Doc, calls map[string][]policy.RecordedCall, drafts bool) error {
 	var said []policy.Label
 	if !drafts {
 		cfg, err := c.open()
@@ -141,7 +142,7 @@ func (c *cli) checkLabels(tools map[string]gate.Doc, calls map[string][]policy.R
 				if one.Call > 0 {
 					call = fmt.Sprintf(" (call %d of %d)", one.Call, one.Calls)
 				}
-				fmt.Fprintf(c.out, "%s: %s: %s%s\n", visible(name), visible(one.At), one.Why, call)
+				fmt.Fprintf(c.out, "%s: %s: %s%s\n", show.Visible(name), show.Visible(one.At), one.Why, call)
 			}
 		}
 	}
@@ -151,13 +152,13 @@ func (c *cli) checkLabels(tools map[string]gate.Doc, calls map[string][]policy.R
 		}
 	}
 	if len(found) > 0 {
-		return &exitError{code: exitFalse}
+		return exit(exitFalse, nil)
 	}
 	return nil
 }
 
 // toolsOf returns the definitions of a server's tools, by their qualified names.
-func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc, err error) {
+func (c policyCommands) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc, err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 }
 
 // printMissing reports the labelled places that no recorded result has.
-func (c *cli) printMissing(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
+func (c policyCommands) printMissing(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (c *cli) printMissing(tools map[string]gate.Doc, results map[string][]gate.
 		for _, name := range slices.Sorted(maps.Keys(tools)) {
 			if docs := results[name]; len(docs) > 0 && match.Pattern(l.Pattern).Matches(name) {
 				for _, place := range provenance.MissingIn(l.ToolLabels, docs) {
-					fmt.Fprintf(c.err, "labels.%s: no result of %s had %s (%d looked at); correct it in %s\n", l.Pattern, name, visible(string(place)), len(docs), cfg.Policy.Labels)
+					fmt.Fprintf(c.err, "labels.%s: no result of %s had %s (%d looked at); correct it in %s\n", l.Pattern, name, show.Visible(string(place)), len(docs), cfg.Policy.Labels)
 				}
 			}
 		}
@@ -206,7 +207,7 @@ func (c *cli) printMissing(tools map[string]gate.Doc, results map[string][]gate.
 	return nil
 }
 
-func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
+func (c policyCommands) printDraft(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
 	guesses, drafts := draft.Of(tools), make(map[string]learn.Label)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		d := learn.NewLabel(guesses.Label(name, results[name]...))
@@ -214,8 +215,8 @@ func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Do
 		if c.json {
 			continue
 		}
-		if about := short(tools[name].Get("description").Text(), 100); about != "" {
-			fmt.Fprintln(c.out, "# "+visible(about))
+		if about := show.Short(tools[name].Get("description").Text(), 100); about != "" {
+			fmt.Fprintln(c.out, "# "+show.Visible(about))
 		}
 		fmt.Fprintln(c.out, name+": "+d.YAML())
 	}

@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/draft/learn"
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
-func (c *cli) newPolicyLearn() *cobra.Command {
+func (c policyCommands) newPolicyLearn() *cobra.Command {
 	var out, definitions string
 	cmd := &cobra.Command{
 		Use:   "learn [--out DIR] [--tools FILE] TRACE|AUDIT-LOG",
@@ -66,7 +67,7 @@ Nothing is applied. --out writes files for policy test and policy replay --polic
 				if out == "" {
 					fmt.Fprintf(c.out, "# %s\n", f.name)
 					for line := range strings.Lines(f.text) {
-						fmt.Fprintln(c.out, visible(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")))
+						fmt.Fprintln(c.out, show.Visible(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")))
 					}
 				} else if err := os.MkdirAll(out, 0o700); err != nil {
 					return err
@@ -74,10 +75,10 @@ Nothing is applied. --out writes files for policy test and policy replay --polic
 					return err
 				}
 			}
-			fmt.Fprintf(c.err, "made of %s; nothing is learned from %d that were refused, and no bounds from %d whose arguments are not kept\n", plural(p.Calls, "call"), p.Refused, p.Unseen)
-			fmt.Fprintf(c.err, "of %s in the last fifth of sessions, what the others show would have refused %d\n", plural(p.Later, "call"), p.Held)
+			fmt.Fprintf(c.err, "made of %s; nothing is learned from %d that were refused, and no bounds from %d whose arguments are not kept\n", show.Plural(p.Calls, "call"), p.Refused, p.Unseen)
+			fmt.Fprintf(c.err, "of %s in the last fifth of sessions, what the others show would have refused %d\n", show.Plural(p.Later, "call"), p.Held)
 			for _, r := range p.Refusals {
-				fmt.Fprintln(c.err, visible(fmt.Sprintf("  %s in session %s: %s", r.Tool, r.Session, r.Why)))
+				fmt.Fprintln(c.err, show.Visible(fmt.Sprintf("  %s in session %s: %s", r.Tool, r.Session, r.Why)))
 			}
 			if more := p.Held - len(p.Refusals); more > 0 {
 				fmt.Fprintf(c.err, "  and %d more\n", more)
@@ -91,7 +92,7 @@ Nothing is applied. --out writes files for policy test and policy replay --polic
 }
 
 // learnedLabels drafts labels of the tools that a proposal grants, as a labels file.
-func (c *cli) learnedLabels(ctx context.Context, p *learn.Proposal, definitions, recordings string) (string, error) {
+func (c policyCommands) learnedLabels(ctx context.Context, p *learn.Proposal, definitions, recordings string) (string, error) {
 	tools, err := readTools(definitions)
 	if err != nil {
 		return "", err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/policy"
@@ -30,7 +31,7 @@ type replayFlags struct {
 	beside  bool
 }
 
-func (c *cli) newPolicyReplay() *cobra.Command {
+func (c policyCommands) newPolicyReplay() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay [--policy DIR] [--pack NAME]... [--grants FILE] [--labels FILE] [--tools FILE] [--approve-asks | --approve-beside] TRACE|AUDIT-LOG",
@@ -63,7 +64,7 @@ Exits with 3 if a call would pass that did not pass then, or if nothing could be
 	return cmd
 }
 
-func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) error {
+func (c policyCommands) policyReplay(ctx context.Context, f replayFlags, file string) error {
 	engine, err := c.replayEngine(ctx, f)
 	if err != nil {
 		return err
@@ -115,15 +116,15 @@ func readTools(file string) (map[string]gate.Doc, error) {
 
 // definitions asks the gateway of the configuration what its tools are. It has none
 // if that cannot be known, and says why.
-func (c *cli) definitions(ctx context.Context) map[replay.Key]*gate.Tool {
+func (c policyCommands) definitions(ctx context.Context) map[replay.Key]*gate.Tool {
 	known, err := c.askDefinitions(ctx)
 	if err != nil {
-		fmt.Fprintln(c.err, visible(fmt.Sprintf("what the tools are cannot be asked: %v", err)))
+		fmt.Fprintln(c.err, show.Visible(fmt.Sprintf("what the tools are cannot be asked: %v", err)))
 	}
 	return known
 }
 
-func (c *cli) askDefinitions(ctx context.Context) (_ map[replay.Key]*gate.Tool, err error) {
+func (c policyCommands) askDefinitions(ctx context.Context) (_ map[replay.Key]*gate.Tool, err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return nil, err
@@ -145,12 +146,12 @@ func (c *cli) askDefinitions(ctx context.Context) (_ map[replay.Key]*gate.Tool, 
 }
 
 // replayEngine loads the policy that the flags name.
-func (c *cli) replayEngine(ctx context.Context, f replayFlags) (*policy.Engine, error) {
+func (c policyCommands) replayEngine(ctx context.Context, f replayFlags) (*policy.Engine, error) {
 	var p gateway.Policy
 	if f.policy != "" {
 		var err error
 		if p, err = replay.Folder(f.policy); err != nil {
-			return nil, &exitError{exitMisuse, err}
+			return nil, exit(exitMisuse, err)
 		}
 	} else {
 		cfg, err := c.open()
@@ -158,7 +159,7 @@ func (c *cli) replayEngine(ctx context.Context, f replayFlags) (*policy.Engine, 
 			return nil, err
 		}
 		if p, err = c.policy(ctx, cfg); err != nil {
-			return nil, &exitError{exitMisuse, err}
+			return nil, exit(exitMisuse, err)
 		}
 	}
 	if f.packs != nil {
@@ -170,19 +171,19 @@ func (c *cli) replayEngine(ctx context.Context, f replayFlags) (*policy.Engine, 
 		}
 	}
 	if err := replay.Put(&p, f.grants, f.labels); err != nil {
-		return nil, &exitError{exitMisuse, err}
+		return nil, exit(exitMisuse, err)
 	}
 	p.Options.Timeout = replay.Timeout
 	engine, err := policy.Load(ctx, p.Files, p.Options)
 	if err != nil {
-		return nil, &exitError{exitMisuse, err}
+		return nil, exit(exitMisuse, err)
 	}
 	return engine, nil
 }
 
 // documents returns what is kept beside the log in a file, if it is that of the
 // configuration; else nil.
-func (c *cli) documents(file string) replay.Documents {
+func (c policyCommands) documents(file string) replay.Documents {
 	cfg, err := c.open()
 	if err != nil {
 		return nil
@@ -196,11 +197,11 @@ func (c *cli) documents(file string) replay.Documents {
 }
 
 // printTally prints the table, and the summary on standard error.
-func (c *cli) printTally(t replay.Tally) error {
+func (c policyCommands) printTally(t replay.Tally) error {
 	all := t.At("", "")
 	delete(t, [2]string{})
 	if !c.json {
-		table := newTable(c.out, "TOOL", "PRINCIPAL", "CALLS", "ALLOW", "ASK", "DENY", "UNKNOWN", "NOW PASS", "NOW REFUSED")
+		table := show.NewTable(c.out, "TOOL", "PRINCIPAL", "CALLS", "ALLOW", "ASK", "DENY", "UNKNOWN", "NOW PASS", "NOW REFUSED")
 		for _, k := range slices.SortedFunc(maps.Keys(t), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 			n := t[k]
 			table.Row(k[0], k[1], fmt.Sprint(n.Calls), fmt.Sprint(n.Allow), fmt.Sprint(n.Ask), fmt.Sprint(n.Deny), fmt.Sprint(n.Unknown), fmt.Sprint(n.Looser), fmt.Sprint(n.Stricter))
@@ -210,23 +211,23 @@ func (c *cli) printTally(t replay.Tally) error {
 		}
 	}
 	fmt.Fprintf(c.err, "%s, %s: %d allow, %d ask, %d deny, %d unknown\n",
-		plural(all.Sessions, "session"), plural(all.Calls, "call"), all.Allow, all.Ask, all.Deny, all.Unknown)
+		show.Plural(all.Sessions, "session"), show.Plural(all.Calls, "call"), all.Allow, all.Ask, all.Deny, all.Unknown)
 	if all.Undefined > 0 {
 		fmt.Fprintf(c.err, "%s could not be decided, because their tools' definitions are not known or have changed; give them with --tools FILE, or start the gateway\n",
-			plural(all.Undefined, "call"))
+			show.Plural(all.Undefined, "call"))
 	}
 	if all.Unrecorded > 0 {
 		fmt.Fprintf(c.err, "%s could not be decided, because the log does not have their arguments; with audit.record: full, or the obligation {\"record\": \"full\"} for some tools, later ones are decided\n",
-			plural(all.Unrecorded, "call"))
+			show.Plural(all.Unrecorded, "call"))
 	}
 	if all.Compared > 0 {
 		fmt.Fprintf(c.err, "of %d decided before: %d would pass that did not, %d would not pass that did\n", all.Compared, all.Looser, all.Stricter)
 	}
 	switch {
 	case all.Calls > 0 && all.Unknown == all.Calls:
-		return &exitError{exitFalse, errors.New("nothing could be decided")}
+		return exit(exitFalse, errors.New("nothing could be decided"))
 	case all.Looser > 0:
-		return &exitError{code: exitFalse}
+		return exit(exitFalse, nil)
 	}
 	return nil
 }

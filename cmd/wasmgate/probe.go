@@ -14,9 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/probe"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 )
 
-func (c *cli) newProbe() *cobra.Command {
+// probeCommands probe other gateways.
+type probeCommands struct{ *cli }
+
+func (c probeCommands) newProbe() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "probe",
 		Short: "Test what a gateway lets through, this one or any other",
@@ -26,7 +30,7 @@ func (c *cli) newProbe() *cobra.Command {
 	}, c.newProbeServe(), c.newProbeRun())
 }
 
-func (c *cli) newProbeServe() *cobra.Command {
+func (c probeCommands) newProbeServe() *cobra.Command {
 	var listen string
 	liar := new(probe.Liar)
 	cmd := &cobra.Command{
@@ -56,7 +60,7 @@ func (c *cli) newProbeServe() *cobra.Command {
 // drainTime is how long a server that ends waits for what is under way.
 const drainTime = 2 * time.Second
 
-func (c *cli) serveLiar(ctx context.Context, liar *probe.Liar, listen string) error {
+func (c probeCommands) serveLiar(ctx context.Context, liar *probe.Liar, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
 		return misuse("--listen %s: write an address of the loopback, such as 127.0.0.1:7421: the probe answers whoever asks", listen)
@@ -87,7 +91,7 @@ func (c *cli) serveLiar(ctx context.Context, liar *probe.Liar, listen string) er
 	return nil
 }
 
-func (c *cli) newProbeRun() *cobra.Command {
+func (c probeCommands) newProbeRun() *cobra.Command {
 	var headers []string
 	cmd := &cobra.Command{
 		Use:   "run URL",
@@ -105,11 +109,11 @@ func (c *cli) newProbeRun() *cobra.Command {
 			if o.Header, err = c.headers(headers); err != nil {
 				return err
 			}
-			if isTerminal(c.err) {
+			if show.IsTerminal(c.err) {
 				o.Progress = func(check, revision string) { fmt.Fprintf(c.err, "\r\x1b[K%s, %s", revision, check) }
 			}
 			found, err := probe.Run(cmd.Context(), o)
-			if isTerminal(c.err) {
+			if show.IsTerminal(c.err) {
 				fmt.Fprint(c.err, "\r\x1b[K")
 			}
 			if err != nil {
@@ -123,7 +127,7 @@ func (c *cli) newProbeRun() *cobra.Command {
 }
 
 // headers reads those of the command line. Credentials come on standard input.
-func (c *cli) headers(flags []string) (http.Header, error) {
+func (c probeCommands) headers(flags []string) (http.Header, error) {
 	all := make(http.Header)
 	for _, flag := range flags {
 		lines := flag
@@ -149,7 +153,7 @@ func (c *cli) headers(flags []string) (http.Header, error) {
 	return all, nil
 }
 
-func (c *cli) printProbe(found []probe.Finding) error {
+func (c probeCommands) printProbe(found []probe.Finding) error {
 	fine, wrong, untried := probe.Summary(found)
 	if c.json {
 		if err := c.printJSON(map[string]any{"findings": found, "good": fine, "bad": wrong, "not_tried": untried}); err != nil {
@@ -159,18 +163,18 @@ func (c *cli) printProbe(found []probe.Finding) error {
 		return err
 	}
 	if wrong > 0 {
-		return &exitError{exitFalse, fmt.Errorf("%d checks found that something came through or was lost", wrong)}
+		return exit(exitFalse, fmt.Errorf("%d checks found that something came through or was lost", wrong))
 	}
 	return nil
 }
 
-func (c *cli) tableProbe(found []probe.Finding, fine, wrong, untried int) error {
+func (c probeCommands) tableProbe(found []probe.Finding, fine, wrong, untried int) error {
 	probe.Sort(found)
-	t := newTable(c.out, "CHECK", "REVISION", "VERDICT", "WHAT")
+	t := show.NewTable(c.out, "CHECK", "REVISION", "VERDICT", "WHAT")
 	for _, f := range found {
 		what := f.Title
 		if f.Seen != "" {
-			what += ": " + short(f.Seen, 100)
+			what += ": " + show.Short(f.Seen, 100)
 		}
 		t.Row(f.Check, f.Revision, string(f.Verdict), what)
 	}

@@ -14,7 +14,7 @@ var updateReference = flag.Bool("update-reference", false, "write docs/reference
 
 // TestCommandReference: docs/reference/commands.md has each command as --help shows it.
 func TestCommandReference(t *testing.T) {
-	root := new(cli).newRoot()
+	root := newRoot(new(cli))
 	var page strings.Builder
 	page.WriteString(`# Commands
 

@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	c := &cli{in: stdin, out: stdout, err: stderr}
-	root := c.newRoot()
+	root := newRoot(c)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -88,7 +88,7 @@ func exitCode(err error) int {
 	}
 }
 
-func (c *cli) newRoot() *cobra.Command {
+func newRoot(c *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmgate",
 		Short: "A gateway between AI agents and their tools",
@@ -122,18 +122,29 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 		In: c.in, Out: c.out, Err: c.err, Print: c.said, Misuse: misuse,
 	}
 	connect, disconnect := clientconfig.Commands(shell)
-	servers := serverconfig.Shell{Shell: shell, Ask: c.askFor, JSON: func() bool { return c.json }, False: foundFalse}
-	addGroup(root, "Start here:", c.newInit(), serverconfig.Add(servers), connect, c.newServe(), c.newDoctor())
-	addGroup(root, "Daily:", c.newStatus(), c.newTools(), skillcommands.Command(servers), c.newCall(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newAudit(), c.newConsole())
-	addGroup(root, "Policy and definitions:", c.newPolicy(), c.newPin(), c.newScan(), c.newFindings(), c.newSessions(), c.newTrust())
-	addGroup(root, "Identity:", c.newKey(), c.newAuth(), c.newWhoami(), c.newLogin(), c.newLogout(), c.newLogins())
-	addGroup(root, "Modules and confinement:", c.newSandbox(), c.newDev(), c.newConfine())
-	addGroup(root, "Operation:", c.newLogs(), c.newPause(), c.newResume(), c.newHook(), disconnect, serverconfig.Remove(servers), serverconfig.Outdated(servers), serverconfig.Upgrade(servers), c.newProbe(), c.newVersion(), newCompletion(root))
+	servers := serverconfig.Shell{Shell: shell, Ask: func(ctx context.Context, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
+		return askFor(ctx, c, cfg, only, use)
+	}, JSON: func() bool { return c.json }, False: foundFalse}
+	addGroup(root, "Start here:", serveCommands{c}.newInit(), serverconfig.Add(servers), connect, serveCommands{c}.newServe(), serveCommands{c}.newDoctor())
+	addGroup(root, "Daily:", statusCommands{c}.newStatus(), callCommands{c}.newTools(), skillcommands.Command(servers), callCommands{c}.newCall(), grantCommands{c}.newGrant(), grantCommands{c}.newRevoke(), approvalCommands{c}.newApprovals(), auditCommands{c}.newAudit(), serveCommands{c}.newConsole())
+	addGroup(root, "Policy and definitions:", policyCommands{c}.newPolicy(), pinCommands{c}.newPin(), pinCommands{c}.newScan(), findingCommands{c}.newFindings(), findingCommands{c}.newSessions(), pinCommands{c}.newTrust())
+	addGroup(root, "Identity:", authCommands{c}.newKey(), authCommands{c}.newAuth(), authCommands{c}.newWhoami(), authCommands{c}.newLogin(), authCommands{c}.newLogout(), authCommands{c}.newLogins())
+	addGroup(root, "Modules and confinement:", sandboxCommands{c}.newSandbox(), serveCommands{c}.newDev(), serveCommands{c}.newConfine())
+	addGroup(root, "Operation:", statusCommands{c}.newLogs(), statusCommands{c}.newPause(), statusCommands{c}.newResume(), hookCommands{c}.newHook(), disconnect, serverconfig.Remove(servers), serverconfig.Outdated(servers), serverconfig.Upgrade(servers), probeCommands{c}.newProbe(), newVersion(c), newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID("Operation:")
-	c.complete(root)
+	complete(c, root)
 	misuseArgs(root)
 	return root
+}
+
+// askFor gives use the gateway of a configuration, as [cli.ask] returns it.
+func askFor(ctx context.Context, c *cli, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
+	g, err := c.ask(ctx, cfg, only)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(g), g.close(ctx))
 }
 
 func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
@@ -178,7 +189,7 @@ func noCommand(cmd *cobra.Command, name string) error {
 	return misuse("%s has no command %q%s; see %s --help", cmd.CommandPath(), name, meant, cmd.CommandPath())
 }
 
-func (c *cli) newVersion() *cobra.Command {
+func newVersion(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  wasmgate version --json",
 		RunE: func(*cobra.Command, []string) error {

@@ -16,7 +16,10 @@ import (
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
-func (c *cli) newSandbox() *cobra.Command {
+// sandboxCommands make, inspect and run modules.
+type sandboxCommands struct{ *cli }
+
+func (c sandboxCommands) newSandbox() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "sandbox",
 		Short:   "Create, inspect and run WASM tools without a gateway",
@@ -27,7 +30,7 @@ func (c *cli) newSandbox() *cobra.Command {
 // withSandbox runs f with a sandbox, and with what reads modules. What they keep
 // is with that of the gateway, in the state folder of the user or of the
 // configuration that the command line names.
-func (c *cli) withSandbox(ctx context.Context, f func(*sandbox.Runtime, moduleReader) error) (err error) {
+func (c sandboxCommands) withSandbox(ctx context.Context, f func(*sandbox.Runtime, moduleReader) error) (err error) {
 	dirs, err := config.UserDirs()
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/modules"
@@ -19,7 +20,7 @@ import (
 // defaultCases is the file of cases beside a module.
 const defaultCases = "cases.yaml"
 
-func (c *cli) newSandboxCheck() *cobra.Command {
+func (c sandboxCommands) newSandboxCheck() *cobra.Command {
 	var cases string
 	cmd := &cobra.Command{
 		Use:   "check MODULE",
@@ -48,7 +49,7 @@ type checked struct {
 	Cases  []trial.Ended `json:"cases"`
 }
 
-func (c *cli) sandboxCheck(ctx context.Context, r *sandbox.Runtime, from moduleReader, module, file string) error {
+func (c sandboxCommands) sandboxCheck(ctx context.Context, r *sandbox.Runtime, from moduleReader, module, file string) error {
 	wasm, mc, err := from.read(module)
 	if err != nil {
 		return err
@@ -84,13 +85,13 @@ func casesOf(module, file string) (*config.Cases, error) {
 	return cases, err
 }
 
-func (c *cli) printAdvice(advice []string) {
+func (c sandboxCommands) printAdvice(advice []string) {
 	for _, a := range advice {
-		fmt.Fprintln(c.err, visible("advice: "+a))
+		fmt.Fprintln(c.err, show.Visible("advice: "+a))
 	}
 }
 
-func (c *cli) printChecked(out checked) error {
+func (c sandboxCommands) printChecked(out checked) error {
 	failed := 0
 	for _, one := range out.Cases {
 		if !one.OK {
@@ -104,13 +105,13 @@ func (c *cli) printChecked(out checked) error {
 	} else {
 		c.printAdvice(out.Advice)
 		for _, one := range out.Cases {
-			how := paint(c.out, good, "ok  ")
+			how := show.Paint(c.out, show.Good, "ok  ")
 			if !one.OK {
-				how = paint(c.out, bad, "FAIL")
+				how = show.Paint(c.out, show.Bad, "FAIL")
 			}
-			fmt.Fprintf(c.out, "%s  %s (%s)\n", how, visible(one.Name), time.Duration(one.TookUS)*time.Microsecond)
+			fmt.Fprintf(c.out, "%s  %s (%s)\n", how, show.Visible(one.Name), time.Duration(one.TookUS)*time.Microsecond)
 			for _, p := range one.Problems {
-				fmt.Fprintln(c.out, "      "+visible(p))
+				fmt.Fprintln(c.out, "      "+show.Visible(p))
 			}
 		}
 		if len(out.Cases) == 0 {
@@ -118,7 +119,7 @@ func (c *cli) printChecked(out checked) error {
 		}
 	}
 	if failed > 0 {
-		return &exitError{exitFalse, fmt.Errorf("%d of %s failed", failed, plural(len(out.Cases), "case"))}
+		return exit(exitFalse, fmt.Errorf("%d of %s failed", failed, show.Plural(len(out.Cases), "case")))
 	}
 	return nil
 }

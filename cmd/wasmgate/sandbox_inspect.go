@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
-func (c *cli) newSandboxInspect() *cobra.Command {
+func (c sandboxCommands) newSandboxInspect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect MODULE",
 		Short: "Show what a WASM module imports, wants, and how it is run",
@@ -35,7 +36,7 @@ missing, it exits with 0.`,
 	}
 }
 
-func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules moduleReader, module string) error {
+func (c sandboxCommands) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules moduleReader, module string) error {
 	wasm, mc, err := modules.read(module)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules mo
 		c.printAdvice(advice)
 	}
 	if err == nil && len(report.Problems) > 0 && !report.NoManifest {
-		err = fmt.Errorf("%s does not load: %s", visible(module), visible(report.Problems[0]))
+		err = fmt.Errorf("%s does not load: %s", show.Visible(module), show.Visible(report.Problems[0]))
 	}
 	return err
 }
@@ -85,13 +86,13 @@ func newLimits(l sandbox.Limits) limits {
 
 func (l limits) String() string {
 	return fmt.Sprintf("timeout %s, fuel %d, memory %s, stack %s, output %s, log %s, host calls %d, files %s", l.Timeout, l.Fuel,
-		sizeText(l.Memory), sizeText(l.Stack), sizeText(l.Output), sizeText(l.Log), l.HostCalls, sizeText(l.FilesBytes))
+		show.SizeText(l.Memory), show.SizeText(l.Stack), show.SizeText(l.Output), show.SizeText(l.Log), l.HostCalls, show.SizeText(l.FilesBytes))
 }
 
-func (c *cli) printInspected(module string, r sandbox.Report) error {
-	t := newTable(c.out, "module", module)
+func (c sandboxCommands) printInspected(module string, r sandbox.Report) error {
+	t := show.NewTable(c.out, "module", module)
 	t.Row("sha256", r.SHA256)
-	t.Row("size", sizeText(int64(r.Size)))
+	t.Row("size", show.SizeText(int64(r.Size)))
 	if r.ABI == "" {
 		return errors.Join(t.Flush(), c.printImports(r), c.printRefusal(r))
 	}
@@ -102,7 +103,7 @@ func (c *cli) printInspected(module string, r sandbox.Report) error {
 	if r.Note != "" {
 		t.Row("note", r.Note)
 	}
-	t.Row("memory", sizeText(r.Memory)+" to begin with")
+	t.Row("memory", show.SizeText(r.Memory)+" to begin with")
 	t.Row("limits", newLimits(r.Limits).String())
 	if err := t.Flush(); err != nil {
 		return err
@@ -138,12 +139,12 @@ var snapshots = map[sandbox.Snapshot]string{
 // functionsWidth is how many characters of functions stand in a line.
 const functionsWidth = 80
 
-func (c *cli) printImports(r sandbox.Report) error {
+func (c sandboxCommands) printImports(r sandbox.Report) error {
 	if len(r.Imports) == 0 {
 		return nil
 	}
 	fmt.Fprintln(c.out)
-	t := newTable(c.out, "IMPORTS FROM", "GRANT NEEDED", "FUNCTIONS")
+	t := show.NewTable(c.out, "IMPORTS FROM", "GRANT NEEDED", "FUNCTIONS")
 	for _, n := range r.Imports {
 		from, grant := n.Module, strings.Join(n.Grant, ", ")
 		if grant == "" {
@@ -154,7 +155,7 @@ func (c *cli) printImports(r sandbox.Report) error {
 			n.Functions = n.Missing
 		}
 		functions := slices.Compact(slices.Sorted(slices.Values(n.Functions))) // some stand there twice
-		for _, line := range wrapped(functions, functionsWidth) {
+		for _, line := range show.Wrapped(functions, functionsWidth) {
 			t.Row(from, grant, line)
 			from, grant = "", ""
 		}
@@ -164,12 +165,12 @@ func (c *cli) printImports(r sandbox.Report) error {
 
 // printWishes prints what the module wishes for, in the words of the
 // configuration that would grant it.
-func (c *cli) printWishes(r sandbox.Report) error {
+func (c sandboxCommands) printWishes(r sandbox.Report) error {
 	if r.Wants == nil {
 		return nil
 	}
 	fmt.Fprintln(c.out)
-	t := newTable(c.out, "WISH", "AS A GRANT")
+	t := show.NewTable(c.out, "WISH", "AS A GRANT")
 	for _, h := range r.Wants.HTTP {
 		t.Row("http", dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path}.String())
 	}
@@ -196,21 +197,21 @@ func dirGrant(d sandbox.WantedDir) string {
 }
 
 // printRefusal prints what it would take for the module to load.
-func (c *cli) printRefusal(r sandbox.Report) error {
+func (c sandboxCommands) printRefusal(r sandbox.Report) error {
 	for _, p := range r.Problems {
-		fmt.Fprintln(c.out, "\n"+paint(c.out, bad, "problem: "+visible(p)))
+		fmt.Fprintln(c.out, "\n"+show.Paint(c.out, show.Bad, "problem: "+show.Visible(p)))
 	}
 	return nil
 }
 
-func (c *cli) printOffered(r sandbox.Report) error {
+func (c sandboxCommands) printOffered(r sandbox.Report) error {
 	if len(r.Tools) == 0 {
 		return nil
 	}
 	fmt.Fprintln(c.out)
-	t := newTable(c.out, "TOOL", "DESCRIPTION")
+	t := show.NewTable(c.out, "TOOL", "DESCRIPTION")
 	for _, tool := range r.Tools {
-		t.Row(tool.Name, short(firstSentence(tool.Description), 90))
+		t.Row(tool.Name, show.Short(show.FirstSentence(tool.Description), 90))
 	}
 	return t.Flush()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files"
@@ -17,7 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
-func (c *cli) newSandboxManifest() *cobra.Command {
+func (c sandboxCommands) newSandboxManifest() *cobra.Command {
 	var embed bool
 	cmd := &cobra.Command{
 		Use:   "manifest FILE",
@@ -44,22 +45,22 @@ module covers both. Run it after each build.`,
 }
 
 // embedManifest puts the manifest next to a module into it.
-func (c *cli) embedManifest(module string) error {
+func (c sandboxCommands) embedManifest(module string) error {
 	out, embedded, err := modules.WithManifest(module)
 	if err != nil {
 		return named(err)
 	}
 	if !embedded {
-		return misuse("there is no %s: `wasmgate sandbox manifest %s` writes a first one", visible(config.ManifestFile(module)), visible(module))
+		return misuse("there is no %s: `wasmgate sandbox manifest %s` writes a first one", show.Visible(config.ManifestFile(module)), show.Visible(module))
 	}
 	if err := files.Replace(module, out, files.Mode(module, 0o644)); err != nil {
 		return err
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256(out))
-	return c.said(map[string]string{"module": module, "sha256": digest}, fmt.Sprintf("%s carries its manifest now; sha256: %s", visible(module), digest))
+	return c.said(map[string]string{"module": module, "sha256": digest}, fmt.Sprintf("%s carries its manifest now; sha256: %s", show.Visible(module), digest))
 }
 
-func (c *cli) newSandboxPush() *cobra.Command {
+func (c sandboxCommands) newSandboxPush() *cobra.Command {
 	return &cobra.Command{
 		Use:   "push FILE oci://REGISTRY/REPOSITORY:TAG",
 		Short: "Push a WASM module and its manifest to a registry",
@@ -78,7 +79,7 @@ your configuration. Credentials come from .docker/config.json, where docker logi
 					return err
 				}
 				if len(report.Problems) > 0 {
-					return fmt.Errorf("%s was not pushed, because it does not load: %s", visible(args[0]), visible(strings.Join(report.Problems, "; ")))
+					return fmt.Errorf("%s was not pushed, because it does not load: %s", show.Visible(args[0]), show.Visible(strings.Join(report.Problems, "; ")))
 				}
 				ref, err := modules.Reader{Dir: reader.state, Log: reader.log}.Push(cmd.Context(), args[1], wasm)
 				if err != nil {
@@ -90,7 +91,7 @@ your configuration. Credentials come from .docker/config.json, where docker logi
 	}
 }
 
-func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, reader moduleReader, module string) error {
+func (c sandboxCommands) sandboxManifest(ctx context.Context, r *sandbox.Runtime, reader moduleReader, module string) error {
 	wasm, mc, err := reader.read(module)
 	if err != nil {
 		return err
@@ -100,9 +101,9 @@ func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, reader mo
 	case err != nil:
 		return err
 	case len(report.Problems) > 0 && !report.NoManifest:
-		return fmt.Errorf("%s does not load, with or without a manifest: %s", visible(module), visible(strings.Join(report.Problems, "; ")))
+		return fmt.Errorf("%s does not load, with or without a manifest: %s", show.Visible(module), show.Visible(strings.Join(report.Problems, "; ")))
 	case !report.NoManifest:
-		return fmt.Errorf("%s has a manifest, or lists its tools itself: `wasmgate sandbox inspect` shows them", visible(module))
+		return fmt.Errorf("%s has a manifest, or lists its tools itself: `wasmgate sandbox inspect` shows them", show.Visible(module))
 	}
 	path := config.ManifestFile(module)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -118,6 +119,6 @@ func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, reader mo
 	if c.json {
 		return c.printJSON(map[string]string{"manifest": path})
 	}
-	fmt.Fprintf(c.out, "wrote %s: write down there what the tool does and takes, then\n  echo '{}' | wasmgate sandbox run %s\n", visible(path), visible(module))
+	fmt.Fprintf(c.out, "wrote %s: write down there what the tool does and takes, then\n  echo '{}' | wasmgate sandbox run %s\n", show.Visible(path), show.Visible(module))
 	return nil
 }

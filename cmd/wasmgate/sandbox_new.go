@@ -9,10 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 )
 
-func (c *cli) newSandboxNew() *cobra.Command {
+func (c sandboxCommands) newSandboxNew() *cobra.Command {
 	languages := strings.Join(starter.Languages(), "|")
 	return &cobra.Command{
 		Use:   "new " + languages + " DIR",
@@ -31,7 +32,7 @@ commands. The tool is named after the folder and builds with the usual toolchain
 	}
 }
 
-func (c *cli) sandboxNew(language, dir string) error {
+func (c sandboxCommands) sandboxNew(language, dir string) error {
 	files, err := starter.Write(language, dir)
 	if err != nil {
 		return err
@@ -43,11 +44,11 @@ func (c *cli) sandboxNew(language, dir string) error {
 	if c.json {
 		return c.printJSON(map[string]any{"dir": dir, "files": files, "next": next})
 	}
-	fmt.Fprintf(c.out, "wrote to %s:\n", visible(dir))
+	fmt.Fprintf(c.out, "wrote to %s:\n", show.Visible(dir))
 	for _, f := range files {
 		fmt.Fprintln(c.out, "  "+f)
 	}
-	t := newTable(c.out, "what comes next, there:")
+	t := show.NewTable(c.out, "what comes next, there:")
 	for _, s := range next {
 		t.Row("  "+s.Command, "# "+s.Does)
 	}

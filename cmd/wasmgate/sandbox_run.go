@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
@@ -30,7 +31,7 @@ type sandboxFlags struct {
 	kv, wants               bool
 }
 
-func (c *cli) newSandboxRun() *cobra.Command {
+func (c sandboxCommands) newSandboxRun() *cobra.Command {
 	var f sandboxFlags
 	cmd := &cobra.Command{
 		Use:   "run MODULE",
@@ -47,7 +48,7 @@ Exits with 3 if the gateway would refuse the arguments or the output.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := f.parse()
 			if err != nil {
-				return &exitError{exitMisuse, err}
+				return exit(exitMisuse, err)
 			}
 			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime, modules moduleReader) error {
 				return c.sandboxRun(cmd.Context(), r, modules, args[0], run)
@@ -122,7 +123,7 @@ func parseSize(s string) (int64, error) {
 	return n << map[string]int{"KiB": 10, "MiB": 20, "GiB": 30}[m[2]], err
 }
 
-func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules moduleReader, module string, r sandboxRun) (err error) {
+func (c sandboxCommands) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules moduleReader, module string, r sandboxRun) (err error) {
 	wasm, mc, err := modules.read(module)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 	}
 	tool, err := trial.Tool(m, r.tool)
 	if err != nil {
-		return misuse("--tool: %s", visible(err.Error()))
+		return misuse("--tool: %s", show.Visible(err.Error()))
 	}
 	args, err := c.input("-")
 	if err != nil {
@@ -161,7 +162,7 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 		return err
 	}
 	if res.IsError {
-		return &exitError{exitFailed, errors.New("the tool reports an error")}
+		return exit(exitFailed, errors.New("the tool reports an error"))
 	}
 	return nil
 }
@@ -213,18 +214,18 @@ func missing(r sandbox.Report, g sandbox.Grants) []string {
 }
 
 func used(r sandbox.Result) string {
-	return fmt.Sprintf("took %s, fuel %d, memory peak %s, host calls %d", r.Took.Round(time.Microsecond), r.Fuel, sizeText(r.MemoryPeak), r.HostCalls)
+	return fmt.Sprintf("took %s, fuel %d, memory peak %s, host calls %d", r.Took.Round(time.Microsecond), r.Fuel, show.SizeText(r.MemoryPeak), r.HostCalls)
 }
 
 // runFailed says on standard error what was used by a call that failed.
-func (c *cli) runFailed(r sandbox.Result, err error) error {
+func (c sandboxCommands) runFailed(r sandbox.Result, err error) error {
 	var trap *sandbox.Trap
 	var no *trial.Refused
 	if errors.As(err, &no) {
 		if !c.json {
-			return &exitError{exitFalse, no}
+			return exit(exitFalse, no)
 		}
-		return errors.Join(printLine(c.err, no), &exitError{code: exitFalse})
+		return errors.Join(printLine(c.err, no), exit(exitFalse, nil))
 	}
 	if !c.json || !errors.As(err, &trap) {
 		fmt.Fprintln(c.err, used(r))
@@ -239,10 +240,10 @@ func (c *cli) runFailed(r sandbox.Result, err error) error {
 	}{trap.Code(), trap.Reason, trap.Said, trap.Wrote, trial.NewFigures(r)}); err != nil {
 		return err
 	}
-	return &exitError{code: exitFailed}
+	return exit(exitFailed, nil)
 }
 
-func (c *cli) printRun(r sandbox.Result) error {
+func (c sandboxCommands) printRun(r sandbox.Result) error {
 	if c.json {
 		var output any = string(r.Output)
 		if (!r.IsError || r.Whole) && json.Valid(r.Output) { // else it is the text of a tool error
@@ -256,8 +257,8 @@ func (c *cli) printRun(r sandbox.Result) error {
 	}
 	fmt.Fprintln(c.err, used(r))
 	output := string(bytes.TrimRight(r.Output, "\n"))
-	if isTerminal(c.out) { // else it is taken as it is
-		output = visibleLines(output)
+	if show.IsTerminal(c.out) { // else it is taken as it is
+		output = show.VisibleLines(output)
 	}
 	_, err := fmt.Fprintln(c.out, output)
 	return err

@@ -28,7 +28,7 @@ const (
 	formatSARIF = "sarif"
 )
 
-func (c *cli) newScan() *cobra.Command {
+func (c pinCommands) newScan() *cobra.Command {
 	var failOn, format string
 	cmd := &cobra.Command{
 		Use:   "scan [SERVER|FILE|URL]",
@@ -96,7 +96,7 @@ func verdict(s *report.Report, least scan.Severity) error {
 		}
 	}
 	if n > 0 {
-		return &exitError{exitFalse, fmt.Errorf("%d of %d findings have severity %s or above", n, len(s.Findings), least)}
+		return exit(exitFalse, fmt.Errorf("%d of %d findings have severity %s or above", n, len(s.Findings), least))
 	}
 	if len(s.Faults) > 0 {
 		return fmt.Errorf("not everything was scanned: %s", strings.Join(s.Faults, "; "))
@@ -107,13 +107,13 @@ func verdict(s *report.Report, least scan.Severity) error {
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
 // scan scans what a word of the command line names.
-func (c *cli) scan(ctx context.Context, target string) (*report.Report, error) {
+func (c pinCommands) scan(ctx context.Context, target string) (*report.Report, error) {
 	switch {
 	case target == "" || serverName.MatchString(target):
 		return c.scanServers(ctx, target)
 	case strings.Contains(target, "://"):
 		if !strings.HasPrefix(target, "https://") && !strings.HasPrefix(target, "http://") {
-			return nil, misuse("%s: only http and https are connected to", visible(target))
+			return nil, misuse("%s: only http and https are connected to", show.Visible(target))
 		}
 		log, err := c.logger(new(config.Config), true)
 		if err != nil {
@@ -125,7 +125,7 @@ func (c *cli) scan(ctx context.Context, target string) (*report.Report, error) {
 	}
 }
 
-func (c *cli) scanServers(ctx context.Context, server string) (_ *report.Report, err error) {
+func (c pinCommands) scanServers(ctx context.Context, server string) (_ *report.Report, err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func isServer(cfg *config.Config, id string) bool {
 }
 
 // scanFile scans a file of definitions, or the servers of a configuration.
-func (c *cli) scanFile(ctx context.Context, file string) (*report.Report, error) {
+func (c pinCommands) scanFile(ctx context.Context, file string) (*report.Report, error) {
 	in := c.in
 	if file != "-" {
 		f, err := os.Open(file)
@@ -168,16 +168,16 @@ func (c *cli) scanFile(ctx context.Context, file string) (*report.Report, error)
 	if _, bad := config.Load(file, config.Options{}); bad != nil {
 		return nil, misuse("%v; nor is it a configuration: %v", err, bad)
 	}
-	asked := *c
+	asked := *c.cli
 	asked.config = file
-	return asked.scanServers(ctx, "")
+	return pinCommands{&asked}.scanServers(ctx, "")
 }
 
-func (c *cli) printScanJSON(s *report.Report) error { return c.printJSON(s) }
+func (c pinCommands) printScanJSON(s *report.Report) error { return c.printJSON(s) }
 
 // printScan prints a line for each finding, the worst first, and what the rules
 // mean.
-func (c *cli) printScan(s *report.Report) error {
+func (c pinCommands) printScan(s *report.Report) error {
 	fmt.Fprintf(c.out, "%d definitions scanned, %d findings\n", s.Definitions, len(s.Findings))
 	if len(s.Findings) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (c *cli) printScan(s *report.Report) error {
 	found := slices.Clone(s.Findings)
 	slices.SortStableFunc(found, func(a, b report.Finding) int { return int(b.Severity - a.Severity) })
 	var lines bytes.Buffer
-	t := newTable(&lines, "SEVERITY", "RULE", "TOOL", "PLACE", "EXCERPT")
+	t := show.NewTable(&lines, "SEVERITY", "RULE", "TOOL", "PLACE", "EXCERPT")
 	for _, f := range found {
 		t.Row(f.Severity.String(), f.Rule, scan.Visible(toolOf(f)), scan.Visible(f.At), f.Excerpt)
 	}
@@ -195,7 +195,7 @@ func (c *cli) printScan(s *report.Report) error {
 	head, rest, _ := strings.Cut(lines.String(), "\n")
 	fmt.Fprintln(c.out, head)
 	for i, line := range strings.Split(strings.TrimSuffix(rest, "\n"), "\n") {
-		fmt.Fprintln(c.out, paint(c.out, show.SeverityColour[found[i].Severity], line))
+		fmt.Fprintln(c.out, show.Paint(c.out, show.SeverityColour[found[i].Severity], line))
 	}
 	fmt.Fprintln(c.out)
 	said := make(map[string]bool)

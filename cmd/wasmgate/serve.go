@@ -10,10 +10,10 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
@@ -30,7 +30,7 @@ type serveFlags struct {
 	shared bool // owns the gateway for the processes of clients on standard input
 }
 
-func (c *cli) newServe() *cobra.Command {
+func (c serveCommands) newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -64,7 +64,7 @@ the gateway at once.`,
 	return cmd
 }
 
-func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
+func (c serveCommands) serve(cmd *cobra.Command, f serveFlags) error {
 	switch {
 	case cmd.Flags().Changed("replay") && f.replay == "":
 		return misuse("--replay is empty; name the recording")
@@ -147,7 +147,7 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 // reported is the error of a process that has printed why it ended.
 func reported(err error) error {
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
-		return &exitError{code: ended.ExitCode()}
+		return exit(ended.ExitCode(), nil)
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func runsAlready(ctx context.Context, cfg *config.Config, r *app.Remote) error {
 
 // welcome tells the operator where clients connect, and once the servers have
 // settled what is served.
-func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []string, out io.Writer) {
+func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, groups []string, out io.Writer) {
 	s := a.Status()
 	if public := a.Config().PublicURL; public != "" && url != "" { // tokens are for it
 		url = public + "/mcp"
@@ -186,7 +186,7 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 			fmt.Fprintf(out, "console    %s/ui/, after: wasmgate console --open\n", s.Console)
 		}
 		if s.Replays != "" {
-			fmt.Fprintf(out, "replays    %s\n", visible(s.Replays))
+			fmt.Fprintf(out, "replays    %s\n", show.Visible(s.Replays))
 		}
 	}
 	var tools, others []app.Tool
@@ -212,9 +212,9 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 		_ = printLine(out, map[string]any{"tools": names, "servers": s.Servers, "problems": s.Problems})
 		return
 	}
-	fmt.Fprintf(out, "tools      %d offered to local: %s\n", len(names), short(strings.Join(names, " "), 200))
+	fmt.Fprintf(out, "tools      %d offered to local: %s\n", len(names), show.Short(strings.Join(names, " "), 200))
 	for _, p := range s.Problems {
-		fmt.Fprintln(out, "problem    "+visible(p))
+		fmt.Fprintln(out, "problem    "+show.Visible(p))
 	}
 	c.printShut(out, s, granted, a.Config().Auth.On())
 	if url != "" {
@@ -223,7 +223,7 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 }
 
 // printShut names the servers that cannot be used, or not yet, and what would change that.
-func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool, auth bool) {
+func (c serveCommands) printShut(out io.Writer, s *app.Status, granted []app.Tool, auth bool) {
 	to := ""
 	if auth { // local calls nothing
 		to = " --to role:NAME"
@@ -236,7 +236,7 @@ func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool, auth b
 	for _, one := range s.Servers {
 		switch {
 		case one.Fault != "":
-			fmt.Fprintf(out, "faulted    %s: %s: %s\n", one.Server, one.Fault, short(visible(one.Error), 160))
+			fmt.Fprintf(out, "faulted    %s: %s: %s\n", one.Server, one.Fault, show.Short(show.Visible(one.Error), 160))
 		case one.Tools+one.Prompts+one.Resources+one.Templates+one.Methods > 0 && !open[one.Server]:
 			commands = append(commands, fmt.Sprintf("  wasmgate grant --server %s%s%s", one.Server, to, c.configFlag()))
 		}
@@ -247,17 +247,4 @@ func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool, auth b
 	if len(commands) > 0 {
 		fmt.Fprintf(out, "\nNothing of these servers is granted yet. To open one, with its tools, prompts and resources:\n%s\n", strings.Join(commands, "\n"))
 	}
-}
-
-// configFlag is what a command needs to mean the same configuration.
-func (c *cli) configFlag() string {
-	if c.config == "" {
-		return ""
-	}
-	if strings.ContainsFunc(c.config, func(r rune) bool {
-		return !strings.ContainsRune("/._-:~", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		return " --config '" + strings.ReplaceAll(c.config, "'", `'\''`) + "'"
-	}
-	return " --config " + c.config
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/config/except"
@@ -18,7 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-func (c *cli) newSessions() *cobra.Command {
+func (c findingCommands) newSessions() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "sessions",
 		Short: "Show what sessions have read, and reset them",
@@ -39,7 +40,7 @@ type keeper interface {
 
 // withKeeper asks the gateway that runs on the configuration; or else one that is
 // started for that, without servers, and knows what the last one has kept.
-func (c *cli) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
+func (c findingCommands) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func sessionNamed(ctx context.Context, k keeper, id string) (app.Session, error)
 	return s, named(err)
 }
 
-func (c *cli) newSessionsList() *cobra.Command {
+func (c findingCommands) newSessionsList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the sessions that have read something, the last used one first", Args: cobra.NoArgs,
 		Example: "  wasmgate sessions list --json",
@@ -82,7 +83,7 @@ func (c *cli) newSessionsList() *cobra.Command {
 	}
 }
 
-func (c *cli) printSessions(list []app.Session) error {
+func (c findingCommands) printSessions(list []app.Session) error {
 	if c.json {
 		return c.printJSON(list)
 	}
@@ -91,9 +92,9 @@ func (c *cli) printSessions(list []app.Session) error {
 		return nil
 	}
 	now := time.Now()
-	t := newTable(c.out, "ID", "USED", "AGE", "VALUES", "LABELS")
+	t := show.NewTable(c.out, "ID", "USED", "AGE", "VALUES", "LABELS")
 	for _, s := range list {
-		t.Row(s.ID, roughly(now.Sub(s.Used)), roughly(now.Sub(s.Began)), strconv.Itoa(s.Values), labelsOf(s))
+		t.Row(s.ID, show.Roughly(now.Sub(s.Used)), show.Roughly(now.Sub(s.Began)), strconv.Itoa(s.Values), labelsOf(s))
 	}
 	return t.Flush()
 }
@@ -109,7 +110,7 @@ func labelsOf(s app.Session) string {
 	}
 }
 
-func (c *cli) newSessionsShow() *cobra.Command {
+func (c findingCommands) newSessionsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what a session has read, and by which calls", Args: cobra.ExactArgs(1),
 		Long: `Shows the labels of a session and the calls that brought them. For each call that was refused or asked
@@ -136,17 +137,17 @@ or the session's name in the audit log.`,
 	}
 }
 
-func (c *cli) printSession(s app.Session, f flow.Flow) error {
+func (c findingCommands) printSession(s app.Session, f flow.Flow) error {
 	if c.json {
 		return c.printJSON(struct {
 			app.Session
 			Flow flow.Flow `json:"flow"`
 		}{s, f})
 	}
-	fmt.Fprintf(c.out, "session %s of %s, version %d\n", visible(s.ID), visible(match.Name(s.Tenant, s.Principal)), s.Version)
+	fmt.Fprintf(c.out, "session %s of %s, version %d\n", show.Visible(s.ID), show.Visible(match.Name(s.Tenant, s.Principal)), s.Version)
 	fmt.Fprintf(c.out, "first read %s, last used %s, %s with a known origin\n",
-		s.Began.Format(time.RFC3339), s.Used.Format(time.RFC3339), plural(s.Values, "value"))
-	t := newTable(c.out, "LABEL", "CAME WITH CALL")
+		s.Began.Format(time.RFC3339), s.Used.Format(time.RFC3339), show.Plural(s.Values, "value"))
+	t := show.NewTable(c.out, "LABEL", "CAME WITH CALL")
 	if s.Everything {
 		t.Row("everything: not all of its state could be kept", orUnknown(s.Raised[""]))
 	}
@@ -159,15 +160,15 @@ func (c *cli) printSession(s app.Session, f flow.Flow) error {
 	for _, missing := range s.Missing {
 		tool, _, _ := strings.Cut(missing, ":")
 		if slices.ContainsFunc(slices.Concat(f.Read, f.Did), func(call flow.Call) bool { return call.Tool == tool }) {
-			fmt.Fprintln(c.out, "labels: "+visible(missing))
+			fmt.Fprintln(c.out, "labels: "+show.Visible(missing))
 		}
 	}
 	return c.printMet(f)
 }
 
 // printMet prints where the session had met values of the calls that were stopped.
-func (c *cli) printMet(f flow.Flow) error {
-	t := newTable(c.out, "CALL", "TOOL", "OUTCOME", "ARGUMENT", "MET BEFORE")
+func (c findingCommands) printMet(f flow.Flow) error {
+	t := show.NewTable(c.out, "CALL", "TOOL", "OUTCOME", "ARGUMENT", "MET BEFORE")
 	met := false
 	for _, call := range slices.Concat(f.Read, f.Did) {
 		for _, v := range call.Values {
@@ -189,7 +190,7 @@ func orUnknown(call string) string {
 	return call
 }
 
-func (c *cli) newSessionsReset() *cobra.Command {
+func (c findingCommands) newSessionsReset() *cobra.Command {
 	return &cobra.Command{
 		Use: "reset ID", Short: "Take all labels from a session", Args: cobra.ExactArgs(1),
 		Long: `Removes the labels of a session and the origins of values, so that policies trust it again. The agent
@@ -210,7 +211,7 @@ reset (event label). Calls in progress are not affected.`,
 				if c.json {
 					return c.printJSON(was)
 				}
-				_, err = fmt.Fprintf(c.out, "reset %s: labels %s, and %s\n", visible(was.ID), visible(labelsOf(was)), plural(was.Values, "value"))
+				_, err = fmt.Fprintf(c.out, "reset %s: labels %s, and %s\n", show.Visible(was.ID), show.Visible(labelsOf(was)), show.Plural(was.Values, "value"))
 				return err
 			})
 		},

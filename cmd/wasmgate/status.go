@@ -15,12 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
-func (c *cli) newStatus() *cobra.Command {
+// statusCommands say how a gateway is, and pause what it does.
+type statusCommands struct{ *cli }
+
+func (c statusCommands) newStatus() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "status [SERVER]",
@@ -81,11 +85,11 @@ func statusOf(s *app.Status, id string) (gateway.ServerStatus, error) {
 		}
 		names = append(names, one.Server)
 	}
-	return gateway.ServerStatus{}, &exitError{exitMisuse, fmt.Errorf("no server %q; there are %s", id, strings.Join(names, ", "))}
+	return gateway.ServerStatus{}, exit(exitMisuse, fmt.Errorf("no server %q; there are %s", id, strings.Join(names, ", ")))
 }
 
 // newLogs shows what a server has written on its standard error.
-func (c *cli) newLogs() *cobra.Command {
+func (c statusCommands) newLogs() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs SERVER",
 		Short: "Show the last lines of a server on standard error",
@@ -115,7 +119,7 @@ gateway's own log has all lines; those of processes of a single client are at th
 				return c.printJSON(append([]string{}, one.Said...))
 			}
 			for _, line := range one.Said {
-				fmt.Fprintln(c.out, visible(line))
+				fmt.Fprintln(c.out, show.Visible(line))
 			}
 			return nil
 		},
@@ -131,7 +135,7 @@ const (
 
 // settled returns the status once all servers are ready or faulted, or those that are not
 // have had their time to start.
-func (c *cli) settled(ctx context.Context, cfg *config.Config, g asked) (*app.Status, error) {
+func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g asked) (*app.Status, error) {
 	for began, told := time.Now(), false; ; {
 		s, err := g.Status(ctx)
 		if err != nil {
@@ -162,7 +166,7 @@ func (c *cli) settled(ctx context.Context, cfg *config.Config, g asked) (*app.St
 // checkStatus says what of the servers cannot be used.
 func checkStatus(s *app.Status) error {
 	if names := s.Faulted(); len(names) > 0 {
-		return &exitError{exitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", "))}
+		return exit(exitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", ")))
 	}
 	if names := s.Unready(); len(names) > 0 {
 		return fmt.Errorf("not ready yet: %s; they are still starting: ask again, or see `wasmgate logs`", strings.Join(names, ", "))
@@ -172,7 +176,7 @@ func checkStatus(s *app.Status) error {
 
 // statusOfRunning shows the gateway that runs on a configuration whose file has been
 // spoilt since it was read, if one does.
-func (c *cli) statusOfRunning(ctx context.Context) error {
+func (c statusCommands) statusOfRunning(ctx context.Context) error {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return err
@@ -193,7 +197,7 @@ func (c *cli) statusOfRunning(ctx context.Context) error {
 	return c.printStatus(s)
 }
 
-func (c *cli) printStatus(s *app.Status) error {
+func (c statusCommands) printStatus(s *app.Status) error {
 	if c.json {
 		return c.printJSON(s)
 	}
@@ -206,7 +210,7 @@ func (c *cli) printStatus(s *app.Status) error {
 		fmt.Fprintf(c.out, "MCP at %s\n", s.URL)
 	}
 	if s.Config != "" && s.Running {
-		fmt.Fprintf(c.out, "configuration %s, read %s\n", visible(s.Config), s.Read.Local().Format(time.DateTime))
+		fmt.Fprintf(c.out, "configuration %s, read %s\n", show.Visible(s.Config), s.Read.Local().Format(time.DateTime))
 	}
 	if err := c.printServers(s.Servers); err != nil {
 		return err
@@ -225,23 +229,23 @@ func (c *cli) printStatus(s *app.Status) error {
 	}
 	for _, m := range s.Modules {
 		if m.Progress != "" {
-			fmt.Fprintf(c.out, "module %s %s\n", visible(m.Module), m.Progress)
+			fmt.Fprintf(c.out, "module %s %s\n", show.Visible(m.Module), m.Progress)
 		}
 	}
 	for _, b := range s.Broken {
-		fmt.Fprintf(c.out, "refused by schema: %s: %d calls; the last: %s\n", visible(b.Tool), b.Calls, visible(short(b.Last, 200)))
+		fmt.Fprintf(c.out, "refused by schema: %s: %d calls; the last: %s\n", show.Visible(b.Tool), b.Calls, show.Visible(show.Short(b.Last, 200)))
 	}
 	for _, t := range s.Altered {
-		fmt.Fprintln(c.out, "often changed: "+visible(t.String()))
+		fmt.Fprintln(c.out, "often changed: "+show.Visible(t.String()))
 	}
 	for _, p := range s.Problems {
-		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))
+		fmt.Fprintln(c.out, show.Paint(c.out, show.Bad, "problem: "+show.Visible(p)))
 	}
 	return nil
 }
 
 // printServers prints a row for each server, with the columns that any of them needs.
-func (c *cli) printServers(servers []gateway.ServerStatus) error {
+func (c statusCommands) printServers(servers []gateway.ServerStatus) error {
 	columns := []string{"SERVER", "PHASE", "TOOLS", "FAULT"}
 	more := slices.ContainsFunc(servers, func(s gateway.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
 	methods := slices.ContainsFunc(servers, func(s gateway.ServerStatus) bool { return s.Methods > 0 })
@@ -251,11 +255,11 @@ func (c *cli) printServers(servers []gateway.ServerStatus) error {
 	if methods {
 		columns = slices.Insert(columns, len(columns)-1, "METHODS")
 	}
-	t := newTable(c.out, columns...)
+	t := show.NewTable(c.out, columns...)
 	for _, one := range servers {
 		fault := ""
 		if one.Fault != "" {
-			fault = fmt.Sprintf("%s: %s", one.Fault, short(one.Error, 200))
+			fault = fmt.Sprintf("%s: %s", one.Fault, show.Short(one.Error, 200))
 		}
 		if one.Phase == gateway.Starting {
 			fault = starting(one)
@@ -283,13 +287,13 @@ func (c *cli) printServers(servers []gateway.ServerStatus) error {
 func starting(s gateway.ServerStatus) string {
 	text := "for " + time.Since(s.Since).Round(time.Second).String()
 	if len(s.Said) > 0 {
-		text += "; it said: " + short(s.Said[len(s.Said)-1], 120)
+		text += "; it said: " + show.Short(s.Said[len(s.Said)-1], 120)
 	}
 	return text
 }
 
 // printServer tells all of one server.
-func (c *cli) printServer(s gateway.ServerStatus) error {
+func (c statusCommands) printServer(s gateway.ServerStatus) error {
 	if c.json {
 		return c.printJSON(s)
 	}
@@ -300,10 +304,10 @@ func (c *cli) printServer(s gateway.ServerStatus) error {
 		fmt.Fprintf(c.out, "calls itself %s, speaks MCP %s; declares: %s\n", strings.TrimSpace(cmp.Or(s.Name, "nothing")+" "+s.Version), s.Protocol, cmp.Or(strings.Join(s.Capabilities, ", "), "nothing"))
 	}
 	if s.Error != "" {
-		fmt.Fprintf(c.out, "fault: %s: %s\n", s.Fault, visible(s.Error))
+		fmt.Fprintf(c.out, "fault: %s: %s\n", s.Fault, show.Visible(s.Error))
 	}
 	for _, name := range s.Quarantined {
-		fmt.Fprintf(c.out, "quarantined: %s\n", visible(name))
+		fmt.Fprintf(c.out, "quarantined: %s\n", show.Visible(name))
 	}
 	c.printNotes([]gateway.ServerStatus{s})
 	c.printUnenforced([]gateway.ServerStatus{s})
@@ -314,15 +318,15 @@ func (c *cli) printServer(s gateway.ServerStatus) error {
 	return nil
 }
 
-func (c *cli) printSaid(s gateway.ServerStatus) {
+func (c statusCommands) printSaid(s gateway.ServerStatus) {
 	for _, line := range s.Said {
-		fmt.Fprintln(c.out, "  "+visible(line))
+		fmt.Fprintln(c.out, "  "+show.Visible(line))
 	}
 }
 
 // printPolicies tells of the bundles, and of the policy that decides beside the one
 // in use.
-func (c *cli) printPolicies(s *app.Status) {
+func (c statusCommands) printPolicies(s *app.Status) {
 	for _, b := range s.Bundles {
 		how := "not verified"
 		if b.Verified {
@@ -331,7 +335,7 @@ func (c *cli) printPolicies(s *app.Status) {
 		if b.Copy {
 			how += ", the kept copy"
 		}
-		fmt.Fprintf(c.out, "bundle %s: revision %q, %s\n", visible(b.Source), visible(b.Revision), how)
+		fmt.Fprintf(c.out, "bundle %s: revision %q, %s\n", show.Visible(b.Source), show.Visible(b.Revision), how)
 	}
 	if d := s.Shadow; d != nil && d.Revision != "" {
 		fmt.Fprintf(c.out, "shadow policy %s: %d calls compared, %d differed, %d dropped\n", d.Revision, d.Compared, d.Differed, d.Dropped)
@@ -340,10 +344,10 @@ func (c *cli) printPolicies(s *app.Status) {
 
 // printUnenforced tells of servers for which not all can be enforced that their
 // confinement asks for.
-func (c *cli) printUnenforced(servers []gateway.ServerStatus) {
+func (c statusCommands) printUnenforced(servers []gateway.ServerStatus) {
 	for _, one := range servers {
 		for _, what := range one.Unenforced {
-			fmt.Fprintln(c.out, paint(c.out, bad, fmt.Sprintf("not confined: %s: %s", one.Server, visible(what))))
+			fmt.Fprintln(c.out, show.Paint(c.out, show.Bad, fmt.Sprintf("not confined: %s: %s", one.Server, show.Visible(what))))
 		}
 	}
 }
@@ -352,16 +356,16 @@ func (c *cli) printUnenforced(servers []gateway.ServerStatus) {
 // printed; two servers of one kind have the same URIs, all of them. Of tools all are.
 const maxAlike = 3
 
-func (c *cli) printNotes(servers []gateway.ServerStatus) {
+func (c statusCommands) printNotes(servers []gateway.ServerStatus) {
 	for _, one := range servers {
 		alike := make(map[gate.Feature]int)
 		for _, n := range one.Notes {
 			if alike[n.Feature]++; n.Feature != gate.FeatureTool && alike[n.Feature] > maxAlike {
 				continue
 			}
-			word, colour := "note", faint
+			word, colour := "note", show.Faint
 			if n.Quarantined {
-				word, colour = "quarantined", bad
+				word, colour = "quarantined", show.Bad
 			}
 			name := one.Server
 			if n.Feature != gate.FeatureTool {
@@ -370,11 +374,11 @@ func (c *cli) printNotes(servers []gateway.ServerStatus) {
 			if n.Tool != "" {
 				name += " " + n.Tool
 			}
-			fmt.Fprintln(c.out, paint(c.out, colour, fmt.Sprintf("%s: %s: %s", word, visible(name), visible(n.Text))))
+			fmt.Fprintln(c.out, show.Paint(c.out, colour, fmt.Sprintf("%s: %s: %s", word, show.Visible(name), show.Visible(n.Text))))
 		}
 		for _, f := range slices.Sorted(maps.Keys(alike)) {
 			if more := alike[f] - maxAlike; f != gate.FeatureTool && more > 0 {
-				fmt.Fprintln(c.out, paint(c.out, faint, fmt.Sprintf("note: %s %s: %d more like these; status --json has all", visible(one.Server), f, more)))
+				fmt.Fprintln(c.out, show.Paint(c.out, show.Faint, fmt.Sprintf("note: %s %s: %d more like these; status --json has all", show.Visible(one.Server), f, more)))
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/find"
 )
 
-func (c *cli) newTools() *cobra.Command {
+func (c callCommands) newTools() *cobra.Command {
 	var as, search string
 	var groups []string
 	var all, cost bool
@@ -77,7 +77,7 @@ lists instead, for each server, how large its definitions are for a model, and h
 	return cmd
 }
 
-func (c *cli) printCosts(ctx context.Context, log string, tools []app.Tool) error {
+func (c callCommands) printCosts(ctx context.Context, log string, tools []app.Tool) error {
 	costs, err := toollist.CostsOf(ctx, tools, log)
 	switch {
 	case err != nil:
@@ -89,7 +89,7 @@ func (c *cli) printCosts(ctx context.Context, log string, tools []app.Tool) erro
 }
 
 // noTools says on standard error that there is nothing to list, and where more may be.
-func (c *cli) noTools(narrowed, all bool) error {
+func (c callCommands) noTools(narrowed, all bool) error {
 	text := "no tools"
 	if narrowed {
 		text = "no tool matches"

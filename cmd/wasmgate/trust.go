@@ -9,7 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
-func (c *cli) newTrust() *cobra.Command {
+func (c pinCommands) newTrust() *cobra.Command {
 	var undo bool
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
