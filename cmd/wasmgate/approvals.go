@@ -19,6 +19,9 @@ import (
 // approvalCommands decide on calls that wait for approval.
 type approvalCommands struct{ *cli }
 
+// approvalsCommand returns approvals with its commands.
+func approvalsCommand(c *cli) *cobra.Command { return approvalCommands{c}.newApprovals() }
+
 func (c approvalCommands) newApprovals() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "approvals",

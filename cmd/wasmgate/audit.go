@@ -26,16 +26,15 @@ import (
 // auditCommands read and verify the audit log.
 type auditCommands struct{ *cli }
 
-// Widths of columns, in characters.
-const (
-	maxTool    = 60
-	maxRequest = 100
-	maxWhy     = 80
-)
+// maxRequest is the width of a column, in characters.
+const maxRequest = 100
 
 // lastRecords is how many records are shown if nobody asks for more or since
 // when.
 const lastRecords = 50
+
+// auditCommand returns audit with its commands.
+func auditCommand(c *cli) *cobra.Command { return auditCommands{c}.newAudit() }
 
 func (c auditCommands) newAudit() *cobra.Command {
 	var f audit.Filter

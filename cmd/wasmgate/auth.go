@@ -18,6 +18,12 @@ import (
 // authCommands make keys and logins, and say who is who.
 type authCommands struct{ *cli }
 
+// identityCommands returns key, auth, whoami, login, logout and logins.
+func identityCommands(c *cli) []*cobra.Command {
+	all := authCommands{c}
+	return []*cobra.Command{all.newKey(), all.newAuth(), all.newWhoami(), all.newLogin(), all.newLogout(), all.newLogins()}
+}
+
 func (c authCommands) newWhoami() *cobra.Command {
 	var token, group string
 	cmd := &cobra.Command{

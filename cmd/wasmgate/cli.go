@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/logs"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
@@ -154,4 +156,10 @@ func (c *cli) toAllow(remedy string) string {
 		return remedy + c.configFlag()
 	}
 	return remedy
+}
+
+// isServer reports whether the configuration has the server, or modules that are one.
+func isServer(cfg *config.Config, id string) bool {
+	return id == product.LocalServer || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
+		slices.ContainsFunc(cfg.Tools, func(m config.Module) bool { return m.Server == id })
 }

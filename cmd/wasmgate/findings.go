@@ -17,6 +17,12 @@ import (
 // findingCommands show findings and sessions.
 type findingCommands struct{ *cli }
 
+// findingsCommand returns findings with its commands.
+func findingsCommand(c *cli) *cobra.Command { return findingCommands{c}.newFindings() }
+
+// sessionsCommand returns sessions with its commands.
+func sessionsCommand(c *cli) *cobra.Command { return findingCommands{c}.newSessions() }
+
 func (c findingCommands) newFindings() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "findings",

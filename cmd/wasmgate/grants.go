@@ -17,6 +17,12 @@ import (
 // grantCommands give and take grants.
 type grantCommands struct{ *cli }
 
+// grantCommand returns the command that gives a grant.
+func grantCommand(c *cli) *cobra.Command { return grantCommands{c}.newGrant() }
+
+// revokeCommand returns the command that takes a grant back.
+func revokeCommand(c *cli) *cobra.Command { return grantCommands{c}.newRevoke() }
+
 func (c grantCommands) newGrant() *cobra.Command {
 	var g config.Grant
 	var to string

@@ -27,6 +27,9 @@ func agentNames() string {
 	return strings.Join(names, "|")
 }
 
+// hookCommand returns hook with its commands.
+func hookCommand(c *cli) *cobra.Command { return hookCommands{c}.newHook() }
+
 func (c hookCommands) newHook() *cobra.Command {
 	var o hook.Options
 	cmd := &cobra.Command{

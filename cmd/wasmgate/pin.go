@@ -18,6 +18,15 @@ import (
 // pinCommands show, scan and approve what servers define.
 type pinCommands struct{ *cli }
 
+// pinCommand returns pin with its commands.
+func pinCommand(c *cli) *cobra.Command { return pinCommands{c}.newPin() }
+
+// scanCommand returns the command that searches definitions for attacks.
+func scanCommand(c *cli) *cobra.Command { return pinCommands{c}.newScan() }
+
+// trustCommand returns trust with its commands.
+func trustCommand(c *cli) *cobra.Command { return pinCommands{c}.newTrust() }
+
 func (c pinCommands) newPin() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:   "pin",

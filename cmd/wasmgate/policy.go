@@ -25,6 +25,9 @@ import (
 // policyCommands check, test, explain and learn policies.
 type policyCommands struct{ *cli }
 
+// policyCommand returns policy with its commands.
+func policyCommand(c *cli) *cobra.Command { return policyCommands{c}.newPolicy() }
+
 func (c policyCommands) newPolicy() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "policy",

@@ -7,6 +7,12 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 )
 
+// Widths of columns, in characters.
+const (
+	maxTool = 60
+	maxWhy  = 80
+)
+
 // printJSON prints a result for machines.
 func (c *cli) printJSON(v any) error { return show.JSON(c.out, v, "  ") }
 

@@ -19,6 +19,9 @@ import (
 // sandboxCommands make, inspect and run modules.
 type sandboxCommands struct{ *cli }
 
+// sandboxCommand returns sandbox with its commands.
+func sandboxCommand(c *cli) *cobra.Command { return sandboxCommands{c}.newSandbox() }
+
 func (c sandboxCommands) newSandbox() *cobra.Command {
 	return withCommands(&cobra.Command{
 		Use:     "sandbox",

@@ -16,7 +16,6 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
@@ -139,11 +138,6 @@ func (c pinCommands) scanServers(ctx context.Context, server string) (_ *report.
 	}
 	defer func() { err = errors.Join(err, g.close(ctx)) }()
 	return g.Scan(ctx, server)
-}
-
-func isServer(cfg *config.Config, id string) bool {
-	return id == product.LocalServer || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
-		slices.ContainsFunc(cfg.Tools, func(m config.Module) bool { return m.Server == id })
 }
 
 // scanFile scans a file of definitions, or the servers of a configuration.
