@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
@@ -20,7 +21,7 @@ import (
 )
 
 // callCommands call tools and list them.
-type callCommands struct{ *cli }
+type callCommands struct{ *shell.Shell }
 
 func (c callCommands) newCall() *cobra.Command {
 	var as string
@@ -43,7 +44,7 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 				r.Args = args[1]
 			}
 			if r.Args == "-" {
-				b, err := c.input("-")
+				b, err := c.Input("-")
 				if err != nil {
 					return err
 				}
@@ -58,17 +59,17 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 }
 
 func (c callCommands) call(ctx context.Context, r app.CallRequest, timeout time.Duration) (err error) {
-	cfg, err := c.open()
+	cfg, err := c.Open()
 	if err != nil {
 		return err
 	}
-	g, err := c.ask(ctx, cfg, serverOf(cfg, r.Tool))
+	g, err := c.Ask(ctx, cfg, serverOf(cfg, r.Tool))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.close(ctx)) }()
-	if _, ends := g.(own); ends && r.Tool == startJob && cfg.Jobs.Offer {
-		return errors.New("a job ends with its gateway, and none runs that would carry it out: start one with wasmgate serve" + c.configFlag())
+	defer func() { err = errors.Join(err, g.End(ctx)) }()
+	if _, ends := g.(shell.Own); ends && r.Tool == startJob && cfg.Jobs.Offer {
+		return errors.New("a job ends with its gateway, and none runs that would carry it out: start one with wasmgate serve" + c.ConfigFlag())
 	}
 	draw, done := c.progress()
 	r.Progress = draw
@@ -77,13 +78,13 @@ func (c callCommands) call(ctx context.Context, r app.CallRequest, timeout time.
 		calling, giveUp = context.WithTimeout(ctx, timeout)
 	}
 	defer giveUp()
-	res, err := c.callAsking(calling, g, r)
+	res, err := c.CallAsking(calling, g, r)
 	done()
 	if err != nil && ctx.Err() == nil && calling.Err() != nil {
 		return fmt.Errorf("%s: given up after %s (--timeout); it may have been carried out", r.Tool, timeout)
 	}
 	if several, ok := errors.AsType[*find.AmbiguousError](err); ok {
-		return misuse("%v", several)
+		return shell.Misuse("%v", several)
 	}
 	if e, ok := errors.AsType[*app.CallError](err); ok && e.Code == "refused_lookup" {
 		e.Cause = c.missing(ctx, cfg, g, r)
@@ -113,43 +114,43 @@ func (c callCommands) callFailed(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	code := exitFailed
+	code := shell.ExitFailed
 	if e.Refused() {
-		code = exitFalse
+		code = shell.ExitFalse
 	}
-	if c.json {
-		if err := printLine(c.err, e); err != nil {
+	if c.JSON {
+		if err := shell.PrintLine(c.Err, e); err != nil {
 			return err
 		}
-		return exit(code, nil)
+		return shell.Exit(code, nil)
 	}
 	if !strings.Contains(e.Reason, e.Cause) { // or the last line says it
-		fmt.Fprintln(c.err, show.Visible(e.Cause))
+		fmt.Fprintln(c.Err, show.Visible(e.Cause))
 	}
 	if e.Code == "refused_authorize" && e.Remedy == "" {
-		fmt.Fprintf(c.err, "which rule, and why: wasmgate policy explain %s%s\n", e.RecordID, c.configFlag())
+		fmt.Fprintf(c.Err, "which rule, and why: wasmgate policy explain %s%s\n", e.RecordID, c.ConfigFlag())
 	}
 	if e.Remedy != "" {
-		fmt.Fprintln(c.err, codes.Advice(e.Code)+c.toAllow(e.Remedy))
+		fmt.Fprintln(c.Err, codes.Advice(e.Code)+c.ToAllow(e.Remedy))
 	}
-	return exit(code, err)
+	return shell.Exit(code, err)
 }
 
 // printResult prints what a tool answered, and fails if that is an error.
 func (c callCommands) printResult(res gate.Result) error {
-	if c.json {
-		fmt.Fprintln(c.out, res.Doc.String())
+	if c.JSON {
+		fmt.Fprintln(c.Out, res.Doc.String())
 	} else {
 		for block := range res.Doc.Get("content").Elements() {
 			if block.Get("type").Text() == "text" {
-				fmt.Fprintln(c.out, block.Get("text").Text())
+				fmt.Fprintln(c.Out, block.Get("text").Text())
 			} else {
-				fmt.Fprintln(c.out, show.Short(block.String(), 200))
+				fmt.Fprintln(c.Out, show.Short(block.String(), 200))
 			}
 		}
 	}
 	if res.IsError {
-		return exit(exitFailed, errors.New("the tool reports an error"))
+		return shell.Exit(shell.ExitFailed, errors.New("the tool reports an error"))
 	}
 	return nil
 }

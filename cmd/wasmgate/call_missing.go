@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -13,7 +14,7 @@ import (
 
 // missing says what the operator can do about a tool that there is not for the client;
 // "" if nothing is known of it. A client never learns that.
-func (c callCommands) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
+func (c callCommands) missing(ctx context.Context, cfg *config.Config, g shell.Gateway, r app.CallRequest) string {
 	server, _, qualified := strings.Cut(r.Tool, "__")
 	switch {
 	case server == product.JobsServer && !cfg.Jobs.Offer:
@@ -41,9 +42,9 @@ func (c callCommands) missing(ctx context.Context, cfg *config.Config, g asked, 
 		}
 	}
 	if !qualified {
-		return "no server has it; see `wasmgate tools --all" + c.configFlag() + "`"
+		return "no server has it; see `wasmgate tools --all" + c.ConfigFlag() + "`"
 	}
-	if !isServer(cfg, server) {
+	if !shell.IsServer(cfg, server) {
 		return app.NoServer(cfg, server).Error()
 	}
 	if s, err := g.Status(ctx); err == nil {
@@ -53,5 +54,5 @@ func (c callCommands) missing(ctx context.Context, cfg *config.Config, g asked, 
 			}
 		}
 	}
-	return "server " + server + " does not have it; see `wasmgate tools --all" + c.configFlag() + "`"
+	return "server " + server + " does not have it; see `wasmgate tools --all" + c.ConfigFlag() + "`"
 }

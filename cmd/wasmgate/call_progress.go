@@ -19,19 +19,19 @@ const maxProgress = 70
 // progress returns what shows on one line of the terminal how far a call is, and what
 // takes the line away again. Nobody is told where no person looks.
 func (c callCommands) progress() (draw func(app.Progress), end func()) {
-	if c.json || !show.IsTerminal(c.err) {
+	if c.JSON || !show.IsTerminal(c.Err) {
 		return nil, func() {}
 	}
 	var last time.Time
 	draw = func(p app.Progress) {
 		if now := time.Now(); now.Sub(last) >= progressEvery {
 			last = now
-			fmt.Fprint(c.err, "\r\x1b[K"+progressLine(p))
+			fmt.Fprint(c.Err, "\r\x1b[K"+progressLine(p))
 		}
 	}
 	return draw, func() {
 		if !last.IsZero() {
-			fmt.Fprint(c.err, "\r\x1b[K")
+			fmt.Fprint(c.Err, "\r\x1b[K")
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/auditcommands"
+	"github.com/wasmgate/wasmgate/cmd/internal/definitioncommands"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -13,7 +16,7 @@ import (
 
 // complete has shells complete what has a closed set of words, and the names that the
 // configuration knows.
-func complete(c *cli, root *cobra.Command) {
+func complete(c *shell.Shell, root *cobra.Command) {
 	servers := names(c, func(cfg *config.Config) (ids []string) {
 		for _, s := range cfg.Servers {
 			ids = append(ids, s.ID)
@@ -42,8 +45,8 @@ func complete(c *cli, root *cobra.Command) {
 	for flag, complete := range map[[2]string]cobra.CompletionFunc{
 		{"", "log-level"}:            words("debug", "info", "warn", "error"),
 		{"add", "from"}:              wordsOrFile(clients.Names()...),
-		{"audit", "format"}:          words(decisionLog),
-		{"scan", "format"}:           words(formatTable, formatJSON, formatSARIF),
+		{"audit", "format"}:          words(auditcommands.DecisionLog),
+		{"scan", "format"}:           words(definitioncommands.FormatTable, definitioncommands.FormatJSON, definitioncommands.FormatSARIF),
 		{"scan", "fail-on"}:          words("high", "medium", "low", "none"),
 		{"sandbox run", "isolation"}: words("call", "instance"),
 		{"policy replay", "pack"}:    words(policy.Packs()...),
@@ -76,9 +79,9 @@ func wordsOrFile(all ...string) cobra.CompletionFunc {
 }
 
 // names completes what the configuration names; nothing, if it cannot be read.
-func names(c *cli, of func(*config.Config) []string) cobra.CompletionFunc {
+func names(c *shell.Shell, of func(*config.Config) []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		cfg, err := c.open()
+		cfg, err := c.Open()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

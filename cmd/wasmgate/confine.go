@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -18,7 +19,7 @@ import (
 const defaultWatch = 5 * time.Second
 
 func (c serveCommands) newConfine() *cobra.Command {
-	return withCommands(&cobra.Command{
+	return shell.WithCommands(&cobra.Command{
 		Use:     "confine",
 		Short:   "Find out what a server needs, and confine it",
 		Example: "  wasmgate confine learn files",
@@ -52,7 +53,7 @@ before you use it. The server is not confined meanwhile: do not watch one that y
 				r.Calls = append(r.Calls, app.CallRequest{Tool: tool, Args: arguments})
 			}
 			if r.For < 0 || r.For > time.Hour {
-				return misuse("--for %s is not from 0s to 1h", r.For)
+				return shell.Misuse("--for %s is not from 0s to 1h", r.For)
 			}
 			return c.learn(cmd, r)
 		},
@@ -63,25 +64,25 @@ before you use it. The server is not confined meanwhile: do not watch one that y
 }
 
 func (c serveCommands) learn(cmd *cobra.Command, r app.LearnRequest) error {
-	cfg, err := c.open()
+	cfg, err := c.Open()
 	if err != nil {
 		return err
 	}
-	log, err := c.logger(cfg, true)
+	log, err := c.Logger(cfg, true)
 	if err != nil {
 		return err
 	}
 	p, err := app.Learn(cmd.Context(), cfg, log, r, func(err error) {
-		fmt.Fprintf(c.err, "a call did not work, and what it needs may be missing below: %s\n", show.Visible(err.Error()))
+		fmt.Fprintf(c.Err, "a call did not work, and what it needs may be missing below: %s\n", show.Visible(err.Error()))
 	})
 	if errors.Is(err, control.ErrHeld) {
 		return errors.New("a gateway runs on this configuration; stop it first")
 	}
 	if err != nil {
-		return named(err)
+		return shell.NameError(err)
 	}
 	if len(r.Calls) == 0 {
-		fmt.Fprintln(c.err, "no tool was called, so that what tools use is missing below: the folders that they serve, for example; name calls with --call")
+		fmt.Fprintln(c.Err, "no tool was called, so that what tools use is missing below: the folders that they serve, for example; name calls with --call")
 	}
 	return c.printProposal(r.Server, p)
 }
@@ -98,13 +99,13 @@ type proposed struct {
 
 func (c serveCommands) printProposal(server string, p confine.Proposal) error {
 	r := p.Rules
-	if c.json {
-		return c.printJSON(proposed{r.Read, r.Write, r.Execute, r.Connect, r.DNS, p.Left})
+	if c.JSON {
+		return c.PrintJSON(proposed{r.Read, r.Write, r.Execute, r.Connect, r.DNS, p.Left})
 	}
-	fmt.Fprintf(c.out, "# What %s was seen to use. Read it before you put it into wasmgate.yaml.\n%s", server,
+	fmt.Fprintf(c.Out, "# What %s was seen to use. Read it before you put it into wasmgate.yaml.\n%s", server,
 		config.RenderConfine(server, config.Confine{Read: r.Read, Write: r.Write, Execute: r.Execute, Connect: r.Connect, DNS: r.DNS}))
 	for _, left := range p.Left {
-		fmt.Fprintf(c.out, "# left out: %s\n", show.Visible(left))
+		fmt.Fprintf(c.Out, "# left out: %s\n", show.Visible(left))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ Both are valid once, for a minute. With --open it opens the link, and ends when 
 		Example: "  wasmgate console --open",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := c.open()
+			cfg, err := c.Open()
 			if err != nil {
 				return err
 			}
@@ -40,13 +40,13 @@ Both are valid once, for a minute. With --open it opens the link, and ends when 
 			if err != nil {
 				return err
 			}
-			if err := c.said(s, fmt.Sprintf("%s\nor paste the code %s at %s, within %s", s.URL, s.Code, s.At, show.Roughly(time.Until(s.Until)))); err != nil || !open {
+			if err := c.Said(s, fmt.Sprintf("%s\nor paste the code %s at %s, within %s", s.URL, s.Code, s.At, show.Roughly(time.Until(s.Until)))); err != nil || !open {
 				return err
 			}
 			ctx, cancel := context.WithDeadline(cmd.Context(), s.Until)
 			defer cancel()
 			if err := browser.Open(ctx, cfg.State, s.URL); err != nil && cmd.Context().Err() == nil {
-				fmt.Fprintf(c.err, "wasmgate: no browser opened the link: %v. Open the printed link, or run the command again.\n", err)
+				fmt.Fprintf(c.Err, "wasmgate: no browser opened the link: %v. Open the printed link, or run the command again.\n", err)
 			}
 			return nil
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 )
@@ -46,10 +47,10 @@ func (c serveCommands) toldReload(_ context.Context, a *app.App, err error) {
 		}
 	}
 	for _, line := range lines {
-		if c.json {
-			_ = printLine(c.out, map[string]string{"at": at, "development": line})
+		if c.JSON {
+			_ = shell.PrintLine(c.Out, map[string]string{"at": at, "development": line})
 			continue
 		}
-		fmt.Fprintln(c.out, at+"   "+show.Visible(line))
+		fmt.Fprintln(c.Out, at+"   "+show.Visible(line))
 	}
 }

@@ -2,16 +2,18 @@
 // front of many servers and sandboxed tools, whose every call is authorized by
 // policy, validated both ways, sanitized and recorded.
 //
-// main.go and root.go begin; cli.go has what commands share, and ask.go, approvals_ask.go,
-// call_*.go, complete.go, groups.go, memory.go and print.go what they use. A
-// file has the command that it is named after, and its subcommands in COMMAND_SUBCOMMAND.go or
-// in the same. Elsewhere are
+// main.go and root.go begin; complete.go and groups.go have what commands share. A file has the
+// command that it is named after, and its subcommands. cmd/internal/shell has what all commands
+// use. These have packages below cmd/internal:
 //
-//	auth.go        whoami, auth, key
-//	completion.go  completion, help
-//	grants.go      grant, revoke
-//	login.go       login, logout, logins
-//	pause.go       pause, resume
-//	root.go        version
-//	status.go      status, logs
+//	approvalcommands    approvals
+//	auditcommands       audit, findings, sessions
+//	clientconfig        connect, disconnect
+//	definitioncommands  pin, scan, trust
+//	hookcommands        hook
+//	identitycommands    key, auth, whoami, login, logout, logins
+//	policycommands      policy, grant, revoke
+//	sandboxcommands     sandbox
+//	serverconfig        add, remove, outdated, upgrade
+//	skillcommands       skills
 package main

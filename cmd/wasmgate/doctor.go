@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 )
@@ -23,18 +24,18 @@ runs, it starts the servers once. It exits with 3 if something does not work.`,
 }
 
 func (c serveCommands) doctor(cmd *cobra.Command, _ []string) error {
-	cfg, err := c.open()
+	cfg, err := c.Open()
 	if err != nil {
 		return err
 	}
-	log, err := c.logger(cfg, true)
+	log, err := c.Logger(cfg, true)
 	if err != nil {
 		return err
 	}
 	checks := doctor.Look(cmd.Context(), cfg, log, nil)
 	text, faults := doctor.Text(checks)
-	if err := c.said(checks, text); err != nil || faults == 0 {
+	if err := c.Said(checks, text); err != nil || faults == 0 {
 		return err
 	}
-	return exit(exitFalse, fmt.Errorf("%s", show.Plural(faults, "fault")))
+	return shell.Exit(shell.ExitFalse, fmt.Errorf("%s", show.Plural(faults, "fault")))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +24,7 @@ func TestErrorsAreEscaped(t *testing.T) {
 	}))
 	defer gateway.Close()
 	var out, errors strings.Builder
-	if code := run(t.Context(), []string{"probe", "run", gateway.URL}, strings.NewReader(""), &out, &errors); code == exitDone {
+	if code := run(t.Context(), []string{"probe", "run", gateway.URL}, strings.NewReader(""), &out, &errors); code == shell.ExitDone {
 		t.Errorf("the probe is content: %s", out.String())
 	}
 	lines := strings.Split(strings.TrimSuffix(errors.String(), "\n"), "\n")
@@ -48,7 +49,7 @@ func TestRootEscapes(t *testing.T) {
 
 // A credential is taken from standard input, and never from the arguments of a process.
 func TestHeaders(t *testing.T) {
-	c := probeCommands{&cli{in: strings.NewReader("Authorization: Bearer x\nX-Team: a\n")}}
+	c := probeCommands{&shell.Shell{In: strings.NewReader("Authorization: Bearer x\nX-Team: a\n")}}
 	if got, err := c.headers([]string{"X-Plain: b", "-"}); err != nil || got.Get("Authorization") != "Bearer x" || got.Get("X-Team") != "a" || got.Get("X-Plain") != "b" {
 		t.Errorf("%v, %v", got, err)
 	}

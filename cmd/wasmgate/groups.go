@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
@@ -11,10 +12,10 @@ import (
 // nothing, and none at all everything, which nobody means.
 func checkGroups(cmd *cobra.Command, cfg *config.Config, names []string) error {
 	if cmd.Flags().Changed("group") && len(names) == 0 {
-		return misuse("--group is empty; name a group")
+		return shell.Misuse("--group is empty; name a group")
 	}
 	if err := app.CheckGroups(cfg, names); err != nil {
-		return misuse("--group: %v", err)
+		return shell.Misuse("--group: %v", err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
@@ -19,7 +20,7 @@ import (
 )
 
 // serveCommands set a gateway up and run it.
-type serveCommands struct{ *cli }
+type serveCommands struct{ *shell.Shell }
 
 // initFlags are the answers of who wants to be asked nothing.
 type initFlags struct {
@@ -65,22 +66,22 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	}
 	p, from, err := c.initPlan(&f)
 	if err != nil {
-		return exit(exitMisuse, err)
+		return shell.Exit(shell.ExitMisuse, err)
 	}
-	made, err := setup.Write(c.config, cwd, p, f.add)
+	made, err := setup.Write(c.ConfigFile, cwd, p, f.add)
 	if errors.Is(err, setup.ErrThere) {
-		return misuse("%v; `wasmgate add` adds servers to it", err)
+		return shell.Misuse("%v; `wasmgate add` adds servers to it", err)
 	}
 	if err != nil {
 		return err
 	}
-	cfg, err := c.open()
+	cfg, err := c.Open()
 	if err != nil {
 		return err
 	}
 	checks := []doctor.Check{}
 	if !f.noCheck {
-		log, err := c.logger(cfg, true)
+		log, err := c.Logger(cfg, true)
 		if err != nil {
 			return err
 		}
@@ -105,28 +106,28 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	for _, s := range from {
 		notes = append(notes, s.Notes...)
 	}
-	next := made.Next(c.config, "http://"+cfg.Listen[0]+"/mcp", from)
-	if c.json {
+	next := made.Next(c.ConfigFile, "http://"+cfg.Listen[0]+"/mcp", from)
+	if c.JSON {
 		said, moved := serverconfig.Noted(notes, made.Moved)
-		err = c.printJSON(map[string]any{
+		err = c.PrintJSON(map[string]any{
 			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants, "left": append([]setup.Left{}, made.Left...),
 			"arguments": len(cfg.Audit.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
 		})
 	} else {
 		for _, n := range notes {
-			fmt.Fprintln(c.err, show.Visible(n.String()))
+			fmt.Fprintln(c.Err, show.Visible(n.String()))
 		}
-		fmt.Fprintf(c.out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))
+		fmt.Fprintf(c.Out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))
 		for _, line := range made.Text() {
-			fmt.Fprintln(c.out, show.Visible(line))
+			fmt.Fprintln(c.Out, show.Visible(line))
 		}
-		fmt.Fprintln(c.out, text)
+		fmt.Fprintln(c.Out, text)
 		for _, line := range next {
-			fmt.Fprintln(c.out, "  "+show.Visible(line))
+			fmt.Fprintln(c.Out, "  "+show.Visible(line))
 		}
 	}
 	if err == nil && faults > 0 {
-		return exit(exitFalse, fmt.Errorf("%s", show.Plural(faults, "fault")))
+		return shell.Exit(shell.ExitFalse, fmt.Errorf("%s", show.Plural(faults, "fault")))
 	}
 	return err
 }
@@ -135,10 +136,10 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 func (c serveCommands) initPlan(f *initFlags) (p setup.Plan, from []setup.Source, err error) {
 	p = setup.Plan{Tokens: f.tokens, Arguments: f.arguments}
 	if len(f.from)+len(f.servers) == 0 {
-		if c.json {
+		if c.JSON {
 			return p, nil, setup.ErrUnanswered
 		}
-		file, err := setup.File(c.config)
+		file, err := setup.File(c.ConfigFile)
 		if err != nil {
 			return p, nil, err
 		}
@@ -146,9 +147,9 @@ func (c serveCommands) initPlan(f *initFlags) (p setup.Plan, from []setup.Source
 		f.add = err == nil
 		sources, notes := setup.Sources()
 		for _, note := range notes {
-			fmt.Fprintln(c.err, show.Visible(note))
+			fmt.Fprintln(c.Err, show.Visible(note))
 		}
-		return setup.Ask(c.in, c.out, file, f.add, sources)
+		return setup.Ask(c.In, c.Out, file, f.add, sources)
 	}
 	for _, name := range f.from {
 		sources, err := setup.From(name)

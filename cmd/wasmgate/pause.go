@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -48,14 +49,14 @@ func (c statusCommands) newResume() *cobra.Command {
 
 func (c statusCommands) pause(cmd *cobra.Command, server string, resume bool) error {
 	if server == "" && cmd.Flags().Changed("server") {
-		return misuse("--server is empty; name a server")
+		return shell.Misuse("--server is empty; name a server")
 	}
-	cfg, err := c.open()
+	cfg, err := c.Open()
 	if err != nil {
 		return err
 	}
 	if known := app.ServerIDs(cfg); server != "" && !slices.Contains(known, server) {
-		return misuse("the configuration has no server %s%s", server, spelling.Suggest(server, known))
+		return shell.Misuse("the configuration has no server %s%s", server, spelling.Suggest(server, known))
 	}
 	before, now, err := pauseNow(cmd, cfg, server, resume)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c statusCommands) pause(cmd *cobra.Command, server string, resume bool) er
 	if words := paused.Words(now); words != "" {
 		said = fmt.Sprintf("paused: %s; to let calls pass again: %s", words, paused.Resume(now))
 	}
-	return c.said(map[string]any{"paused": now}, said)
+	return c.Said(map[string]any{"paused": now}, said)
 }
 
 // pauseNow asks the gateway that runs, or else writes down what the next one starts with. It returns

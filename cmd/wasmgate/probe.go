@@ -14,14 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/probe"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 )
 
 // probeCommands probe other gateways.
-type probeCommands struct{ *cli }
+type probeCommands struct{ *shell.Shell }
 
 func (c probeCommands) newProbe() *cobra.Command {
-	return withCommands(&cobra.Command{
+	return shell.WithCommands(&cobra.Command{
 		Use:   "probe",
 		Short: "Test what a gateway lets through, this one or any other",
 		Long: "Put `wasmgate probe serve` behind a gateway as a server, allow its tools, and point `wasmgate probe run`\n" +
@@ -47,7 +48,7 @@ func (c probeCommands) newProbeServe() *cobra.Command {
 				}
 			}
 			if listen == "" {
-				return liar.ServeStdio(cmd.InOrStdin(), c.out)
+				return liar.ServeStdio(cmd.InOrStdin(), c.Out)
 			}
 			return c.serveLiar(cmd.Context(), liar, listen)
 		},
@@ -63,7 +64,7 @@ const drainTime = 2 * time.Second
 func (c probeCommands) serveLiar(ctx context.Context, liar *probe.Liar, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		return misuse("--listen %s: write an address of the loopback, such as 127.0.0.1:7421: the probe answers whoever asks", listen)
+		return shell.Misuse("--listen %s: write an address of the loopback, such as 127.0.0.1:7421: the probe answers whoever asks", listen)
 	}
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -71,10 +72,10 @@ func (c probeCommands) serveLiar(ctx context.Context, liar *probe.Liar, listen s
 	}
 	s := &http.Server{Handler: liar, ReadHeaderTimeout: drainTime, BaseContext: func(net.Listener) context.Context { return ctx }}
 	where := fmt.Sprintf("http://%s/mcp", l.Addr())
-	if c.json {
-		err = c.printJSON(map[string]string{"url": where})
+	if c.JSON {
+		err = c.PrintJSON(map[string]string{"url": where})
 	} else {
-		_, err = fmt.Fprintf(c.out, "lying at %s\n", where)
+		_, err = fmt.Fprintf(c.Out, "lying at %s\n", where)
 	}
 	if err != nil {
 		return err
@@ -103,18 +104,18 @@ func (c probeCommands) newProbeRun() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u, err := url.Parse(args[0])
 			if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-				return misuse("%s is no http or https URL of an MCP endpoint", args[0])
+				return shell.Misuse("%s is no http or https URL of an MCP endpoint", args[0])
 			}
 			o := probe.Options{URL: args[0]}
 			if o.Header, err = c.headers(headers); err != nil {
 				return err
 			}
-			if show.IsTerminal(c.err) {
-				o.Progress = func(check, revision string) { fmt.Fprintf(c.err, "\r\x1b[K%s, %s", revision, check) }
+			if show.IsTerminal(c.Err) {
+				o.Progress = func(check, revision string) { fmt.Fprintf(c.Err, "\r\x1b[K%s, %s", revision, check) }
 			}
 			found, err := probe.Run(cmd.Context(), o)
-			if show.IsTerminal(c.err) {
-				fmt.Fprint(c.err, "\r\x1b[K")
+			if show.IsTerminal(c.Err) {
+				fmt.Fprint(c.Err, "\r\x1b[K")
 			}
 			if err != nil {
 				return err
@@ -132,7 +133,7 @@ func (c probeCommands) headers(flags []string) (http.Header, error) {
 	for _, flag := range flags {
 		lines := flag
 		if flag == "-" {
-			b, err := c.input(flag)
+			b, err := c.Input(flag)
 			if err != nil {
 				return nil, err
 			}
@@ -142,10 +143,10 @@ func (c probeCommands) headers(flags []string) (http.Header, error) {
 			name, value, ok := strings.Cut(line, ":")
 			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
 			if !ok {
-				return nil, misuse("--header: write NAME: VALUE")
+				return nil, shell.Misuse("--header: write NAME: VALUE")
 			}
 			if flag != "-" && slices.Contains([]string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key"}, name) {
-				return nil, misuse("--header %s: every user of this machine can read the arguments of a process; write --header - and the header on standard input", name)
+				return nil, shell.Misuse("--header %s: every user of this machine can read the arguments of a process; write --header - and the header on standard input", name)
 			}
 			all.Add(name, strings.TrimSpace(value))
 		}
@@ -155,22 +156,22 @@ func (c probeCommands) headers(flags []string) (http.Header, error) {
 
 func (c probeCommands) printProbe(found []probe.Finding) error {
 	fine, wrong, untried := probe.Summary(found)
-	if c.json {
-		if err := c.printJSON(map[string]any{"findings": found, "good": fine, "bad": wrong, "not_tried": untried}); err != nil {
+	if c.JSON {
+		if err := c.PrintJSON(map[string]any{"findings": found, "good": fine, "bad": wrong, "not_tried": untried}); err != nil {
 			return err
 		}
 	} else if err := c.tableProbe(found, fine, wrong, untried); err != nil {
 		return err
 	}
 	if wrong > 0 {
-		return exit(exitFalse, fmt.Errorf("%d checks found that something came through or was lost", wrong))
+		return shell.Exit(shell.ExitFalse, fmt.Errorf("%d checks found that something came through or was lost", wrong))
 	}
 	return nil
 }
 
 func (c probeCommands) tableProbe(found []probe.Finding, fine, wrong, untried int) error {
 	probe.Sort(found)
-	t := show.NewTable(c.out, "CHECK", "REVISION", "VERDICT", "WHAT")
+	t := show.NewTable(c.Out, "CHECK", "REVISION", "VERDICT", "WHAT")
 	for _, f := range found {
 		what := f.Title
 		if f.Seen != "" {
@@ -181,6 +182,6 @@ func (c probeCommands) tableProbe(found []probe.Finding, fine, wrong, untried in
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "%d good, %d bad, %d not tried\n", fine, wrong, untried)
+	fmt.Fprintf(c.Out, "%d good, %d bad, %d not tried\n", fine, wrong, untried)
 	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 )
 
 var updateReference = flag.Bool("update-reference", false, "write docs/reference/commands.md")
 
 // TestCommandReference: docs/reference/commands.md has each command as --help shows it.
 func TestCommandReference(t *testing.T) {
-	root := newRoot(new(cli))
+	root := newRoot(new(shell.Shell))
 	var page strings.Builder
 	page.WriteString(`# Commands
 

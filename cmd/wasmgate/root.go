@@ -13,9 +13,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/approvalcommands"
+	"github.com/wasmgate/wasmgate/cmd/internal/auditcommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/clientconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/definitioncommands"
+	"github.com/wasmgate/wasmgate/cmd/internal/hookcommands"
+	"github.com/wasmgate/wasmgate/cmd/internal/identitycommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/memory"
+	"github.com/wasmgate/wasmgate/cmd/internal/policycommands"
+	"github.com/wasmgate/wasmgate/cmd/internal/sandboxcommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/skillcommands"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -32,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	memory.Tune()
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	c := &cli{in: stdin, out: stdout, err: stderr}
+	c := &shell.Shell{In: stdin, Out: stdout, Err: stderr}
 	root := newRoot(c)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -40,7 +48,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitDone
+		return shell.ExitDone
 	}
 	if text := err.Error(); text != "" {
 		fmt.Fprintln(stderr, "wasmgate: "+escaped.Lines(text)) // servers and files have a say in it
@@ -67,7 +75,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func exitCode(err error) int {
-	var e *exitError
+	var e *shell.ExitError
 	var problems config.Problems
 	var who *app.PrincipalError
 	var compile *policy.CompileError
@@ -78,17 +86,17 @@ func exitCode(err error) int {
 	var denied *gate.Refusal
 	switch {
 	case errors.As(err, &e):
-		return e.code
+		return e.Code
 	case errors.As(err, &problems), errors.As(err, &compile), errors.As(err, &who), errors.As(err, &module), errors.As(err, &lockfile), errors.As(err, &bundle):
-		return exitMisuse
+		return shell.ExitMisuse
 	case errors.As(err, &call) && call.Refused(), call == nil && errors.As(err, &denied):
-		return exitFalse
+		return shell.ExitFalse
 	default:
-		return exitFailed
+		return shell.ExitFailed
 	}
 }
 
-func newRoot(c *cli) *cobra.Command {
+func newRoot(c *shell.Shell) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmgate",
 		Short: "A gateway between AI agents and their tools",
@@ -103,34 +111,34 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if c.config == "" && cmd.Flags().Changed("config") {
-				return misuse("--config is empty; leave it out for the user's own configuration")
+			if c.ConfigFile == "" && cmd.Flags().Changed("config") {
+				return shell.Misuse("--config is empty; leave it out for the user's own configuration")
 			}
 			return nil
 		},
 	}
 	root.SetVersionTemplate("wasmgate {{.Version}}\n")
 	flags := root.PersistentFlags()
-	flags.StringVar(&c.config, "config", "", "configuration file: wasmgate.yaml, or an mcp.json")
-	flags.BoolVar(&c.json, "json", false, "print results as JSON")
-	flags.StringVar(&c.logLevel, "log-level", "", "debug, info, warn or error (default: the configuration's)")
+	flags.StringVar(&c.ConfigFile, "config", "", "configuration file: wasmgate.yaml, or an mcp.json")
+	flags.BoolVar(&c.JSON, "json", false, "print results as JSON")
+	flags.StringVar(&c.LogLevel, "log-level", "", "debug, info, warn or error (default: the configuration's)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return misuse("%v; see %s --help", err, cmd.CommandPath())
+		return shell.Misuse("%v; see %s --help", err, cmd.CommandPath())
 	})
-	shell := clientconfig.Shell{
-		Open: c.open, Config: func() string { return c.config }, Terminal: c.atTerminal,
-		In: c.in, Out: c.out, Err: c.err, Print: c.said, Misuse: misuse,
+	clients := clientconfig.Shell{
+		Open: c.Open, Config: func() string { return c.ConfigFile }, Terminal: c.AtTerminal,
+		In: c.In, Out: c.Out, Err: c.Err, Print: c.Said, Misuse: shell.Misuse,
 	}
-	connect, disconnect := clientconfig.Commands(shell)
-	servers := serverconfig.Shell{Shell: shell, Ask: func(ctx context.Context, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
+	connect, disconnect := clientconfig.Commands(clients)
+	servers := serverconfig.Shell{Shell: clients, Ask: func(ctx context.Context, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
 		return askFor(ctx, c, cfg, only, use)
-	}, JSON: func() bool { return c.json }, False: foundFalse}
+	}, JSON: func() bool { return c.JSON }, False: shell.FoundFalse}
 	addGroup(root, "Start here:", serveCommands{c}.newInit(), serverconfig.Add(servers), connect, serveCommands{c}.newServe(), serveCommands{c}.newDoctor())
-	addGroup(root, "Daily:", statusCommands{c}.newStatus(), callCommands{c}.newTools(), skillcommands.Command(servers), callCommands{c}.newCall(), grantCommand(c), revokeCommand(c), approvalsCommand(c), auditCommand(c), serveCommands{c}.newConsole())
-	addGroup(root, "Policy and definitions:", policyCommand(c), pinCommand(c), scanCommand(c), findingsCommand(c), sessionsCommand(c), trustCommand(c))
-	addGroup(root, "Identity:", identityCommands(c)...)
-	addGroup(root, "Modules and confinement:", sandboxCommand(c), serveCommands{c}.newDev(), serveCommands{c}.newConfine())
-	addGroup(root, "Operation:", statusCommands{c}.newLogs(), statusCommands{c}.newPause(), statusCommands{c}.newResume(), hookCommand(c), disconnect, serverconfig.Remove(servers), serverconfig.Outdated(servers), serverconfig.Upgrade(servers), probeCommands{c}.newProbe(), newVersion(c), newCompletion(root))
+	addGroup(root, "Daily:", statusCommands{c}.newStatus(), callCommands{c}.newTools(), skillcommands.Command(servers), callCommands{c}.newCall(), policycommands.Grant(c), policycommands.Revoke(c), approvalcommands.Command(c), auditcommands.Audit(c), serveCommands{c}.newConsole())
+	addGroup(root, "Policy and definitions:", policycommands.Command(c), definitioncommands.Pin(c), definitioncommands.Scan(c), auditcommands.Findings(c), auditcommands.Sessions(c), definitioncommands.Trust(c))
+	addGroup(root, "Identity:", identitycommands.Commands(c)...)
+	addGroup(root, "Modules and confinement:", sandboxcommands.Command(c), serveCommands{c}.newDev(), serveCommands{c}.newConfine())
+	addGroup(root, "Operation:", statusCommands{c}.newLogs(), statusCommands{c}.newPause(), statusCommands{c}.newResume(), hookcommands.Command(c), disconnect, serverconfig.Remove(servers), serverconfig.Outdated(servers), serverconfig.Upgrade(servers), probeCommands{c}.newProbe(), newVersion(c), newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID("Operation:")
 	complete(c, root)
@@ -138,13 +146,13 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 	return root
 }
 
-// askFor gives use the gateway of a configuration, as [cli.ask] returns it.
-func askFor(ctx context.Context, c *cli, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
-	g, err := c.ask(ctx, cfg, only)
+// askFor gives use the gateway of a configuration, as [shell.Shell.Ask] returns it.
+func askFor(ctx context.Context, c *shell.Shell, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
+	g, err := c.Ask(ctx, cfg, only)
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(g), g.close(ctx))
+	return errors.Join(use(g), g.End(ctx))
 }
 
 func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
@@ -167,7 +175,7 @@ func misuseArgs(cmd *cobra.Command) {
 				return noCommand(cmd, args[0])
 			default:
 				_, written, _ := strings.Cut(cmd.Use, " ")
-				return misuse("write it as: %s; see %s --help", strings.TrimSpace(cmd.CommandPath()+" "+written), cmd.CommandPath())
+				return shell.Misuse("write it as: %s; see %s --help", strings.TrimSpace(cmd.CommandPath()+" "+written), cmd.CommandPath())
 			}
 		}
 	}
@@ -186,14 +194,14 @@ func noCommand(cmd *cobra.Command, name string) error {
 	if like := cmd.SuggestionsFor(name); len(like) > 0 {
 		meant = "; did you mean " + strings.Join(like, " or ") + "?"
 	}
-	return misuse("%s has no command %q%s; see %s --help", cmd.CommandPath(), name, meant, cmd.CommandPath())
+	return shell.Misuse("%s has no command %q%s; see %s --help", cmd.CommandPath(), name, meant, cmd.CommandPath())
 }
 
-func newVersion(c *cli) *cobra.Command {
+func newVersion(c *shell.Shell) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  wasmgate version --json",
 		RunE: func(*cobra.Command, []string) error {
-			return c.said(map[string]string{"version": product.Version()}, "wasmgate "+product.Version())
+			return c.Said(map[string]string{"version": product.Version()}, "wasmgate "+product.Version())
 		},
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ func TestSARIF(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"scan", file, "--format", "sarif"}, strings.NewReader(""), &out, &errs); code != exitFalse {
+	if code := run(t.Context(), []string{"scan", file, "--format", "sarif"}, strings.NewReader(""), &out, &errs); code != shell.ExitFalse {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	var log struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -67,22 +68,22 @@ the gateway at once.`,
 func (c serveCommands) serve(cmd *cobra.Command, f serveFlags) error {
 	switch {
 	case cmd.Flags().Changed("replay") && f.replay == "":
-		return misuse("--replay is empty; name the recording")
+		return shell.Misuse("--replay is empty; name the recording")
 	case f.as != "" && !f.stdio:
-		return misuse("--as names who is on standard input; it needs --stdio")
+		return shell.Misuse("--as names who is on standard input; it needs --stdio")
 	}
-	cfg, err := c.open()
+	cfg, err := c.Open()
 	if err != nil {
 		return err
 	}
 	if f.dev != "" {
 		if err := cfg.Develop(f.dev); err != nil {
-			return misuse("%v", err)
+			return shell.Misuse("%v", err)
 		}
 	}
 	if f.replay != "" {
 		if cfg, err = app.Replaying(cfg, f.replay); err != nil {
-			return named(err)
+			return shell.NameError(err)
 		}
 	}
 	if err := checkGroups(cmd, cfg, f.groups); err != nil {
@@ -93,28 +94,28 @@ func (c serveCommands) serve(cmd *cobra.Command, f serveFlags) error {
 	}
 	for _, addr := range f.listen {
 		if err := cfg.CheckListen(addr); err != nil {
-			return misuse("--listen: %v", err)
+			return shell.Misuse("--listen: %v", err)
 		}
 		if f.dev != "" && !config.Loopback(addr) {
-			return misuse("a module in development is served to this machine alone: %s is reached by others; name another address with --listen", addr)
+			return shell.Misuse("a module in development is served to this machine alone: %s is reached by others; name another address with --listen", addr)
 		}
 	}
-	log, err := c.logger(cfg, false)
+	log, err := c.Logger(cfg, false)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	banner := map[bool]io.Writer{false: c.out, true: c.err}[f.stdio] // standard output is the client's
+	banner := map[bool]io.Writer{false: c.Out, true: c.Err}[f.stdio] // standard output is the client's
 	front := app.Front{
 		Console: app.ConsoleAddress(cfg, f.stdio), Desk: func(a *app.App) app.Desk { return console.New(a) },
-		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.in, Out: c.out, Err: c.err,
+		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.In, Out: c.Out, Err: c.Err,
 		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, f.groups, banner) },
 	}
 	if f.dev != "" {
 		front.Reloaded = c.toldReload
 	}
 	find := func() (*app.App, *app.Remote, error) { return app.Find(ctx, cfg, log, "") }
-	switch alone := len(f.listen) > 0 || f.replay != "" || os.Getpid() == 1 || c.in != os.Stdin; {
+	switch alone := len(f.listen) > 0 || f.replay != "" || os.Getpid() == 1 || c.In != os.Stdin; {
 	case f.shared:
 		front.Stdio, front.Groups, front.Shared = false, nil, true
 		app.Outlive()
@@ -125,7 +126,7 @@ func (c serveCommands) serve(cmd *cobra.Command, f serveFlags) error {
 	if !f.stdio || len(f.listen) > 0 { // else it can serve through any
 		find = func() (*app.App, *app.Remote, error) {
 			return app.Own(ctx, cfg, log, func(pid int) {
-				fmt.Fprintf(c.err, "waiting for a command of wasmgate, pid %d, that has started the servers of this configuration\n", pid)
+				fmt.Fprintf(c.Err, "waiting for a command of wasmgate, pid %d, that has started the servers of this configuration\n", pid)
 			})
 		}
 	}
@@ -147,7 +148,7 @@ func (c serveCommands) serve(cmd *cobra.Command, f serveFlags) error {
 // reported is the error of a process that has printed why it ended.
 func reported(err error) error {
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exit(ended.ExitCode(), nil)
+		return shell.Exit(ended.ExitCode(), nil)
 	}
 	return err
 }
@@ -175,8 +176,8 @@ func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, grou
 	if public := a.Config().PublicURL; public != "" && url != "" { // tokens are for it
 		url = public + "/mcp"
 	}
-	if c.json {
-		_ = printLine(out, map[string]any{"url": url, "grants": s.Grants, "audit": s.Audit, "pid": s.PID})
+	if c.JSON {
+		_ = shell.PrintLine(out, map[string]any{"url": url, "grants": s.Grants, "audit": s.Audit, "pid": s.PID})
 	} else {
 		if url != "" {
 			fmt.Fprintf(out, "MCP at     %s\n", url)
@@ -208,8 +209,8 @@ func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, grou
 	for _, t := range tools {
 		names = append(names, t.Name)
 	}
-	if c.json {
-		_ = printLine(out, map[string]any{"tools": names, "servers": s.Servers, "problems": s.Problems})
+	if c.JSON {
+		_ = shell.PrintLine(out, map[string]any{"tools": names, "servers": s.Servers, "problems": s.Problems})
 		return
 	}
 	fmt.Fprintf(out, "tools      %d offered to local: %s\n", len(names), show.Short(strings.Join(names, " "), 200))
@@ -238,11 +239,11 @@ func (c serveCommands) printShut(out io.Writer, s *app.Status, granted []app.Too
 		case one.Fault != "":
 			fmt.Fprintf(out, "faulted    %s: %s: %s\n", one.Server, one.Fault, show.Short(show.Visible(one.Error), 160))
 		case one.Tools+one.Prompts+one.Resources+one.Templates+one.Methods > 0 && !open[one.Server]:
-			commands = append(commands, fmt.Sprintf("  wasmgate grant --server %s%s%s", one.Server, to, c.configFlag()))
+			commands = append(commands, fmt.Sprintf("  wasmgate grant --server %s%s%s", one.Server, to, c.ConfigFlag()))
 		}
 	}
 	if names := s.Unready(); len(names) > 0 {
-		fmt.Fprintf(out, "not ready  %s; once they are, `wasmgate tools --all%s` says what of them is not granted\n", strings.Join(names, ", "), c.configFlag())
+		fmt.Fprintf(out, "not ready  %s; once they are, `wasmgate tools --all%s` says what of them is not granted\n", strings.Join(names, ", "), c.ConfigFlag())
 	}
 	if len(commands) > 0 {
 		fmt.Fprintf(out, "\nNothing of these servers is granted yet. To open one, with its tools, prompts and resources:\n%s\n", strings.Join(commands, "\n"))

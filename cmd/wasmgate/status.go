@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/approvalcommands"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -22,7 +24,7 @@ import (
 )
 
 // statusCommands say how a gateway is, and pause what it does.
-type statusCommands struct{ *cli }
+type statusCommands struct{ *shell.Shell }
 
 func (c statusCommands) newStatus() *cobra.Command {
 	var check bool
@@ -38,15 +40,15 @@ starting.`,
 		Example: "  wasmgate status\n  wasmgate status files\n  wasmgate status --check --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			cfg, err := c.open()
+			cfg, err := c.Open()
 			if err != nil {
 				return errors.Join(c.statusOfRunning(cmd.Context()), err)
 			}
-			g, err := c.ask(cmd.Context(), cfg, "")
+			g, err := c.Ask(cmd.Context(), cfg, "")
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			defer func() { err = errors.Join(err, g.End(cmd.Context())) }()
 			s, err := g.Status(cmd.Context())
 			if check && err == nil {
 				s, err = c.settled(cmd.Context(), cfg, g)
@@ -85,7 +87,7 @@ func statusOf(s *app.Status, id string) (gateway.ServerStatus, error) {
 		}
 		names = append(names, one.Server)
 	}
-	return gateway.ServerStatus{}, exit(exitMisuse, fmt.Errorf("no server %q; there are %s", id, strings.Join(names, ", ")))
+	return gateway.ServerStatus{}, shell.Exit(shell.ExitMisuse, fmt.Errorf("no server %q; there are %s", id, strings.Join(names, ", ")))
 }
 
 // newLogs shows what a server has written on its standard error.
@@ -98,15 +100,15 @@ gateway's own log has all lines; those of processes of a single client are at th
 		Example: "  wasmgate logs files",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			cfg, err := c.open()
+			cfg, err := c.Open()
 			if err != nil {
 				return err
 			}
-			g, err := c.ask(cmd.Context(), cfg, "")
+			g, err := c.Ask(cmd.Context(), cfg, "")
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			defer func() { err = errors.Join(err, g.End(cmd.Context())) }()
 			s, err := g.Status(cmd.Context())
 			if err != nil {
 				return err
@@ -115,11 +117,11 @@ gateway's own log has all lines; those of processes of a single client are at th
 			switch {
 			case err != nil:
 				return err
-			case c.json:
-				return c.printJSON(append([]string{}, one.Said...))
+			case c.JSON:
+				return c.PrintJSON(append([]string{}, one.Said...))
 			}
 			for _, line := range one.Said {
-				fmt.Fprintln(c.out, show.Visible(line))
+				fmt.Fprintln(c.Out, show.Visible(line))
 			}
 			return nil
 		},
@@ -135,7 +137,7 @@ const (
 
 // settled returns the status once all servers are ready or faulted, or those that are not
 // have had their time to start.
-func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g asked) (*app.Status, error) {
+func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g shell.Gateway) (*app.Status, error) {
 	for began, told := time.Now(), false; ; {
 		s, err := g.Status(ctx)
 		if err != nil {
@@ -151,8 +153,8 @@ func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g asked
 		if len(s.Unready()) == 0 || waited > wait {
 			return s, nil
 		}
-		if !told && waited > slowStart {
-			fmt.Fprintf(c.err, "waiting for %s, for %s at most\n", strings.Join(s.Unready(), ", "), wait)
+		if !told && waited > shell.SlowStart {
+			fmt.Fprintf(c.Err, "waiting for %s, for %s at most\n", strings.Join(s.Unready(), ", "), wait)
 			told = true
 		}
 		select {
@@ -166,7 +168,7 @@ func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g asked
 // checkStatus says what of the servers cannot be used.
 func checkStatus(s *app.Status) error {
 	if names := s.Faulted(); len(names) > 0 {
-		return exit(exitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", ")))
+		return shell.Exit(shell.ExitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", ")))
 	}
 	if names := s.Unready(); len(names) > 0 {
 		return fmt.Errorf("not ready yet: %s; they are still starting: ask again, or see `wasmgate logs`", strings.Join(names, ", "))
@@ -181,7 +183,7 @@ func (c statusCommands) statusOfRunning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg, ok := config.Running(c.config, cwd, config.Options{})
+	cfg, ok := config.Running(c.ConfigFile, cwd, config.Options{})
 	if !ok {
 		return nil
 	}
@@ -198,19 +200,19 @@ func (c statusCommands) statusOfRunning(ctx context.Context) error {
 }
 
 func (c statusCommands) printStatus(s *app.Status) error {
-	if c.json {
-		return c.printJSON(s)
+	if c.JSON {
+		return c.PrintJSON(s)
 	}
 	how := "not running; asked once"
 	if s.Running {
 		how = "running, pid " + strconv.Itoa(s.PID)
 	}
-	fmt.Fprintf(c.out, "wasmgate %s, %s\n", s.Version, how)
+	fmt.Fprintf(c.Out, "wasmgate %s, %s\n", s.Version, how)
 	if s.URL != "" {
-		fmt.Fprintf(c.out, "MCP at %s\n", s.URL)
+		fmt.Fprintf(c.Out, "MCP at %s\n", s.URL)
 	}
 	if s.Config != "" && s.Running {
-		fmt.Fprintf(c.out, "configuration %s, read %s\n", show.Visible(s.Config), s.Read.Local().Format(time.DateTime))
+		fmt.Fprintf(c.Out, "configuration %s, read %s\n", show.Visible(s.Config), s.Read.Local().Format(time.DateTime))
 	}
 	if err := c.printServers(s.Servers); err != nil {
 		return err
@@ -219,27 +221,27 @@ func (c statusCommands) printStatus(s *app.Status) error {
 	c.printUnenforced(s.Servers)
 	c.printPolicies(s)
 	if s.Approvals > 0 {
-		fmt.Fprintf(c.out, "%s for approval: wasmgate approvals list\n", waits(s.Approvals))
+		fmt.Fprintf(c.Out, "%s for approval: wasmgate approvals list\n", approvalcommands.Waits(s.Approvals))
 	}
 	if j := s.Jobs; j.Running+j.Kept > 0 {
-		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
+		fmt.Fprintf(c.Out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
 	}
 	if len(s.OwnProcesses) > 0 {
-		fmt.Fprintf(c.out, "each client gets its own process of: %s (set `sessions: shared` to share one)\n", strings.Join(s.OwnProcesses, ", "))
+		fmt.Fprintf(c.Out, "each client gets its own process of: %s (set `sessions: shared` to share one)\n", strings.Join(s.OwnProcesses, ", "))
 	}
 	for _, m := range s.Modules {
 		if m.Progress != "" {
-			fmt.Fprintf(c.out, "module %s %s\n", show.Visible(m.Module), m.Progress)
+			fmt.Fprintf(c.Out, "module %s %s\n", show.Visible(m.Module), m.Progress)
 		}
 	}
 	for _, b := range s.Broken {
-		fmt.Fprintf(c.out, "refused by schema: %s: %d calls; the last: %s\n", show.Visible(b.Tool), b.Calls, show.Visible(show.Short(b.Last, 200)))
+		fmt.Fprintf(c.Out, "refused by schema: %s: %d calls; the last: %s\n", show.Visible(b.Tool), b.Calls, show.Visible(show.Short(b.Last, 200)))
 	}
 	for _, t := range s.Altered {
-		fmt.Fprintln(c.out, "often changed: "+show.Visible(t.String()))
+		fmt.Fprintln(c.Out, "often changed: "+show.Visible(t.String()))
 	}
 	for _, p := range s.Problems {
-		fmt.Fprintln(c.out, show.Paint(c.out, show.Bad, "problem: "+show.Visible(p)))
+		fmt.Fprintln(c.Out, show.Paint(c.Out, show.Bad, "problem: "+show.Visible(p)))
 	}
 	return nil
 }
@@ -255,7 +257,7 @@ func (c statusCommands) printServers(servers []gateway.ServerStatus) error {
 	if methods {
 		columns = slices.Insert(columns, len(columns)-1, "METHODS")
 	}
-	t := show.NewTable(c.out, columns...)
+	t := show.NewTable(c.Out, columns...)
 	for _, one := range servers {
 		fault := ""
 		if one.Fault != "" {
@@ -294,25 +296,25 @@ func starting(s gateway.ServerStatus) string {
 
 // printServer tells all of one server.
 func (c statusCommands) printServer(s gateway.ServerStatus) error {
-	if c.json {
-		return c.printJSON(s)
+	if c.JSON {
+		return c.PrintJSON(s)
 	}
 	if err := c.printServers([]gateway.ServerStatus{s}); err != nil {
 		return err
 	}
 	if s.Protocol != "" {
-		fmt.Fprintf(c.out, "calls itself %s, speaks MCP %s; declares: %s\n", strings.TrimSpace(cmp.Or(s.Name, "nothing")+" "+s.Version), s.Protocol, cmp.Or(strings.Join(s.Capabilities, ", "), "nothing"))
+		fmt.Fprintf(c.Out, "calls itself %s, speaks MCP %s; declares: %s\n", strings.TrimSpace(cmp.Or(s.Name, "nothing")+" "+s.Version), s.Protocol, cmp.Or(strings.Join(s.Capabilities, ", "), "nothing"))
 	}
 	if s.Error != "" {
-		fmt.Fprintf(c.out, "fault: %s: %s\n", s.Fault, show.Visible(s.Error))
+		fmt.Fprintf(c.Out, "fault: %s: %s\n", s.Fault, show.Visible(s.Error))
 	}
 	for _, name := range s.Quarantined {
-		fmt.Fprintf(c.out, "quarantined: %s\n", show.Visible(name))
+		fmt.Fprintf(c.Out, "quarantined: %s\n", show.Visible(name))
 	}
 	c.printNotes([]gateway.ServerStatus{s})
 	c.printUnenforced([]gateway.ServerStatus{s})
 	if len(s.Said) > 0 {
-		fmt.Fprintln(c.out, "standard error, the last lines:")
+		fmt.Fprintln(c.Out, "standard error, the last lines:")
 		c.printSaid(s)
 	}
 	return nil
@@ -320,7 +322,7 @@ func (c statusCommands) printServer(s gateway.ServerStatus) error {
 
 func (c statusCommands) printSaid(s gateway.ServerStatus) {
 	for _, line := range s.Said {
-		fmt.Fprintln(c.out, "  "+show.Visible(line))
+		fmt.Fprintln(c.Out, "  "+show.Visible(line))
 	}
 }
 
@@ -335,10 +337,10 @@ func (c statusCommands) printPolicies(s *app.Status) {
 		if b.Copy {
 			how += ", the kept copy"
 		}
-		fmt.Fprintf(c.out, "bundle %s: revision %q, %s\n", show.Visible(b.Source), show.Visible(b.Revision), how)
+		fmt.Fprintf(c.Out, "bundle %s: revision %q, %s\n", show.Visible(b.Source), show.Visible(b.Revision), how)
 	}
 	if d := s.Shadow; d != nil && d.Revision != "" {
-		fmt.Fprintf(c.out, "shadow policy %s: %d calls compared, %d differed, %d dropped\n", d.Revision, d.Compared, d.Differed, d.Dropped)
+		fmt.Fprintf(c.Out, "shadow policy %s: %d calls compared, %d differed, %d dropped\n", d.Revision, d.Compared, d.Differed, d.Dropped)
 	}
 }
 
@@ -347,7 +349,7 @@ func (c statusCommands) printPolicies(s *app.Status) {
 func (c statusCommands) printUnenforced(servers []gateway.ServerStatus) {
 	for _, one := range servers {
 		for _, what := range one.Unenforced {
-			fmt.Fprintln(c.out, show.Paint(c.out, show.Bad, fmt.Sprintf("not confined: %s: %s", one.Server, show.Visible(what))))
+			fmt.Fprintln(c.Out, show.Paint(c.Out, show.Bad, fmt.Sprintf("not confined: %s: %s", one.Server, show.Visible(what))))
 		}
 	}
 }
@@ -374,11 +376,11 @@ func (c statusCommands) printNotes(servers []gateway.ServerStatus) {
 			if n.Tool != "" {
 				name += " " + n.Tool
 			}
-			fmt.Fprintln(c.out, show.Paint(c.out, colour, fmt.Sprintf("%s: %s: %s", word, show.Visible(name), show.Visible(n.Text))))
+			fmt.Fprintln(c.Out, show.Paint(c.Out, colour, fmt.Sprintf("%s: %s: %s", word, show.Visible(name), show.Visible(n.Text))))
 		}
 		for _, f := range slices.Sorted(maps.Keys(alike)) {
 			if more := alike[f] - maxAlike; f != gate.FeatureTool && more > 0 {
-				fmt.Fprintln(c.out, show.Paint(c.out, show.Faint, fmt.Sprintf("note: %s %s: %d more like these; status --json has all", show.Visible(one.Server), f, more)))
+				fmt.Fprintln(c.Out, show.Paint(c.Out, show.Faint, fmt.Sprintf("note: %s %s: %d more like these; status --json has all", show.Visible(one.Server), f, more)))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/toollist"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/find"
@@ -28,20 +29,20 @@ lists instead, for each server, how large its definitions are for a model, and h
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if all && cost {
-				return misuse("--all and --cost are two lists: give one of them")
+				return shell.Misuse("--all and --cost are two lists: give one of them")
 			}
-			cfg, err := c.open()
+			cfg, err := c.Open()
 			if err != nil {
 				return err
 			}
 			if err := checkGroups(cmd, cfg, groups); err != nil {
 				return err
 			}
-			g, err := c.ask(cmd.Context(), cfg, "")
+			g, err := c.Ask(cmd.Context(), cfg, "")
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			defer func() { err = errors.Join(err, g.End(cmd.Context())) }()
 			tools, err := g.Tools(cmd.Context(), as, all)
 			if err != nil {
 				return err
@@ -54,19 +55,19 @@ lists instead, for each server, how large its definitions are for a model, and h
 				tools = append(tools, others...)
 			}
 			if s, err := g.Status(cmd.Context()); err == nil && len(s.Unready())+len(s.Faulted()) > 0 {
-				defer fmt.Fprintf(c.err, "not ready: %s; see `wasmgate status`\n", strings.Join(slices.Concat(s.Unready(), s.Faulted()), ", "))
+				defer fmt.Fprintf(c.Err, "not ready: %s; see `wasmgate status`\n", strings.Join(slices.Concat(s.Unready(), s.Faulted()), ", "))
 			}
 			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, find.NewSearch(search)) })
-			if len(tools) == 0 && !c.json {
+			if len(tools) == 0 && !c.JSON {
 				return c.noTools(search != "" || len(groups) > 0, all)
 			}
 			if cost {
 				return c.printCosts(cmd.Context(), cfg.Audit.Path, tools)
 			}
-			if c.json {
-				return c.printJSON(tools)
+			if c.JSON {
+				return c.PrintJSON(tools)
 			}
-			return toollist.Print(c.out, tools, all)
+			return toollist.Print(c.Out, tools, all)
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
@@ -82,10 +83,10 @@ func (c callCommands) printCosts(ctx context.Context, log string, tools []app.To
 	switch {
 	case err != nil:
 		return err
-	case c.json:
-		return c.printJSON(costs)
+	case c.JSON:
+		return c.PrintJSON(costs)
 	}
-	return toollist.PrintCosts(c.out, costs)
+	return toollist.PrintCosts(c.Out, costs)
 }
 
 // noTools says on standard error that there is nothing to list, and where more may be.
@@ -97,6 +98,6 @@ func (c callCommands) noTools(narrowed, all bool) error {
 	if !all {
 		text += "; `wasmgate tools --all` looks at hidden ones too, and says why they are"
 	}
-	_, err := fmt.Fprintln(c.err, text)
+	_, err := fmt.Fprintln(c.Err, text)
 	return err
 }

@@ -285,7 +285,17 @@ var rules = map[string]rule{
 	"cmd/internal/show":             {imports: []string{"internal/escaped", "internal/lock", "internal/scan"}, bans: []string{"net", "net/http"}},
 	"internal/web":                  {bans: []string{"github.com/..."}},
 	"internal/app":                  {imports: everything},
-	"cmd/wasmgate":                  {imports: everything},
+
+	"cmd/internal/shell":              {imports: []string{"cmd/internal/show", "gate", "internal/app", "internal/app/logs", "internal/config", "internal/control", "internal/escaped", "internal/lock", "internal/product", "internal/replay", "internal/scan/report"}, bans: []string{"net", "net/http", "database/sql"}},
+	"cmd/internal/policycommands":     {imports: []string{"bridge/gateway", "cmd/internal/shell", "cmd/internal/show", "gate", "gate/codes", "internal/app", "internal/audit", "internal/background", "internal/config", "internal/doc", "internal/draft", "internal/draft/learn", "internal/match", "internal/policy", "internal/policyfiles", "internal/provenance", "internal/replay", "internal/structure"}, bans: []string{"net", "net/http", "database/sql"}},
+	"cmd/internal/sandboxcommands":    {imports: []string{"cmd/internal/granted", "cmd/internal/shell", "cmd/internal/show", "cmd/internal/starter", "cmd/internal/trial", "internal/config", "internal/dial", "internal/files", "internal/modules", "internal/sandbox"}, bans: []string{"net", "net/http", "database/sql"}},
+	"cmd/internal/identitycommands":   {imports: []string{"cmd/internal/browser", "cmd/internal/shell", "cmd/internal/show", "internal/app", "internal/auth", "internal/login", "internal/match", "internal/product"}, bans: []string{"net", "net/http", "database/sql"}},
+	"cmd/internal/auditcommands":      {imports: []string{"cmd/internal/shell", "cmd/internal/show", "gate", "gate/actions", "internal/app", "internal/audit", "internal/audit/flow", "internal/background", "internal/background/ship", "internal/config/except", "internal/match", "internal/product"}, bans: []string{"net/http", "database/sql"}},
+	"cmd/internal/definitioncommands": {imports: []string{"cmd/internal/sarif", "cmd/internal/shell", "cmd/internal/show", "gate", "internal/app", "internal/config", "internal/lock", "internal/scan", "internal/scan/report"}, bans: []string{"net", "net/http", "database/sql"}},
+	"cmd/internal/approvalcommands":   {imports: []string{"cmd/internal/shell", "cmd/internal/show", "gate", "internal/app", "internal/escaped"}, bans: []string{"net", "net/http", "database/sql"}},
+	"cmd/internal/hookcommands":       {imports: []string{"cmd/internal/shell", "cmd/internal/show", "internal/app", "internal/config", "internal/control", "internal/hook", "internal/hook/install"}, bans: []string{"net", "net/http", "database/sql"}},
+
+	"cmd/wasmgate": {imports: everything},
 }
 
 // wrapped are the dependencies that one package of ours hides from the others.
@@ -301,7 +311,7 @@ var wrapped = map[string][]string{
 	"golang.org/x/net/html":                  {"sanitize"},
 	"github.com/go-jose/go-jose":             {"internal/auth", "internal/auth/authtest", "internal/login"},
 	"github.com/zalando/go-keyring":          {"internal/reference/keyring"},
-	"github.com/spf13/cobra":                 {"cmd/internal/clientconfig", "cmd/internal/serverconfig", "cmd/internal/skillcommands", "cmd/wasmgate"},
+	"github.com/spf13/cobra":                 {"cmd/internal/approvalcommands", "cmd/internal/auditcommands", "cmd/internal/clientconfig", "cmd/internal/definitioncommands", "cmd/internal/hookcommands", "cmd/internal/identitycommands", "cmd/internal/policycommands", "cmd/internal/sandboxcommands", "cmd/internal/serverconfig", "cmd/internal/shell", "cmd/internal/skillcommands", "cmd/wasmgate"},
 	"modernc.org/sqlite":                     {"internal/store"},
 	"github.com/jackc/pgx":                   {"bridge/postgres", "internal/pg"},
 	"github.com/prometheus":                  {"internal/telemetry"},

@@ -48,6 +48,9 @@ var bannedWords = []bannedWord{
 // maxWords is how many words a sentence that users read may have.
 const maxWords = 30
 
+// commandFile matches the files of commands: their texts are checked as documents are.
+var commandFile = regexp.MustCompile(`^cmd/(wasmgate|internal/[a-z]+commands)/`)
+
 // faults counts what a file has of each kind of fault: "words", "sentences" and "package".
 // First is a place of one of them, for the message.
 type faults struct {
@@ -143,7 +146,7 @@ func readGo(f *faults, path, rel string) error {
 			f.add("package", strings.Join(words[:min(6, len(words))], " "))
 		}
 	}
-	command := strings.HasPrefix(rel, "cmd/wasmgate/") && !strings.HasSuffix(rel, "_test.go")
+	command := commandFile.MatchString(rel) && !strings.HasSuffix(rel, "_test.go")
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BasicLit:

@@ -1,0 +1,2 @@
+// Package hookcommands provides the commands that install and answer the hooks of agents.
+package hookcommands

@@ -1,0 +1,2 @@
+// Package identitycommands provides the commands for API keys, logins and principals.
+package identitycommands

@@ -1,0 +1,141 @@
+package shell
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/scan/report"
+)
+
+// Gateway is a gateway that a command asks: the one that runs on the
+// configuration, or one that is started for the command.
+type Gateway interface {
+	Pinning
+	Status(ctx context.Context) (*app.Status, error)
+	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
+	Features(ctx context.Context, as string, all bool) ([]app.Tool, error)
+	Skills(ctx context.Context, as string) ([]app.Skill, error)
+	Call(ctx context.Context, r app.CallRequest) (gate.Result, error)
+	Scan(ctx context.Context, server string) (*report.Report, error)
+	Decide(ctx context.Context, d app.DecideRequest) (*app.Decided, error)
+	End(ctx context.Context) error // of what the command started
+}
+
+type remote struct{ *app.Remote }
+
+func (r remote) End(context.Context) error {
+	r.Close()
+	return nil
+}
+
+// Own is a gateway that the command has started, and that ends with it.
+type Own struct {
+	*app.App
+	end func() // of what other processes ask meanwhile
+}
+
+func (o Own) Status(context.Context) (*app.Status, error) { return o.App.Status(), nil }
+
+func (o Own) End(ctx context.Context) error {
+	o.end()
+	return o.Close(ctx)
+}
+
+// Start starts a gateway for a command, with the server only if that is not empty.
+// Nothing of it is connected.
+func (c *Shell) Start(ctx context.Context, cfg *config.Config, only string) (*app.App, error) {
+	log, err := c.Logger(cfg, true)
+	if err != nil {
+		return nil, err
+	}
+	a, err := app.New(ctx, cfg, log, only)
+	if errors.Is(err, control.ErrHeld) {
+		return nil, errors.New("a wasmgate is starting or ending on this configuration; try again")
+	}
+	return a, err
+}
+
+// SlowStart is after how long a person is told what a command waits for.
+const SlowStart = time.Second
+
+// Ask returns the gateway of a configuration. If none runs it starts one, with
+// the server only if that is not empty, and waits until all have connected or
+// failed. Other processes can ask that one meanwhile, if it has all servers.
+func (c *Shell) Ask(ctx context.Context, cfg *config.Config, only string) (Gateway, error) {
+	log, err := c.Logger(cfg, true)
+	if err != nil {
+		return nil, err
+	}
+	a, r, err := app.Find(ctx, cfg, log, only)
+	switch {
+	case err != nil:
+		return nil, err
+	case r != nil:
+		return remote{r}, nil
+	}
+	end := func() {}
+	if only == "" {
+		if end, err = a.Answer(ctx); err != nil {
+			return nil, errors.Join(err, a.Close(ctx))
+		}
+	}
+	if show.IsTerminal(c.Err) {
+		var names []string
+		for _, s := range cfg.Servers {
+			if s.Enabled && (only == "" || only == s.ID) {
+				names = append(names, s.ID)
+			}
+		}
+		note := time.AfterFunc(SlowStart, func() { fmt.Fprintf(c.Err, "connecting %s ...\n", strings.Join(names, ", ")) })
+		defer note.Stop()
+	}
+	if err := a.Connect(ctx); err != nil {
+		end()
+		return nil, errors.Join(err, a.Close(ctx))
+	}
+	return Own{a, end}, nil
+}
+
+// ReadToken reads the token that a flag speaks of; "" without the flag.
+func (c *Shell) ReadToken(flag string) (string, error) {
+	switch flag {
+	case "":
+		return "", nil
+	case "-":
+		return c.Line()
+	}
+	return "", Misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")
+}
+
+// maxToken bounds what is read of a token on standard input.
+const maxToken = 64 << 10
+
+// Line reads one line of standard input.
+func (c *Shell) Line() (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(c.In, maxToken)).ReadString('\n')
+	if line = strings.TrimSpace(line); line != "" {
+		return line, nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return "", Misuse("standard input is empty")
+}
+
+// Pinning is what the pin commands ask of a gateway.
+type Pinning interface {
+	Pins(ctx context.Context, selector string) (*app.Pins, error)
+	PinReview(ctx context.Context, selector string) (*lock.Review, error)
+	ReloadPins(ctx context.Context, by string) error
+}
