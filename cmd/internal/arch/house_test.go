@@ -8,11 +8,32 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// The bounds of the house. They are lowered when the code allows it, and never raised.
-const (
-	mostGroup, mostLines             = 25, 7000 // of a package
-	mostBridgeGroup, mostBridgeLines = 12, 5000 // of those that bridge is made of
-)
+// A bound is how large a package may be: how many of its files all need one another, its lines
+// without tests, and the methods of one struct.
+type bound struct{ group, lines, methods int }
+
+// bounds are those of all packages.
+var bounds = bound{12, 5000, 40}
+
+// exceptions are the packages that are above the bounds, each with bounds of its own. They are
+// lowered when the code allows it, and never raised.
+var exceptions = map[string]bound{
+	"bridge/gateway":                    {12, 5000, 105},
+	"bridge/internal/fleet":             {12, 5000, 54},
+	"bridge/internal/host/dispatch":     {12, 5000, 96},
+	"bridge/internal/upstream":          {12, 5000, 90},
+	"gate":                              {21, 6600, 41},
+	"internal/app":                      {25, 6600, 165},
+	"internal/config":                   {25, 7000, 110},
+	"internal/confine":                  {13, 5000, 40},
+	"internal/console":                  {16, 5000, 110},
+	"internal/lock":                     {15, 5000, 40},
+	"internal/policy":                   {22, 7000, 40},
+	"internal/sandbox":                  {20, 5300, 60},
+	"internal/sandbox/internal/rewrite": {12, 5000, 58},
+	"internal/sandbox/internal/wasi":    {13, 5000, 47},
+	"sanitize":                          {18, 5000, 40},
+}
 
 // The code stays as easy to hold in the head as it is: see [Package].
 func TestHouse(t *testing.T) {
@@ -25,15 +46,21 @@ func TestHouse(t *testing.T) {
 		t.Fatalf("%d packages: most were not measured", len(h))
 	}
 	for _, p := range h {
-		group, lines := mostGroup, mostLines
-		if strings.HasPrefix(p.Path, "bridge/internal/") || p.Path == "bridge/gateway" {
-			group, lines = mostBridgeGroup, mostBridgeLines
+		most, excepted := exceptions[p.Path]
+		if !excepted {
+			most = bounds
 		}
-		if len(p.Group) > group {
-			t.Errorf("package %s: %d files all need one another, of at most %d: %v", p.Path, len(p.Group), group, p.Group)
+		if len(p.Group) > most.group {
+			t.Errorf("package %s: %d files all need one another, of at most %d: %v", p.Path, len(p.Group), most.group, p.Group)
 		}
-		if p.Lines > lines {
-			t.Errorf("package %s has %d lines, of at most %d", p.Path, p.Lines, lines)
+		if p.Lines > most.lines {
+			t.Errorf("package %s has %d lines, of at most %d", p.Path, p.Lines, most.lines)
+		}
+		if p.Methods > most.methods {
+			t.Errorf("package %s: %s has %d methods, of at most %d", p.Path, p.Struct, p.Methods, most.methods)
+		}
+		if excepted && len(p.Group) <= bounds.group && p.Lines <= bounds.lines && p.Methods <= bounds.methods {
+			t.Errorf("package %s is within the bounds: delete its exception", p.Path)
 		}
 	}
 }

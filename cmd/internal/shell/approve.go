@@ -72,7 +72,7 @@ func (c *Shell) confirm(e *app.CallError) (app.DecideRequest, error) {
 	return d, err
 }
 
-// answer puts a question to the person at the terminal. Others are answers beside yes and no,
+// answer puts a question to the person at the terminal. Others are further answers,
 // which it returns as they are.
 func (c *Shell) answer(question string, others ...string) (gate.Verdict, error) {
 	fmt.Fprint(c.Err, question+" ")
