@@ -32,7 +32,7 @@ const (
 
 // ErrUnasked says that there is no client who could be asked: the server asks outside
 // of a call, or on a connection that clients share.
-var ErrUnasked = errors.New("no client can be asked: a server asks while it carries out a call, and of none that is under way here the client can be asked")
+var ErrUnasked = errors.New("no client can be asked: no call in progress has a client that supports the request")
 
 // asked is what the server at the other end asks of clients. The zero asked refuses
 // everything.
