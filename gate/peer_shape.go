@@ -151,7 +151,7 @@ func checkElicited(answer Doc) error {
 	}
 	content := answer.Get("content")
 	if k := content.Kind(); k != doc.Absent && k != doc.Null && k != doc.Object {
-		return errors.New("content is no object")
+		return errors.New("content is not an object")
 	}
 	for name, v := range content.Members() {
 		switch v.Kind() {
@@ -162,7 +162,7 @@ func checkElicited(answer Doc) error {
 				continue
 			}
 		}
-		return fmt.Errorf("content has a value that no form can have, of %.100q", name)
+		return fmt.Errorf("the form's value %.100q is not a string, number, boolean or list of strings", name)
 	}
 	return nil
 }

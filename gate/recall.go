@@ -100,7 +100,7 @@ func (p *Parts) show(ctx context.Context, known *knownListings, c *Call, tools [
 		err = p.Sessions.Learn(ctx, c.Session, l)
 	}
 	if err != nil {
-		return fmt.Errorf("what is listed cannot be kept with the session: %w", err)
+		return fmt.Errorf("the labels of the listing cannot be added to the session: %w", err)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (g *Gateway) Modules() []status.Module {
 		case m.err != nil:
 			s.Error = m.err.Error()
 		case m.newer != nil:
-			s.Note = fmt.Sprintf("its file has changed, and what it is now is not run: %v; what it was before is", m.newer)
+			s.Note = fmt.Sprintf("its file has changed, but the new version cannot run: %v; the earlier version still runs", m.newer)
 		case m.code != nil:
 			s.Note = m.code.Note()
 		}

@@ -85,10 +85,10 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 		g.host.Changed()
 	}
 	if err := g.setJobs(next.Jobs); err != nil {
-		return fmt.Errorf("jobs: their tools are as they were: %w", err)
+		return fmt.Errorf("jobs: their tools keep their earlier definitions: %w", err)
 	}
 	if err := g.setPropose(next.Propose); err != nil {
-		return fmt.Errorf("the tool gateway__propose is as it was: %w", err)
+		return fmt.Errorf("the tool gateway__propose keeps its earlier definition: %w", err)
 	}
 	return nil
 }

@@ -99,10 +99,10 @@ func (a *Agents) begin(s *session, e event, c gate.Call) (*running, context.Cont
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, twice := s.calls[e.call]; twice {
-		return nil, nil, errors.New("the agent has announced this call before, and its result is not there yet")
+		return nil, nil, errors.New("the agent announced this call already, and has not reported its result")
 	}
 	if len(s.calls) >= maxRunning {
-		return nil, nil, fmt.Errorf("the agent waits for the results of %d calls already", maxRunning)
+		return nil, nil, fmt.Errorf("%d calls of the agent have no result yet", maxRunning)
 	}
 	s.wrote(e.input)
 	life, cancel := context.WithTimeout(a.cfg.Life, resultTime)

@@ -76,15 +76,15 @@ func contentOf(uri string, result doc.Doc) (doc.Doc, error) {
 			continue
 		}
 		if !only.IsZero() {
-			return doc.Doc{}, errors.New("the server answers with two contents of its URI")
+			return doc.Doc{}, errors.New("the server's answer has two contents for the requested URI")
 		}
 		only = c
 	}
 	switch {
 	case only.IsZero():
-		return doc.Doc{}, errors.New("the server answers without a content of its URI")
+		return doc.Doc{}, errors.New("the server's answer has no content for the requested URI")
 	case !IsPage(only.Get("mimeType").Text()):
-		return doc.Doc{}, fmt.Errorf("its type is %.80q, and that of a page is %s", only.Get("mimeType").Text(), MIME)
+		return doc.Doc{}, fmt.Errorf("its media type is %.80q; the page of an app has %s", only.Get("mimeType").Text(), MIME)
 	}
 	return only, nil
 }

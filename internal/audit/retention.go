@@ -50,11 +50,11 @@ func Warning(l *Log) string {
 	if part < warnAt {
 		return ""
 	}
-	then := "the oldest goes"
+	then := "the oldest file is deleted"
 	if l.w.o.Strict {
 		then = "calls are refused"
 	}
-	return fmt.Sprintf("%s, with the next file, has %.0f %% of %s with records younger than audit.hold (%s); beyond it, %s: raise audit.hard_max, lower audit.hold, or move the oldest files away",
+	return fmt.Sprintf("%s will have used %.0f %% of %s with its next file, and its records are too young to be deleted (audit.hold: %s). At 100 %%, %s. Raise audit.hard_max, lower audit.hold, or move the oldest files away",
 		l.w.path, 100*part, what, l.w.o.Hold, then)
 }
 
@@ -83,7 +83,7 @@ func (o *Options) checkRetention() error {
 	case o.HardMax < 0:
 		return fmt.Errorf("hard max is %d bytes; it must not be negative", o.HardMax)
 	case o.Keep > 0 && o.HardMax < most:
-		return fmt.Errorf("hard max is %d bytes, less than the %d of %d files of %d", o.HardMax, most, o.Keep, o.MaxSize)
+		return fmt.Errorf("hard max is %d bytes, but the log may have %[3]d files of %[4]d bytes, %[2]d in all", o.HardMax, most, o.Keep, o.MaxSize)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func TestYoungRecordsAreHeld(t *testing.T) {
 		beyond = beyond || len(renamed) > 3
 		if warning != "" && warned == 0 {
 			warned = float64(bytes) / most
-			if !strings.Contains(warning, "audit.hard_max") || !strings.Contains(warning, "beyond it, the oldest goes") {
+			if !strings.Contains(warning, "audit.hard_max") || !strings.Contains(warning, "the oldest file is deleted") {
 				t.Errorf("warned %q", warning)
 			}
 		}
@@ -157,7 +157,7 @@ func TestStrictRefuses(t *testing.T) {
 	var err error
 	n := 0
 	for ; n < 200 && err == nil; n++ {
-		if warning := audit.Warning(l); warning != "" && !strings.Contains(warning, "beyond it, calls are refused") {
+		if warning := audit.Warning(l); warning != "" && !strings.Contains(warning, "At 100 %, calls are refused") {
 			t.Fatalf("warned %q", warning)
 		}
 		err = l.Record(t.Context(), done(fmt.Sprint("c", n)))
@@ -194,7 +194,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("files %v", renamed)
 	}
 	o.HardMax = 2999
-	if err := audit.Change(l, o); err == nil || !strings.Contains(err.Error(), "hard max is 2999 bytes, less than the 3000 of 2 files of 1500") {
+	if err := audit.Change(l, o); err == nil || !strings.Contains(err.Error(), "hard max is 2999 bytes, but the log may have 2 files of 1500 bytes, 3000 in all") {
 		t.Errorf("a hard max below what is kept: %v", err)
 	}
 	o.HardMax, o.Record, o.Sync, o.MaxSize = 0, "full", "always", 1<<20

@@ -18,7 +18,7 @@ type Entry struct {
 func (c Client) Settings(name string, e Entry) (map[string]any, error) {
 	switch {
 	case c.ID == "claude-desktop" && e.URL != "":
-		return nil, fmt.Errorf("the settings of %s have no servers at a URL", c.ID)
+		return nil, fmt.Errorf("%s does not support servers at a URL in its settings", c.ID)
 	case c.ID == "goose" && e.URL != "":
 		return map[string]any{"name": name, "enabled": true, "type": "streamable_http", "uri": e.URL, "timeout": 300}, nil
 	case c.ID == "goose":

@@ -39,7 +39,7 @@ func identity(s string) error {
 	domain, whole := strings.CutPrefix(s, "@")
 	switch {
 	case strings.TrimSpace(s) != s || len(s) < 2:
-		return errors.New("is no address, account, folder or @domain")
+		return errors.New("is neither an email address, an account, a folder nor a @domain")
 	case whole && !domainPattern.MatchString(domain):
 		return errors.New("is no domain, such as @example.com")
 	case whole && shared(strings.ToLower(domain)):

@@ -67,7 +67,7 @@ func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)
 func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate.Tool) (visible []bool, err error) {
 	defer recoverTo(&err, func() { visible = nil })
 	if who == nil {
-		return nil, errors.New("policy: tools are listed for nobody")
+		return nil, errors.New("policy: a listing needs a principal")
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()

@@ -61,7 +61,7 @@ func (s *Sessions) load() {
 	now := time.Now()
 	c, err := readFile(s.o.File)
 	if err != nil {
-		s.file.problem = fmt.Errorf("%w; for %v every session counts as having read everything, unless it is reset", err, s.o.TTL)
+		s.file.problem = fmt.Errorf("%w; for the next %v each session has all labels, unless you reset it", err, s.o.TTL)
 		c = fileContent{Lost: true}
 	}
 	if c.Lost {

@@ -350,7 +350,7 @@ func TestParkedState(t *testing.T) {
 	if second.At("/result/inputRequests/ask-2/params/message").Text() != "Ada, who are you?" || next == state {
 		t.Fatalf("the second round: %s", second)
 	}
-	refused("replayed", x.calls(t, "twice", state, answer("ask-1", "Eve")), "used already")
+	refused("replayed", x.calls(t, "twice", state, answer("ask-1", "Eve")), "was used before")
 	last := x.calls(t, "twice", next, answer("ask-2", "Bob"))
 	if last.At("/result/content/0/text").Text() != "Ada Bob" {
 		t.Errorf("the last round: %s", last)

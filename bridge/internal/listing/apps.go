@@ -69,7 +69,7 @@ func (s *Tools) Pages(o Apps) (refs []PageRef) {
 		}
 	}
 	if len(refs) > maxPages {
-		s.noteApp(refs[maxPages].URI, fmt.Sprintf("left out: the server has more than %d pages", maxPages))
+		s.noteApp(refs[maxPages].URI, fmt.Sprintf("left out: the server has more than %d pages of apps", maxPages))
 		refs = refs[:maxPages]
 	}
 	for i := range refs {

@@ -330,7 +330,7 @@ func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(doc.Leaf) strin
 				bad = cmp.Or(bad, fmt.Errorf("%s: hidden text in %s", mcp.QuoteName(at.Pointer()), read))
 			case text == s:
 			case keyword == "":
-				bad = cmp.Or(bad, fmt.Errorf("%s: a text that acts where it is shown (%s) in %s", mcp.QuoteName(at.Pointer()), found[0].Rule, read))
+				bad = cmp.Or(bad, fmt.Errorf("%s: active content (%s) in %s", mcp.QuoteName(at.Pointer()), found[0].Rule, read))
 			default:
 				t.Findings = append(t.Findings, fmt.Sprintf("%s: left out: %s", at.Pointer(), found[0].Rule))
 				left = append(left, keyword)

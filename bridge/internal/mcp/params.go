@@ -244,9 +244,9 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 	case !given && len(values) == 0:
 		return nil
 	case !given:
-		return errors.New("is there, and its parameter is not")
+		return errors.New("is given, but its parameter is not")
 	case len(values) != 1:
-		return errors.New("is not there exactly once, and its parameter is")
+		return errors.New("must be given once, because its parameter is given")
 	}
 	said, err := DecodeHeader(values[0])
 	if err != nil {
@@ -258,7 +258,7 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 		said, ok = strconv.FormatInt(n, 10), isNumber
 	}
 	if !ok || said != text {
-		return errors.New("does not say what its parameter says")
+		return errors.New("differs from its parameter")
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (d *Dispatcher) CheckParamHeaders(r *http.Request, p sessions.Client, name 
 	}
 	offered, err := d.listed(r.Context(), p, gate.FeatureTool)
 	if err != nil {
-		return errors.New("header mismatch: what the headers have to say cannot be told")
+		return errors.New("header mismatch: the expected headers cannot be determined")
 	}
 	for _, its := range offered {
 		if its.Name == t.Name && its.Local == t.Local {

@@ -30,7 +30,7 @@ import (
 
 var (
 	errParkedGone = errors.New("the call that this requestState belongs to has ended; call again without it")
-	errParkedUsed = errors.New("this requestState has been used already; bring the one that came last")
+	errParkedUsed = errors.New("this requestState was used before; send the newest one")
 )
 
 // parked is a call whose client is asked by answers to its requests, from its begin on.

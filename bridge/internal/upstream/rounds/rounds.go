@@ -63,17 +63,17 @@ func MoreOf(action gate.Action, res gate.Doc) (*More, error) {
 	case kind.Text() != mcp.ResultMore:
 		return nil, fmt.Errorf("a result of the type %s, which MCP does not have", mcp.Quote(kind.Raw()))
 	case action != gate.CallTool && action != gate.GetPrompt && action != gate.ReadResource:
-		return nil, fmt.Errorf("%s asks for more, which it must not", action)
+		return nil, fmt.Errorf("%s must not ask for input", action)
 	}
 	for _, name := range []string{"content", "structuredContent", "messages", "contents"} {
 		if filled(res.Get(name)) { // the Go SDK writes an empty array
-			return nil, fmt.Errorf("the result asks for more, and has %s already", name)
+			return nil, fmt.Errorf("the result asks for input, but also has %s", name)
 		}
 	}
 	requests, state := res.Get("inputRequests"), res.Get("requestState")
 	switch {
 	case requests.IsZero() && state.IsZero():
-		return nil, errors.New("the result asks for more, and does not say of what")
+		return nil, errors.New("the result asks for input, but has neither inputRequests nor requestState")
 	case !state.IsZero() && (state.Kind() != doc.String || len(state.Text()) > maxInputState):
 		return nil, fmt.Errorf("requestState is no string of at most %d bytes", maxInputState)
 	}

@@ -14,11 +14,11 @@ func TestMoreOf(t *testing.T) {
 		`{"resultType":"complete","content":[]}`: "",
 		`{` + asks + `,"requestState":"s"}`:      "",
 		`{` + asks + `,"content":[]}`:            "", // which the Go SDK writes
-		`{` + asks + `,"content":[{}]}`:          "has content already",
+		`{` + asks + `,"content":[{}]}`:          "but also has content",
 		`{` + asks + `,"requestState":1}`:        "no string",
 		`{"resultType":"task"}`:                  "not declared",
 		`{"resultType":"other"}`:                 "which MCP does not have",
-		`{"resultType":"input_required"}`:        "does not say of what",
+		`{"resultType":"input_required"}`:        "neither inputRequests nor requestState",
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"system/exec"}}}`:            "nothing to ask a client for",
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":[]}}}`: "no object",
 		`{"resultType":"input_required","inputRequests":[]}`:                                        "no object",

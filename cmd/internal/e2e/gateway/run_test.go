@@ -231,7 +231,7 @@ func testAuditHold(t *testing.T, p *e2e.Program) {
 	if _, err := os.Stat(first); err != nil || calls < 10 {
 		t.Errorf("warned after %d calls; the first file: %v", calls, err)
 	}
-	e2e.Holds(t, pl.Must("status"), "the oldest goes")
+	e2e.Holds(t, pl.Must("status"), "the oldest file is deleted")
 	pl.Write("wasmgate.yaml", "version: 1\n"+fmt.Sprintf(log, ", hold: 0s"))
 	timelimit.Wait(t, "the log to keep to audit.keep", func() bool {
 		w.MustCall(t, "local__nothing", "{}")

@@ -55,7 +55,7 @@ func (b budget) within(c Cost, bytes, of int, on *expenses) error {
 			if of != theModule {
 				what = fmt.Sprintf("function %d", of)
 			}
-			return &CostError{fmt.Sprintf("%s would take %d %s, more than %d for %d bytes of code, most of it for %s", what, r.spent, r.unit, most, bytes, mostly(r.causes))}
+			return &CostError{fmt.Sprintf("%s needs %d %s to compile; %d are allowed for its %d bytes of code. Most of it is for %s", what, r.spent, r.unit, most, bytes, mostly(r.causes))}
 		}
 	}
 	return nil
