@@ -15,8 +15,10 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -74,6 +76,7 @@ func decode(t *testing.T, object string) any {
 	into, known := map[string]any{
 		"ConfigMap": new(corev1.ConfigMap), "Service": new(corev1.Service), "StatefulSet": new(appsv1.StatefulSet),
 		"Ingress": new(networkingv1.Ingress), "NetworkPolicy": new(networkingv1.NetworkPolicy),
+		"PodDisruptionBudget": new(policyv1.PodDisruptionBudget), "HorizontalPodAutoscaler": new(autoscalingv2.HorizontalPodAutoscaler),
 		"ServiceMonitor": new(map[string]any),
 	}[kind.Kind]
 	if !known {
@@ -102,6 +105,17 @@ func accepted(t *testing.T, wasmgate string, config *corev1.ConfigMap, set *apps
 	t.Helper()
 	dir, data := t.TempDir(), t.TempDir()
 	for _, v := range set.Spec.Template.Spec.Volumes {
+		if v.Secret != nil { // its keys are the operator's
+			folder := filepath.Join(data, "secrets", v.Secret.SecretName)
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"tls.crt", "tls.key"} {
+				if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 		if v.ConfigMap == nil {
 			continue
 		}
@@ -110,7 +124,7 @@ func accepted(t *testing.T, wasmgate string, config *corev1.ConfigMap, set *apps
 			if !ok {
 				t.Fatalf("the ConfigMap has no %s", item.Key)
 			}
-			text = strings.ReplaceAll(text, "/var/lib/wasmgate", data)
+			text = strings.NewReplacer("/var/lib/wasmgate", data, "/run/secrets", filepath.Join(data, "secrets")).Replace(text)
 			path := filepath.Join(dir, item.Path)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
@@ -121,7 +135,8 @@ func accepted(t *testing.T, wasmgate string, config *corev1.ConfigMap, set *apps
 		}
 	}
 	c := exec.CommandContext(t.Context(), wasmgate, "policy", "check", "--config", filepath.Join(dir, "wasmgate.yaml"))
-	c.Env = append(os.Environ(), "HOME="+data, "API_TOKEN=x")
+	c.Env = append(os.Environ(), "HOME="+data, "API_TOKEN=x", "POD=gw-0",
+		"STORE_URL=postgres://wasmgate@db.example.com/wasmgate?sslmode=verify-full", "STORE_SECRET="+strings.Repeat("x", 32))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("wasmgate does not take the configuration: %v\n%s\n%s", err, out, config.Data["wasmgate.yaml"])
 	}
@@ -143,27 +158,57 @@ func TestChart(t *testing.T) {
 		"monitoring":        {"serviceMonitor: {enabled: true, labels: {release: prom}}\nnetworkPolicy: {enabled: true, monitoring: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}", 7, "release: prom"},
 		"no network policy": {"networkPolicy: {enabled: false}", 5, "kind: StatefulSet"},
 		"storage":           {"persistence: {size: 50Gi, storageClass: fast}", 6, "storageClassName: fast"},
+		"several":           {"replicas: 3\nstore: {secretName: db}", 7, "maxUnavailable: 1"},
+		"scaled":            {"autoscaling: {enabled: true, min: 2, max: 5, cpu: 60}\nstore: {secretName: db}", 8, "averageUtilization: 60"},
+		"one with a store":  {"store: {secretName: db}", 6, "secretKeyRef: {name: db, key: url}"},
+		"files of secrets":  {"secrets: [tickets]", 6, "mountPath: /run/secrets/tickets"},
+		"affinity":          {"service: {sessionAffinity: ClientIP}", 6, "sessionAffinity: ClientIP"},
 		"placement":         {"nodeSelector: {disk: ssd}\ntolerations: [{key: a, operator: Exists}]\npodAnnotations: {a: b}\nimagePullSecrets: [{name: pull}]", 6, "disk: ssd"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := render(t, merge(t, least, tt.more))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var config *corev1.ConfigMap
-			var set *appsv1.StatefulSet
-			for _, object := range objects {
-				switch o := decode(t, object).(type) {
-				case *corev1.ConfigMap:
-					config = o
-				case *appsv1.StatefulSet:
-					set = o
-				}
-			}
+			objects := valid(t, wasmgate, merge(t, least, tt.more))
 			if all := strings.Join(objects, "\n"); len(objects) != tt.objects || !strings.Contains(all, tt.holds) {
 				t.Errorf("%d objects, want %d with %q:\n%s", len(objects), tt.objects, tt.holds, all)
 			}
-			accepted(t, wasmgate, config, set)
+		})
+	}
+}
+
+// valid returns the objects of a chart that Kubernetes decodes and whose configuration wasmgate takes.
+func valid(t *testing.T, wasmgate, values string) []string {
+	t.Helper()
+	objects, err := render(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config *corev1.ConfigMap
+	var set *appsv1.StatefulSet
+	for _, object := range objects {
+		switch o := decode(t, object).(type) {
+		case *corev1.ConfigMap:
+			config = o
+		case *appsv1.StatefulSet:
+			set = o
+		}
+	}
+	accepted(t, wasmgate, config, set)
+	return objects
+}
+
+// The files of values that operators begin with are valid.
+func TestExamples(t *testing.T) {
+	wasmgate := program(t)
+	files, err := filepath.Glob(filepath.Join(root, "deploy/helm/examples/*.yaml"))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			values, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			valid(t, wasmgate, string(values))
 		})
 	}
 }
@@ -221,7 +266,12 @@ func TestWrongValues(t *testing.T) {
 		"persistence: {size: big}":                       "size",
 		"service: {port: 0}":                             "port",
 		"policies: {a.txt: x}":                           "a.txt",
-		"replicas: 3":                                    "replicas",
+		"replicas: 0":                                    "replicas",
+		"replicas: 3":                                    "store",
+		"autoscaling: {enabled: true}":                   "store",
+		"autoscaling: {min: 1}":                          "min",
+		"secrets: [A/B]":                                 "secrets",
+		"service: {sessionAffinity: Cookie}":             "sessionAffinity",
 		"serviceMonitor: {interval: often}":              "interval",
 	} {
 		if _, err := render(t, merge(t, least, more)); err == nil || !strings.Contains(err.Error(), want) {
