@@ -55,8 +55,8 @@ verify() {
   fi
   fetch SHA256SUMS.sig || fail "$from has no SHA256SUMS.sig: the release is not signed"
   echo "release $signer" >"$tmp/allowed_signers"
-  ssh-keygen -q -Y verify -f "$tmp/allowed_signers" -I release -n wasmgate-release -s "$tmp/SHA256SUMS.sig" <"$tmp/SHA256SUMS" >/dev/null 2>&1 ||
-    fail "the signature of SHA256SUMS does not hold: nothing was installed"
+  said=$(ssh-keygen -q -Y verify -f "$tmp/allowed_signers" -I release -n wasmgate-release -s "$tmp/SHA256SUMS.sig" <"$tmp/SHA256SUMS" 2>&1) ||
+    fail "the signature of SHA256SUMS does not hold (ssh-keygen: $said): nothing was installed"
   echo "the signature holds"
 }
 
