@@ -127,11 +127,13 @@ func (c callCommands) callFailed(err error) error {
 	if !strings.Contains(e.Reason, e.Cause) { // or the last line says it
 		fmt.Fprintln(c.Err, show.Visible(e.Cause))
 	}
-	if e.Code == "refused_authorize" && e.Remedy == "" {
-		fmt.Fprintf(c.Err, "which rule, and why: wasmgate policy explain %s%s\n", e.RecordID, c.ConfigFlag())
-	}
-	if e.Remedy != "" {
+	switch {
+	case e.Remedy != "":
 		fmt.Fprintln(c.Err, codes.Advice(e.Code)+c.ToAllow(e.Remedy))
+	case e.Code == "refused_authorize":
+		fmt.Fprintf(c.Err, "which rule, and why: wasmgate policy explain %s%s\n", e.RecordID, c.ConfigFlag())
+	case e.Refused():
+		fmt.Fprintf(c.Err, "about %s: %s\n", e.Code, product.Help(e.Code))
 	}
 	return shell.Exit(code, err)
 }

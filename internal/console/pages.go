@@ -28,6 +28,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
@@ -37,7 +38,7 @@ var pages embed.FS
 // templates are the pages, each within the frame.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	functions := template.FuncMap{
-		"visible": visible, "who": match.Name, "clock": clock, "took": took, "left": left, "state": state, "pausing": pausingOf, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
+		"visible": visible, "who": match.Name, "clock": clock, "took": took, "left": left, "help": product.Help, "state": state, "pausing": pausingOf, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 		"words": wordsOf, "raw": func(b []byte) string { return escaped.JSON(b) }, "otherwise": replay.Otherwise,
 		"why":  func(e audit.Entry) string { return audit.Why(&e) },
 		"text": func(b []byte) string { return escaped.Text(string(b)) },

@@ -275,7 +275,7 @@ var rules = map[string]rule{
 	"internal/testing/e2e":          {imports: []string{"internal/testing/compiled", "internal/testing/program", "internal/testing/timelimit", "internal/testing/toolchain", "internal/testing/unraced"}},
 	"cmd/internal/release":          {bans: []string{"net", "net/http"}},
 	"internal/config/except":        {imports: []string{"gate", "internal/audit", "internal/config", "internal/files", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
-	"internal/console":              {imports: []string{"internal/escaped", "internal/evict", "gate/codes", "gate/actions", "gate", "internal/audit", "internal/policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/config/except", "internal/audit/flow", "internal/audit/index", "internal/login", "internal/web/loopback", "internal/match", "internal/policyfiles", "internal/replay", "internal/web"}, bans: []string{"database/sql"}},
+	"internal/console":              {imports: []string{"internal/product", "internal/escaped", "internal/evict", "gate/codes", "gate/actions", "gate", "internal/audit", "internal/policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/config/except", "internal/audit/flow", "internal/audit/index", "internal/login", "internal/web/loopback", "internal/match", "internal/policyfiles", "internal/replay", "internal/web"}, bans: []string{"database/sql"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/soak":             {imports: []string{"gate/codes", "gate", "internal/audit"}},
 	"cmd/internal/starter":          {},

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // literals returns the strings of Go files that match, in the folders below the module's
@@ -60,13 +62,16 @@ func document(t *testing.T, name string) string {
 	return string(b)
 }
 
-// A section says what each code means, and what to do. Its anchor is the code.
+// A section says what each code means, and what to do. Its anchor is the code, to which refusals lead.
 func TestCodesAreDocumented(t *testing.T) {
 	codes := literals(t, `\b(refused_[a-z_]+|trap_[a-z]+|tool_error|cancelled|spawn_failed|not_connected)\b`, "gate/refusal.go")
 	if len(codes) < 20 {
 		t.Fatalf("only %q were found: they are elsewhere now", codes)
 	}
 	sections := anchors(document(t, "docs/reference/refusals.md"))
+	if _, page, _ := strings.Cut(product.Help("refused_pin"), "/blob/main/"); page != "docs/reference/refusals.md#refused_pin" {
+		t.Errorf("a refusal leads to %s", page)
+	}
 	for _, code := range append(codes, "timeout", "transport", "protocol") {
 		if !sections[code] {
 			t.Errorf("docs/reference/refusals.md has no section %s", code)
