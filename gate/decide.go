@@ -125,7 +125,7 @@ func (p *Parts) rule(q Query, d Decision) (ruling, error) {
 		err = fits(q.Tool, r.duty.narrowing)
 	}
 	if err == nil && q.Tool.Feature == FeatureAgent && (r.duty.onResult() || r.duty.timeout < math.MaxInt64 || r.sent != q.Call) {
-		err = errors.New("an agent carries out the call as it is: its arguments, its time and its result cannot be changed")
+		err = errors.New("the agent carries out this call itself, so that no obligation can change its arguments, timeout or result")
 	}
 	return r, err
 }

@@ -100,7 +100,7 @@ func TestSandboxHTTP(t *testing.T) {
 		"another origin is refused":            {`{"method":"GET","url":"@/"}`, "https://example.com", 1, "denied: "},
 		"a redirect to elsewhere is refused":   {`{"method":"GET","url":"@/away"}`, server.URL, 1, "denied: "},
 		"there are no secrets to be sent":      {`{"method":"GET","url":"@/","headers":{"X-Key":["{{secret:API}}"]}}`, server.URL, 1, "denied: "},
-		"a request that is none is told apart": {`{"method":1}`, server.URL, 1, "not as described"},
+		"a request that is none is told apart": {`{"method":1}`, server.URL, 1, "request of the module is malformed"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestSandboxHTTP(t *testing.T) {
 			if code != tt.code || !strings.Contains(out, tt.want) {
 				t.Errorf("exit code %d, output %s, want %d and %s\n%s", code, out, tt.code, tt.want, err)
 			}
-			if !strings.Contains(err, "host calls 1") && tt.want != "not as described" {
+			if !strings.Contains(err, "host calls 1") && tt.want != "request of the module is malformed" {
 				t.Errorf("the call of the host is not told: %s", err)
 			}
 		})

@@ -77,7 +77,7 @@ func (o *Options) checkRetention() error {
 	case o.Rotate < 0 || o.MaxAge < 0:
 		return fmt.Errorf("rotate is %s and max age %s; they must not be negative", o.Rotate, o.MaxAge)
 	case o.MaxAge > 0 && o.MaxAge < o.Hold:
-		return fmt.Errorf("max age is %s, less than the %s of hold", o.MaxAge, o.Hold)
+		return fmt.Errorf("audit.max_age is %s, but records must be kept for audit.hold, %s", o.MaxAge, o.Hold)
 	case o.HardMax == 0:
 		o.HardMax = math.MaxInt64
 	case o.HardMax < 0:

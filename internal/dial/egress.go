@@ -240,7 +240,7 @@ func headerSize(header http.Header) (n int64) {
 // receive reads an answer and removes secrets from it.
 func (e *Egress) receive(res *http.Response) (Response, error) {
 	if res.StatusCode < 200 {
-		return Response{}, fmt.Errorf("the origin answered with status %d, which nobody asked for", res.StatusCode)
+		return Response{}, fmt.Errorf("the server answered with the status %d, which belongs to no request of the tool", res.StatusCode)
 	}
 	if c := strings.Join(res.Header.Values("Content-Encoding"), ","); c != "" && !strings.EqualFold(c, "identity") {
 		return Response{}, fmt.Errorf("the origin sent its answer in the encoding %q, although it was asked for none", short(c))

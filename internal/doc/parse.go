@@ -291,7 +291,7 @@ func (p *parser) number() error {
 	if p.peek() == '.' {
 		p.at++
 		if p.digits() == 0 {
-			return errors.New("a number without digits after the point")
+			return errors.New("a number with a point but no digits after it")
 		}
 	}
 	if c := p.peek(); c == 'e' || c == 'E' {

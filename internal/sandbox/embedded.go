@@ -37,7 +37,7 @@ func EmbeddedToolsManifest() (Manifest, error) {
 	}
 	// The only subfield of the header: two letters, a length, the manifest.
 	if len(z.Extra) < 4 || string(z.Extra[:2]) != "WG" {
-		return Manifest{}, errors.New("sandbox: the embedded tools are packed without their manifest")
+		return Manifest{}, errors.New("sandbox: this program was built wrongly: its embedded tools have no manifest")
 	}
 	return ParseManifest(z.Extra[4:])
 }

@@ -186,7 +186,7 @@ func (c *call) http(request []byte) ([]byte, error) {
 		body
 	}
 	if err := json.Unmarshal(request, &r); err != nil {
-		return nil, fmt.Errorf("the request is not as described: %w", err)
+		return nil, fmt.Errorf("the HTTP request of the module is malformed: %w", err)
 	}
 	res, err := c.send(HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Headers, Body: r.bytes()})
 	if err != nil {
@@ -219,7 +219,7 @@ func (c *call) kv(request []byte) ([]byte, error) {
 		TTL   int64  `json:"ttl_ms"`
 	}
 	if err := json.Unmarshal(request, &r); err != nil {
-		return nil, fmt.Errorf("the request is not as described: %w", err)
+		return nil, fmt.Errorf("the key-value request of the module is malformed: %w", err)
 	}
 	res, err := c.keep(KVRequest{Op: r.Op, Key: r.Key, Value: []byte(r.Value), TTL: time.Duration(r.TTL) * time.Millisecond})
 	if err != nil {

@@ -244,9 +244,9 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 	case !given && len(values) == 0:
 		return nil
 	case !given:
-		return errors.New("is given, but its parameter is not")
+		return errors.New("is given, but the tool's argument for it is not")
 	case len(values) != 1:
-		return errors.New("must be given once, because its parameter is given")
+		return errors.New("must be given exactly once, because the tool's argument for it is given")
 	}
 	said, err := DecodeHeader(values[0])
 	if err != nil {
@@ -258,7 +258,7 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 		said, ok = strconv.FormatInt(n, 10), isNumber
 	}
 	if !ok || said != text {
-		return errors.New("differs from its parameter")
+		return errors.New("differs from the tool's argument for it")
 	}
 	return nil
 }

@@ -192,8 +192,13 @@ func (c *Config) check() error {
 	if !slices.Contains([]string{"", SessionsAuto, SessionsOwn, SessionsShared}, c.Sessions) {
 		return fmt.Errorf("server %s: unknown sessions %q", c.Server, c.Sessions)
 	}
-	if c.Authorize != nil && c.URL == "" || c.Personal && (c.Authorize == nil || c.Sessions == SessionsShared) {
-		return fmt.Errorf("server %s: only a server with a URL wants a credential, and connections with one's own are not shared", c.Server)
+	switch {
+	case c.Authorize != nil && c.URL == "":
+		return fmt.Errorf("server %s: Authorize needs a URL", c.Server)
+	case c.Personal && c.Authorize == nil:
+		return fmt.Errorf("server %s: Personal needs Authorize", c.Server)
+	case c.Personal && c.Sessions == SessionsShared:
+		return fmt.Errorf("server %s: connections with the credential of each caller cannot be shared", c.Server)
 	}
 	if !slices.Contains([]string{"", RetryNever, RetryIdempotent}, c.Retry) {
 		return fmt.Errorf("server %s: unknown retry %q", c.Server, c.Retry)

@@ -65,7 +65,7 @@ func (c *client) open(ctx context.Context) error {
 		return fmt.Errorf("initialize: no result, status %d", r.status)
 	}
 	if res.ProtocolVersion != c.revision {
-		return fmt.Errorf("initialize: the answer is revision %q", res.ProtocolVersion)
+		return fmt.Errorf("initialize: the gateway answered with the protocol revision %q", res.ProtocolVersion)
 	}
 	_, err = c.post(ctx, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), nil)
 	return err

@@ -53,7 +53,7 @@ var edits = map[string]edit{
 	"arguments, refused":   {sent, "tool", "sanitize: {secrets: {tools: {files__read: {arguments: refuse}}}}\n", "sanitize: {secrets: {tools: {files__read: {arguments: allow}}}}\n", ""},
 	"an anchor":            {script, "tool", "sanitize: &x\n  tools: {mail__*: text}\n", "", "anchors"},
 	"an alias":             {script, "server", "servers:\n  other: &s {command: files}\n  files: *s\n", "", "anchors"},
-	"null":                 {script, "tool", "sanitize:\n  tools:\nlog: {level: info}\n", "", "no entries as yet"},
+	"null":                 {script, "tool", "sanitize:\n  tools:\nlog: {level: info}\n", "", "the key has no value yet"},
 	"a flow document":      {script, "tool", "{version: 1, log: {level: info}}\n", "", "only a person"},
 	"brackets over lines":  {script, "tool", "sanitize: {tools: {\n  mail__*: text}}\n", "sanitize: {tools: {\"files__read\": code, \n  mail__*: text}}\n", ""},
 }

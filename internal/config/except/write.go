@@ -207,7 +207,7 @@ func member(n ast.Node, key string) (*ast.MappingValueNode, error) {
 	case *ast.AnchorNode, *ast.AliasNode:
 		return nil, errMarks
 	default:
-		return nil, errors.New("a key has no entries as yet, or no mapping")
+		return nil, errors.New("an exception cannot be added here: the key has no value yet, or its value is not a mapping")
 	}
 	for _, v := range values {
 		if v.Key.GetToken().Value == key {
@@ -243,7 +243,7 @@ func (w *writer) insert(n ast.Node, above int, entry string, atEnd bool) error {
 	case *ast.AnchorNode, *ast.AliasNode:
 		return errMarks
 	}
-	return errors.New("a key has no entries as yet, or no list")
+	return errors.New("an exception cannot be added here: the key has no value yet, or its value is not a list")
 }
 
 // line adds a line after a number of them.

@@ -44,7 +44,7 @@ func (s *Store) Signatures(ctx context.Context, ref string) (all []Signature, er
 		return nil, err
 	}
 	if r.Digest == "" {
-		return nil, fmt.Errorf("artifact: %s is a file, beside which a registry has nothing", r)
+		return nil, fmt.Errorf("artifact: %s is a file; only registries hold signatures of artifacts", r)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()

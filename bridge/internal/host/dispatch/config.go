@@ -105,7 +105,7 @@ const (
 // check says what is wrong with the configuration, and fills in what is not said.
 func (c *Config) check() error {
 	if c.Do == nil || c.Tools == nil {
-		return errors.New("a host needs Do and Tools of a gate")
+		return errors.New("host: the fields Do and Tools of the configuration must be set")
 	}
 	if c.Jobs != nil && c.Recall == nil {
 		return errors.New("a host with jobs needs Recall of a gate")

@@ -197,7 +197,7 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	}
 	var r report
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		return fmt.Errorf("the compiler answers what it should not: %w", err)
+		return fmt.Errorf("the process that compiles modules gave a malformed answer: %w", err)
 	}
 	switch {
 	case r.Error == "":
