@@ -93,7 +93,7 @@ func TestNewVersionThatDoesNotCompile(t *testing.T) {
 				t.Errorf("it says %q, want %q", got, tt.says)
 			}
 			m := g.Modules()[0]
-			if stays := tt.says != ""; stays != (m.Error == "") || stays != strings.Contains(m.Note, "its file has changed, and what it is now is not run: ") {
+			if stays := tt.says != ""; stays != (m.Error == "") || stays != strings.Contains(m.Note, "its file has changed, but the new version cannot run: ") {
 				t.Errorf("status %+v", m)
 			}
 			if err := g.SetModules(t.Context(), []gateway.Module{saying(t, "one", "a", "second")}, nil); err != nil {
