@@ -763,7 +763,7 @@ func TestDestinations(t *testing.T) {
 		t.Fatalf("%v %v", all, err)
 	}
 	page := d.get("/ui/approvals")
-	for _, want := range []string{`It is for: <bdi class="tag">lily@corp.example</bdi>`, "<li><bdi>/text at /", `value="destination"`, `value="beside"`, `stand: <bdi class="tag">bob@corp.example</bdi>`} {
+	for _, want := range []string{`Destinations: <bdi class="tag">lily@corp.example</bdi>`, "<li><bdi>/text at /", `value="destination"`, `value="beside"`, `: <bdi class="tag">bob@corp.example</bdi>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, page)
 		}
