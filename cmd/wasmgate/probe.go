@@ -64,7 +64,7 @@ const drainTime = 2 * time.Second
 func (c probeCommands) serveLiar(ctx context.Context, liar *probe.Liar, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		return shell.Misuse("--listen %s: write an address of the loopback, such as 127.0.0.1:7421: the probe answers whoever asks", listen)
+		return shell.Misuse("--listen %s: write an address of the loopback, such as 127.0.0.1:7421: the probe answers any caller", listen)
 	}
 	l, err := net.Listen("tcp", listen)
 	if err != nil {

@@ -243,7 +243,7 @@ func (c serveCommands) printShut(out io.Writer, s *app.Status, granted []app.Too
 		}
 	}
 	if names := s.Unready(); len(names) > 0 {
-		fmt.Fprintf(out, "not ready  %s; once they are, `wasmgate tools --all%s` says what of them is not granted\n", strings.Join(names, ", "), c.ConfigFlag())
+		fmt.Fprintf(out, "not ready  %s; once they are, `wasmgate tools --all%s` lists their tools that are not granted\n", strings.Join(names, ", "), c.ConfigFlag())
 	}
 	if len(commands) > 0 {
 		fmt.Fprintf(out, "\nNothing of these servers is granted yet. To open one, with its tools, prompts and resources:\n%s\n", strings.Join(commands, "\n"))

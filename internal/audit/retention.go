@@ -77,13 +77,13 @@ func (o *Options) checkRetention() error {
 	case o.Rotate < 0 || o.MaxAge < 0:
 		return fmt.Errorf("rotate is %s and max age %s; they must not be negative", o.Rotate, o.MaxAge)
 	case o.MaxAge > 0 && o.MaxAge < o.Hold:
-		return fmt.Errorf("audit.max_age is %s, but records must be kept for audit.hold, %s", o.MaxAge, o.Hold)
+		return fmt.Errorf("max age is %s, but hold keeps records for %s", o.MaxAge, o.Hold)
 	case o.HardMax == 0:
 		o.HardMax = math.MaxInt64
 	case o.HardMax < 0:
 		return fmt.Errorf("hard max is %d bytes; it must not be negative", o.HardMax)
 	case o.Keep > 0 && o.HardMax < most:
-		return fmt.Errorf("hard max is %d bytes, but the log may have %[3]d files of %[4]d bytes, %[2]d in all", o.HardMax, most, o.Keep, o.MaxSize)
+		return fmt.Errorf("hard max is %d bytes, but the log may have %d files of %d bytes, %d in all", o.HardMax, o.Keep, o.MaxSize, most)
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func (h *host) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse,
 		return sandbox.KVResponse{}, err
 	}
 	h.reach.Log.Error("values not reached", "tool", h.call.Name, "call", h.call.ID, "error", err)
-	return sandbox.KVResponse{}, errors.New("the key-value store of the module cannot be opened; the gateway's log says why")
+	return sandbox.KVResponse{}, errors.New("the key-value store of the module failed; the gateway's log says why")
 }
 
 // File implements [sandbox.Host].

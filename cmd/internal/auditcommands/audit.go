@@ -288,7 +288,7 @@ Exits with 0 if the chain holds. Exits with 3 if it does not, or if there is no 
 				return shell.NameError(err)
 			}
 			if report.Records == 0 {
-				return shell.Exit(shell.ExitFalse, fmt.Errorf("%s: no record: nothing was verified, and whoever emptied a log cannot be told from one that recorded nothing; compare with a head that was kept elsewhere (--head)", strings.Join(args, ", ")))
+				return shell.Exit(shell.ExitFalse, fmt.Errorf("%s: no record: nothing was verified. A log that someone emptied looks like one that has recorded nothing; compare with a head that was kept elsewhere (--head)", strings.Join(args, ", ")))
 			}
 			return c.printReport(report, want != audit.Head{})
 		},

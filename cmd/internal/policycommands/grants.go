@@ -152,9 +152,9 @@ func (c grants) warnGrant(ctx context.Context, cfg *config.Config, g config.Gran
 		switch {
 		case to == "*":
 		case !isRole && !app.CanCome(cfg, to):
-			fmt.Fprintf(c.Err, "nobody is %s yet: list it under principals in the configuration\n", to)
+			fmt.Fprintf(c.Err, "no principal is named %s yet: list it under principals in the configuration\n", to)
 		case isRole && !app.Given(cfg, role):
-			fmt.Fprintf(c.Err, "nobody has the role %s yet: give it to one of the principals in the configuration, or map a value to it under auth\n", role)
+			fmt.Fprintf(c.Err, "no principal has the role %s yet: give it to one of the principals in the configuration, or map a value to it under auth\n", role)
 		}
 	}
 	for _, text := range app.UnknownIn(ctx, cfg, g) {
