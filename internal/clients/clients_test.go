@@ -102,7 +102,7 @@ func TestLinks(t *testing.T) {
 	t.Chdir(project)
 	put := func(path, text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o640)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o640), os.Chmod(path, 0o640)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,7 +49,7 @@ func TestAddServers(t *testing.T) {
 				if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, []byte(tt.before), 0o640); err != nil {
+				if err := errors.Join(os.WriteFile(path, []byte(tt.before), 0o640), os.Chmod(path, 0o640)); err != nil { // umask
 					t.Fatal(err)
 				}
 			}

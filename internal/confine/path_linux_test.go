@@ -21,16 +21,16 @@ func TestUselessFoldersOfPath(t *testing.T) {
 	if os.Geteuid() == 0 {
 		foreign = 0o700
 	}
-	err := errors.Join(
-		os.Chmod(filepath.Dir(root), 0o755), // which is private to the user of the tests
-		os.MkdirAll(filepath.Join(root, "locked/inner"), 0o755),
-		os.Symlink("loop", filepath.Join(root, "loop")),
-		os.WriteFile(filepath.Join(root, "file"), nil, 0o644),
-	)
-	for folder, mode := range map[string]fs.FileMode{"good": 0o755, "plain": 0o644, "foreign": foreign} {
-		err = errors.Join(err, os.Mkdir(filepath.Join(root, folder), 0o755), os.WriteFile(filepath.Join(root, folder, "tool"), nil, mode))
+	made := map[string]fs.FileMode{".": 0o755, "..": 0o755, "locked": 0, "file": 0o644, "good/tool": 0o755, "plain/tool": 0o644, "foreign/tool": foreign}
+	err := errors.Join(os.MkdirAll(filepath.Join(root, "locked/inner"), 0o755), os.Symlink("loop", filepath.Join(root, "loop")), os.WriteFile(filepath.Join(root, "file"), nil, 0o644))
+	for _, folder := range []string{"good", "plain", "foreign"} {
+		made[folder] = 0o755
+		err = errors.Join(err, os.Mkdir(filepath.Join(root, folder), 0o755), os.WriteFile(filepath.Join(root, folder, "tool"), nil, 0o644))
 	}
-	if err = errors.Join(err, os.Chmod(filepath.Join(root, "locked"), 0)); err != nil {
+	for path, mode := range made { // whatever the umask is, and although the temporary folder is private
+		err = errors.Join(err, os.Chmod(filepath.Join(root, path), mode))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Chmod(filepath.Join(root, "locked"), 0o755) })

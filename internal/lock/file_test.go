@@ -218,7 +218,7 @@ func TestApproveAtOnce(t *testing.T) {
 func TestApproveKeepsModeLinkAndComments(t *testing.T) {
 	dir := t.TempDir()
 	real := filepath.Join(dir, "real.lock")
-	if err := os.WriteFile(real, []byte(whole), 0o640); err != nil {
+	if err := errors.Join(os.WriteFile(real, []byte(whole), 0o640), os.Chmod(real, 0o640)); err != nil { // umask
 		t.Fatal(err)
 	}
 	link := filepath.Join(dir, "wasmgate.lock")

@@ -68,7 +68,7 @@ func TestWrite(t *testing.T) {
 			if strings.HasPrefix(tt.file, "{") {
 				before = tt.file
 			}
-			if err := os.WriteFile(file, []byte(before), 0o640); err != nil {
+			if err := errors.Join(os.WriteFile(file, []byte(before), 0o640), os.Chmod(file, 0o640)); err != nil { // umask
 				t.Fatal(err)
 			}
 			c, err := config.Load(file, config.Options{})
