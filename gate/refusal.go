@@ -56,7 +56,7 @@ var failures = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, code := range strings.Fields(`tool_error cancelled timeout
 		refused_parse refused_lookup refused_authorize refused_validate_input refused_limit refused_busy refused_credential refused_approve
-		refused_pin refused_app refused_record refused_validate_output refused_sanitize
+		refused_pin refused_app refused_store refused_record refused_validate_output refused_sanitize
 		spawn_failed transport protocol not_connected
 		trap_fuel trap_memory trap_deadline trap_guest trap_denied`) {
 		m[code] = true
@@ -69,7 +69,7 @@ var failures = func() map[string]bool {
 // context, and "protocol" for anything else. The set is closed:
 //
 //	ok tool_error cancelled timeout
-//	refused_{parse,lookup,authorize,validate_input,limit,busy,credential,approve,pin,record,validate_output,sanitize}
+//	refused_{parse,lookup,authorize,validate_input,limit,busy,credential,approve,pin,app,store,record,validate_output,sanitize}
 //	spawn_failed transport protocol not_connected
 //	trap_{fuel,memory,deadline,guest,denied}
 func Code(err error) string {

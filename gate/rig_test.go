@@ -292,6 +292,6 @@ func (e codedError) Code() string  { return string(e) }
 // allCodes is the closed set of contracts: what logs, metrics and exit codes know.
 var allCodes = strings.Fields(`ok tool_error
 	refused_parse refused_lookup refused_authorize refused_validate_input refused_limit refused_busy refused_credential refused_approve
-	refused_pin refused_app refused_record refused_validate_output refused_sanitize
+	refused_pin refused_app refused_store refused_record refused_validate_output refused_sanitize
 	spawn_failed transport protocol not_connected timeout cancelled
 	trap_fuel trap_memory trap_deadline trap_guest trap_denied`)

@@ -125,7 +125,8 @@ func (t *trail) record(ctx context.Context, r *Record) (err error) {
 
 // fail refuses the call at the step under way. If the caller has gone, that is
 // the outcome, whatever the step says; and a panic at the upstream is the
-// upstream's failure, not a refusal.
+// upstream's failure, not a refusal. A cause whose code is that of [step.Store] tells which step
+// has failed, whichever was under way.
 func (t *trail) fail(ctx context.Context, reason string, cause error) error {
 	if cerr := ctx.Err(); cerr != nil {
 		return fmt.Errorf("%q: %w at %s (%v)", t.rec.Call.Name, cerr, t.step, cause)
@@ -133,7 +134,24 @@ func (t *trail) fail(ctx context.Context, reason string, cause error) error {
 	if t.step == step.Invoke {
 		return fmt.Errorf("%q: %w", t.rec.Call.Name, cause)
 	}
+	if Code(cause) == unstored {
+		return t.away(cause)
+	}
 	return t.refuse(t.step, t.sanitized(reason), cause)
+}
+
+// unstored is the code of errors of what gateways share, and of calls that are refused for them.
+const unstored = "refused_" + string(step.Store)
+
+// away refuses the call because what gateways share cannot be read or written.
+func (t *trail) away(cause error) error {
+	r := t.refuse(step.Store, "the database that the gateways share cannot be used now; try again later", cause)
+	if r.Invoked = t.invoked(cause); r.Invoked {
+		r.Reason = "the call was carried out, and its result is withheld because the database that the gateways share cannot be used now; see what it has done before you call again"
+		return r
+	}
+	r.RetryAfter = time.Second
+	return r
 }
 
 func (t *trail) refuse(s step.Step, reason string, cause error) *Refusal {

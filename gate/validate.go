@@ -176,7 +176,7 @@ func Retryable(err error) bool {
 	case "refused_limit": // of anything else than the gate it is the size of what the call returns
 		_, ours := errors.AsType[*Refusal](err)
 		return ours
-	case "spawn_failed", "not_connected", "refused_busy", "refused_record":
+	case "spawn_failed", "not_connected", "refused_busy", "refused_store", "refused_record":
 		return true
 	case "transport", codes.Timeout:
 		knows, ok := errors.AsType[interface {

@@ -182,8 +182,8 @@ func TestCode(t *testing.T) {
 		}
 	}
 	for _, step := range []step.Step{
-		step.Parse, step.Lookup, step.Authorize, step.ValidateInput, step.Approve, step.Limit,
-		step.Busy, step.Record, step.ValidateOutput, step.Sanitize,
+		step.Parse, step.Lookup, step.Pin, step.App, step.Authorize, step.ValidateInput, step.Approve, step.Limit,
+		step.Busy, step.Store, step.Record, step.ValidateOutput, step.Sanitize,
 	} {
 		if code := (&gate.Refusal{Step: step}).Code(); !slices.Contains(allCodes, code) {
 			t.Errorf("step %s has the code %q, which is not in the set", step, code)

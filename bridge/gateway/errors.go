@@ -58,6 +58,7 @@ const (
 	RefusedLimit          Outcome = "refused_limit"           // there were too many such calls lately ([Error].RetryAfter), or the result is too large
 	RefusedBusy           Outcome = "refused_busy"            // too many calls are under way
 	RefusedCredential     Outcome = "refused_credential"      // the caller has to log in at the server first
+	RefusedStore          Outcome = "refused_store"           // the database that several gateways share cannot be used
 	RefusedRecord         Outcome = "refused_record"          // the audit log cannot be written
 	RefusedValidateOutput Outcome = "refused_validate_output" // the result breaks the schema
 	RefusedSanitize       Outcome = "refused_sanitize"        // the result could not be made safe
@@ -74,9 +75,9 @@ const (
 //	trap_deadline, cancelled                           timeout             no
 //	protocol, refused_validate_output                  protocol_error      no
 //	tool_error, trap_{fuel,memory,guest,denied}        server_error        no
-//	refused_{authorize,approve,pin,sanitize}           server_error        no
+//	refused_{authorize,approve,app,pin,sanitize}       server_error        no
 //	refused_credential                                 server_error        no
-//	refused_{limit,busy,record}                        server_error        yes
+//	refused_{limit,busy,store,record}                  server_error        yes
 //	refused_parse, refused_validate_input              invalid_parameters  no
 //	refused_lookup, and what is hidden                 {tool,prompt,resource}_not_found  no
 //
@@ -98,11 +99,13 @@ var outcomes = map[Outcome]ErrorCode{
 
 	RefusedAuthorize:      ServerError,
 	RefusedApprove:        ServerError,
+	RefusedApp:            ServerError,
 	RefusedPin:            ServerError,
 	RefusedSanitize:       ServerError,
 	RefusedLimit:          ServerError,
 	RefusedBusy:           ServerError,
 	RefusedCredential:     ServerError,
+	RefusedStore:          ServerError,
 	RefusedRecord:         ServerError,
 	RefusedParse:          InvalidParameters,
 	RefusedValidateInput:  InvalidParameters,

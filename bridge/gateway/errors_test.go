@@ -40,10 +40,11 @@ func TestErrorCodes(t *testing.T) {
 		"refused_authorize": {gateway.ServerError, once}, "refused_validate_input": {gateway.InvalidParameters, once},
 		"refused_limit": {gateway.ServerError, once}, "refused_busy": {gateway.ServerError, retry}, "refused_approve": {gateway.ServerError, once},
 		"refused_pin": {gateway.ServerError, once}, "refused_record": {gateway.ServerError, retry},
+		"refused_app": {gateway.ServerError, once}, "refused_store": {gateway.ServerError, retry},
 		"refused_validate_output": {gateway.ProtocolError, once}, "refused_sanitize": {gateway.ServerError, once},
 	}
-	if len(tests) != 23 {
-		t.Errorf("%d codes; gate.Code documents 23 beside ok", len(tests))
+	if len(tests) != 25 {
+		t.Errorf("%d codes; gate.Code documents 25 beside ok", len(tests))
 	}
 	for code, want := range tests {
 		t.Run(code, func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestErrorCodes(t *testing.T) {
 // TestOutcomes: programs compare with constants, which are what the gate says.
 func TestOutcomes(t *testing.T) {
 	for step, want := range map[step.Step]gateway.Outcome{
-		step.Parse: gateway.RefusedParse, step.Lookup: gateway.RefusedLookup, step.Pin: gateway.RefusedPin,
+		step.Parse: gateway.RefusedParse, step.Lookup: gateway.RefusedLookup, step.Pin: gateway.RefusedPin, step.App: gateway.RefusedApp, step.Store: gateway.RefusedStore,
 		step.Authorize: gateway.RefusedAuthorize, step.ValidateInput: gateway.RefusedValidateInput, step.Approve: gateway.RefusedApprove,
 		step.Limit: gateway.RefusedLimit, step.Busy: gateway.RefusedBusy, "credential": gateway.RefusedCredential, step.Record: gateway.RefusedRecord,
 		step.ValidateOutput: gateway.RefusedValidateOutput, step.Sanitize: gateway.RefusedSanitize,

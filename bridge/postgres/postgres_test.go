@@ -128,8 +128,8 @@ func TestAway(t *testing.T) {
 			return s.Document("keys").Change(t.Context(), func(b []byte) ([]byte, error) { return b, nil })
 		},
 	} {
-		if err := ask(); err == nil || !strings.HasPrefix(err.Error(), "store: the database at 127.0.0.1:") {
-			t.Errorf("%s: error %v", name, err)
+		if err := ask(); err == nil || !strings.HasPrefix(err.Error(), "store: the database at 127.0.0.1:") || gate.Code(err) != "refused_store" || !gate.Retryable(err) {
+			t.Errorf("%s: %s, error %v", name, gate.Code(err), err)
 		}
 	}
 	if err := server.Run(); err != nil {

@@ -6,7 +6,8 @@ import "time"
 type Step string
 
 // The steps, in the order in which a call takes them. Limit and Busy are one
-// step with two outcomes: over a limit, and over it for the moment.
+// step with two outcomes: over a limit, and over it for the moment. Store is where a call needs
+// what several gateways share: at the latest when it is admitted, and once more for its result.
 const (
 	Parse          Step = "parse"
 	Lookup         Step = "lookup"
@@ -17,6 +18,7 @@ const (
 	Approve        Step = "approve"
 	Limit          Step = "limit"
 	Busy           Step = "busy"
+	Store          Step = "store"
 	Record         Step = "record"
 	Invoke         Step = "invoke"
 	ValidateOutput Step = "validate_output"

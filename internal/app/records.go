@@ -32,9 +32,21 @@ type shared struct {
 
 	catchUp   func(ctx context.Context) bool
 	following sync.Mutex
-	followed  atomic.Uint64   // the generation whose changes have been made
-	asked     atomic.Int64    // when a refused caller last had the generation looked at
-	here      map[string]bool // what is paused here only, since the database was away; with App.pausing
+	followed  atomic.Uint64         // the generation whose changes have been made
+	failed    atomic.Pointer[error] // what the last look at the generation came to; nil before the first
+	asked     atomic.Int64          // when a refused caller last had the generation looked at
+	here      map[string]bool       // what is paused here only, since the database was away; with App.pausing
+}
+
+// problem says why the database cannot be used, or what is wrong with the clocks; nil if nothing is.
+func (s *shared) problem() error {
+	if s.Store == nil {
+		return nil
+	}
+	if err := s.failed.Load(); err != nil && *err != nil {
+		return *err
+	}
+	return s.Problem()
 }
 
 // pausedHere notes whether a pause holds on this gateway only. The caller holds App.pausing.

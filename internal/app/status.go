@@ -116,10 +116,8 @@ func (a *App) Status() *Status {
 		s.Paused = a.gateway.Operator().Paused()
 		s.Problems = append(s.Problems, fmt.Sprintf("paused: %s: new calls are refused; `%s` lets them pass again", words, paused.Resume(s.Paused)))
 	}
-	if a.shared.Store != nil {
-		if err := a.shared.Problem(); err != nil {
-			s.Problems = append(s.Problems, "store: "+err.Error())
-		}
+	if err := a.shared.problem(); err != nil {
+		s.Problems = append(s.Problems, err.Error())
 	}
 	if s.BreakGlass = a.glass.Until(); !s.BreakGlass.IsZero() {
 		s.Problems = append(s.Problems, fmt.Sprintf("break-glass until %s: the operator answers any question; `wasmgate auth break-glass --end` ends it", s.BreakGlass.Format(time.TimeOnly)))

@@ -254,7 +254,7 @@ func (c *Console) overview(w http.ResponseWriter, r *http.Request) error {
 // outcomes are the codes by which calls are found most often.
 var outcomes = []string{
 	codes.OK, codes.ToolError, "refused_authorize", "refused_approve", "refused_pin", "refused_lookup", "refused_validate_input", "refused_validate_output",
-	"refused_limit", "refused_busy", codes.Timeout, codes.Cancelled, "transport", codes.Protocol,
+	"refused_limit", "refused_busy", "refused_store", codes.Timeout, codes.Cancelled, "transport", codes.Protocol,
 }
 
 // rareFilters are the filters of calls that are folded unless one of them is used.

@@ -206,7 +206,7 @@ func (d *DB) compare(theirs time.Time) error {
 
 // Problem says what is wrong with the clocks; nil if nothing is.
 func (d *DB) Problem() error {
-	return d.compare(d.o.now().Add(-time.Duration(d.skew.Load())))
+	return d.advise(d.compare(d.o.now().Add(-time.Duration(d.skew.Load()))))
 }
 
 // errTaken says that another process has the name of this gateway.
@@ -319,6 +319,9 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return "store: " + e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// Code is that of calls that are refused for it.
+func (e *Error) Code() string { return "refused_store" }
 
 // advise says what to do about the errors that an operator can do something about.
 func (d *DB) advise(err error) error {

@@ -18,7 +18,7 @@ import (
 )
 
 // before are the codes of calls that never left; those of a call that left say so.
-var before = []string{"refused_parse", "refused_lookup", "refused_authorize", "refused_validate_input", "refused_limit", "refused_busy", "refused_approve", "refused_pin", "refused_record", "not_connected", "spawn_failed"}
+var before = []string{"refused_parse", "refused_lookup", "refused_authorize", "refused_validate_input", "refused_limit", "refused_busy", "refused_approve", "refused_pin", "refused_store", "refused_record", "not_connected", "spawn_failed"}
 
 // A logged is what the log has of the calls with one document of arguments, which has a tag of
 // its own.

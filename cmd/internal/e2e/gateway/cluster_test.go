@@ -21,20 +21,26 @@ import (
 
 // A cluster is several gateways, each a process with a folder of its own, that share a database.
 type cluster struct {
+	db     *database.Server
+	away   atomic.Bool // a call has stopped the database
 	server *e2e.Stub
 	nodes  []*e2e.Place
 	urls   []string // of MCP, by node
 	any    string   // of MCP, at each node in turn
 }
 
+// stops are the arguments of a call during which the database stops.
+const stops = `{"database":"stops"}`
+
 // newCluster starts gateways in front of one server with a tool that reads the web and one that
 // sends.
 func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	t.Helper()
-	db := database.Shared(t).New(t)
-	c := &cluster{server: &e2e.Stub{Answer: e2e.AnswerFine, Tools: `[
+	c := &cluster{db: database.Start(t)}
+	db := c.db.New(t)
+	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
-		{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}}]`}}
+		{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}}]`}
 	up, secret := c.server.Start(t), rand.Text()+rand.Text()
 	for i := range nodes {
 		pl := p.Place(t, "")
@@ -72,6 +78,15 @@ store: {postgres: %q, secret: %s, node: n%d}
 	})
 	c.any = proxy.URL + "/mcp"
 	return c
+}
+
+// answer is that of the server.
+func (c *cluster) answer(w http.ResponseWriter, r *http.Request, call e2e.StubCall) {
+	if string(call.Params.Arguments) == stops {
+		c.db.Stop()
+		c.away.Store(true)
+	}
+	e2e.AnswerFine(w, r, call)
 }
 
 // key makes an API key at a node, and returns its id and the key.
@@ -178,4 +193,63 @@ func testCluster(t *testing.T, p *e2e.Program) {
 			}
 		}
 	})
+
+	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
+}
+
+// withoutDatabase: no gateway lets a call pass, nor shows the result of one that it had let pass,
+// and clients learn which of the two it was.
+func (c *cluster) withoutDatabase(t *testing.T) {
+	_, bob := c.key(t, 0, "bob")
+	for _, url := range c.urls {
+		if ok, code := passes(t, c.client(url, bob), "own__read_web", `{}`); !ok {
+			t.Fatalf("a call does not pass: %s", code)
+		}
+	}
+	seen := len(c.server.Calls("read_web"))
+	refused := func(url, args string) string {
+		var r struct {
+			Meta struct {
+				Refusal struct {
+					Code       string
+					Retryable  bool
+					Invoked    bool
+					RetryAfter int `json:"retry_after_ms"`
+				} `json:"io.github.wasmgate/refusal"`
+			} `json:"_meta"`
+		}
+		if err := json.Unmarshal(c.client(url, bob).MustCall(t, "own__read_web", args).Result, &r); err != nil {
+			t.Fatal(err)
+		}
+		of := r.Meta.Refusal
+		return fmt.Sprint(of.Code, " retryable ", of.Retryable, " after ", of.RetryAfter, " invoked ", of.Invoked)
+	}
+	var got string
+	timelimit.Wait(t, "a call gets so far that it stops the database", func() bool { // on a slow machine the database may take too long for a call
+		got = refused(c.urls[0], stops)
+		return c.away.Load()
+	})
+	if want := "refused_store retryable false after 0 invoked true"; got != want {
+		t.Errorf("a call under way: %s, want %s", got, want)
+	}
+	for i := range 2 * len(c.urls) {
+		if got, want := refused(c.urls[i%len(c.urls)], `{}`), "refused_store retryable true after 1000 invoked false"; got != want {
+			t.Errorf("call %d: %s, want %s", i, got, want)
+		}
+	}
+	if n := len(c.server.Calls("read_web")); n != seen+1 {
+		t.Errorf("the server has got %d calls, want %d", n, seen+1)
+	}
+	timelimit.Wait(t, "status says that the database does not answer", func() bool {
+		return strings.Contains(c.nodes[1].Run("status").Stdout, "store: the database at 127.0.0.1:")
+	})
+	if err := c.db.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range c.urls {
+		timelimit.Wait(t, "calls pass again", func() bool {
+			ok, _ := passes(t, c.client(url, bob), "own__read_web", `{}`)
+			return ok
+		})
+	}
 }
