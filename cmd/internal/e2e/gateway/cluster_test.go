@@ -10,12 +10,19 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
+	"github.com/wasmgate/wasmgate/internal/testing/freeport"
+	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
@@ -24,6 +31,7 @@ type cluster struct {
 	db     *database.Server
 	away   atomic.Bool // a call has stopped the database
 	server *e2e.Stub
+	issuer *authtest.Provider
 	nodes  []*e2e.Place
 	urls   []string // of MCP, by node
 	any    string   // of MCP, at each node in turn
@@ -36,32 +44,11 @@ const stops = `{"database":"stops"}`
 // sends.
 func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	t.Helper()
-	c := &cluster{db: database.Start(t)}
+	c := &cluster{db: database.Start(t), issuer: authtest.New(t)}
 	db := c.db.New(t)
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
 		{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}}]`}
-	up, secret := c.server.Start(t), rand.Text()+rand.Text()
-	for i := range nodes {
-		pl := p.Place(t, "")
-		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
-policy: {packs: [grants, flow], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
-servers: {own: {url: %q}}
-auth: {keys: true}
-principals: {alice: {}, bob: {}}
-sessions: {scope: principal}
-state: state
-console: {listen: "off"}
-store: {postgres: %q, secret: %s, node: n%d}
-`, up, db, secret, i))
-		pl.Write("grants.yaml", "- {to: [alice, bob], servers: [own]}\n")
-		pl.Write("labels.yaml", "own__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
-		gw := pl.Serve()
-		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, gw.URL)
-	}
-	for _, pl := range c.nodes {
-		pl.Ready()
-	}
 	var turn atomic.Uint64
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		to, err := url.Parse(c.urls[turn.Add(1)%uint64(nodes)])
@@ -76,6 +63,29 @@ store: {postgres: %q, secret: %s, node: n%d}
 		proxy.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
+	up, secret := c.server.Start(t), rand.Text()+rand.Text()
+	for i := range nodes {
+		pl := p.Place(t, "")
+		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
+policy: {packs: [grants, flow], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
+servers: {own: {url: %q}}
+public_url: %s
+auth: {keys: true, issuers: {corp: {issuer: %q}}}
+principals: {alice: {}, bob: {}}
+sessions: {scope: principal}
+state: state
+console: {listen: "off"}
+store: {postgres: %q, secret: %s, node: n%d}
+`, up, proxy.URL, c.issuer.URL, db, secret, i))
+		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own]}\n")
+		pl.Write("labels.yaml", "own__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
+		pl.Serve("--listen", at)
+		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
+	}
+	for _, pl := range c.nodes {
+		pl.Ready()
+	}
 	c.any = proxy.URL + "/mcp"
 	return c
 }
@@ -97,6 +107,11 @@ func (c *cluster) key(t *testing.T, node int, who string) (id, key string) {
 		t.Fatal(err)
 	}
 	return made.ID, made.Key
+}
+
+// token returns an access token of the issuer.
+func (c *cluster) token(t *testing.T, who, id string) string {
+	return c.issuer.Sign(t, c.issuer.Claims(map[string]any{"aud": c.any, "sub": who, "jti": id}), nil)
 }
 
 func (c *cluster) client(url, key string) *e2e.Wire {
@@ -155,46 +170,113 @@ func testCluster(t *testing.T, p *e2e.Program) {
 		}
 	})
 
-	t.Run("revoked here, refused there", func(t *testing.T) {
-		for round := range 4 {
-			at := round % 3
-			id, key := c.key(t, at, "bob")
-			w := c.client(c.urls[(at+1)%3], key)
-			if ok, code := passes(t, w, "own__read_web", `{}`); !ok {
-				t.Fatalf("the other node refuses a new key: %s", code)
-			}
-			c.nodes[at].Must("key", "revoke", id)
-			for i := range 6 {
-				if ok, _ := passes(t, c.client(c.any, key), "own__read_web", `{}`); ok {
-					t.Errorf("round %d: call %d passes with a revoked key", round, i)
-				}
-			}
-		}
-	})
-
-	t.Run("paused here, refused there", func(t *testing.T) {
-		_, bob := c.key(t, 1, "bob")
-		for round := range 4 {
-			at := round % 3
-			for _, server := range [][]string{nil, {"--server", "own"}} {
-				c.nodes[at].Must(append([]string{"pause"}, server...)...)
-				for i := range 6 {
-					if ok, _ := passes(t, c.client(c.any, bob), "own__read_web", `{}`); ok {
-						t.Errorf("round %d: call %d passes though it is paused", round, i)
-					}
-				}
-				c.nodes[(at+1)%3].Must(append([]string{"resume"}, server...)...)
-				for i := range 3 {
-					timelimit.Wait(t, "calls pass after the end of the pause", func() bool {
-						ok, _ := passes(t, c.client(c.urls[i], bob), "own__read_web", `{}`)
-						return ok
-					})
-				}
-			}
-		}
-	})
-
+	t.Run("read here, send there, soon", func(t *testing.T) { c.pairs(t, 10*rounds(t)) })
+	t.Run("ended here, refused there", func(t *testing.T) { c.ends(t, rounds(t)) })
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
+}
+
+// rounds is how often keys and tokens are revoked, and servers paused.
+func rounds(t *testing.T) int {
+	n := 12 // each kind at each node
+	if text := os.Getenv("WASMGATE_CLUSTER"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// pairs: after an untrusted read no other gateway sends for the same caller, however soon.
+func (c *cluster) pairs(t *testing.T, n int) {
+	r := seed.Rand(t)
+	for i := range n {
+		token := c.token(t, fmt.Sprint("p", i), fmt.Sprint("p", i))
+		from, to := r.IntN(3), 1+r.IntN(2)
+		to = (from + to) % 3
+		if ok, code := passes(t, c.client(c.urls[from], token), "own__read_web", `{}`); !ok {
+			t.Fatalf("pair %d: it does not read: %s", i, code)
+		}
+		time.Sleep(time.Duration(r.Int64N(int64(5 * time.Millisecond))))
+		if ok, code := passes(t, c.client(c.urls[to], token), "own__send", `{"to":"evil@attacker.example"}`); ok || code != "refused_authorize" {
+			t.Errorf("pair %d: it reads at %d and sends at %d: %t %s", i, from, to, ok, code)
+		}
+	}
+	t.Logf("%d pairs", n)
+}
+
+// ends revokes keys and tokens, and pauses one server and all, at each gateway in turn.
+func (c *cluster) ends(t *testing.T, n int) {
+	_, bob := c.key(t, 1, "bob")
+	calls := 0
+	for round := range n {
+		at := round % 3
+		switch round % 4 {
+		case 0:
+			id, key := c.key(t, at, "bob")
+			calls += c.end(t, at, key, "key", "revoke", id)
+		case 1:
+			id := fmt.Sprint("t", round)
+			calls += c.end(t, at, c.token(t, "carol", id), "auth", "revoke", "--issuer", "corp", "--jti", id)
+		default:
+			var server []string
+			if round%4 == 3 {
+				server = []string{"--server", "own"}
+			}
+			calls += c.end(t, at, bob, append([]string{"pause"}, server...)...)
+			c.nodes[(at+1)%3].Must(append([]string{"resume"}, server...)...)
+			for i := range 3 {
+				timelimit.Wait(t, "calls pass after the end of the pause", func() bool {
+					ok, _ := passes(t, c.client(c.urls[i], bob), "own__read_web", `{}`)
+					return ok
+				})
+			}
+		}
+	}
+	t.Logf("%d rounds, during which other gateways carried out %d calls", n, calls)
+}
+
+// end runs a command at a gateway by which a key or token lets no calls pass, while the others carry
+// out calls. None is admitted that began after the command. It returns how many were admitted before.
+func (c *cluster) end(t *testing.T, at int, key string, command ...string) int {
+	t.Helper()
+	var returned atomic.Bool
+	var admitted atomic.Int64
+	var calling sync.WaitGroup
+	defer func() {
+		returned.Store(true)
+		calling.Wait()
+	}()
+	for i := range c.urls {
+		w := c.client(c.urls[i], key)
+		if ok, code := passes(t, w, "own__read_web", `{}`); !ok {
+			t.Fatalf("node %d refuses a call before %q: %s", i, command, code)
+		}
+		if i == at {
+			continue
+		}
+		calling.Go(func() {
+			for after := false; !after; {
+				after = returned.Load()
+				ok, _ := passes(t, w, "own__read_web", `{}`)
+				switch {
+				case ok && after:
+					t.Errorf("node %d admits a call after %q at node %d", i, command, at)
+				case ok:
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	c.nodes[at].Must(command...)
+	returned.Store(true)
+	calling.Wait()
+	for i := range 6 { // twice a node
+		if ok, _ := passes(t, c.client(c.any, key), "own__read_web", `{}`); ok {
+			t.Errorf("call %d passes after %q at node %d", i, command, at)
+		}
+	}
+	return int(admitted.Load())
 }
 
 // withoutDatabase: no gateway lets a call pass, nor shows the result of one that it had let pass,
