@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
@@ -62,6 +63,71 @@ func TestDocuments(t *testing.T) {
 		}
 		return all
 	})
+}
+
+// approvals returns those of each store.
+func approvals(t *testing.T, all []*postgres.Store) (of []approval.Store) {
+	t.Helper()
+	for _, s := range all {
+		a, err := s.Approvals()
+		if err != nil {
+			t.Fatal(err)
+		}
+		of = append(of, a)
+	}
+	return of
+}
+
+func TestApprovals(t *testing.T) {
+	storetest.Approvals(t, func(t *testing.T) []approval.Store { return approvals(t, open(t)) })
+}
+
+// What a gateway has begun when it died is free again after some time; a row that another has
+// written, or that was changed by hand, is believed by none.
+func TestApprovalsOfTheDead(t *testing.T) {
+	server := database.Shared(t)
+	url := server.New(t)
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	a := approvals(t, []*postgres.Store{s})[0]
+	q := gate.Question{
+		Query: gate.Query{Call: &gate.Call{ID: "c", Who: gate.Local(), Args: gate.MustDoc(`{}`)}, Tool: &gate.Tool{Name: gate.ToolName{Server: "s", Tool: "t"}}},
+	}
+	r, fresh, err := a.Ask(t.Context(), q, "n-1", time.Hour)
+	if !fresh || err != nil {
+		t.Fatal(fresh, err)
+	}
+	server.Do(t, url, "update approvals set asked = asked - interval '11 seconds'")
+	if r, fresh, err = a.Ask(t.Context(), q, "n-2", time.Hour); !fresh || err != nil || r.ID != "n-2" {
+		t.Fatalf("a question that its gateway did not record: %s, fresh %t, %v", r.ID, fresh, err)
+	}
+	if err := a.Asked(t.Context(), r.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Answer(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Answer(t.Context(), r.ID); err == nil {
+		t.Error("two answer at once")
+	}
+	server.Do(t, url, "update approvals set busy = busy - interval '11 seconds'")
+	if r, err = a.Answer(t.Context(), r.ID); err != nil {
+		t.Fatalf("after the gateway of the first answer has died: %v", err)
+	}
+	r.State = approval.StateApproved
+	if err := a.Answered(t.Context(), r, true); err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, url, "update approvals set body = (select body from approvals where id = 'n-2') where id = 'n-1'")
+	if _, _, err := a.Redeem(t.Context(), "n-1", "c"); gate.Code(err) != "refused_store" || !strings.Contains(err.Error(), "its row was changed") {
+		t.Errorf("a row with the state of another: %v", err)
+	}
+	if _, _, err := a.Redeem(t.Context(), "n-2", "c"); err != nil {
+		t.Error(err)
+	}
 }
 
 // Each change of a document raises the generation that an admission reads.

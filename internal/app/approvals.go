@@ -177,7 +177,11 @@ func (a *App) Approvals(ctx context.Context) ([]Approval, error) {
 		return nil, errNotAsked
 	}
 	all := []Approval{}
-	for _, r := range q.Pending(ctx) {
+	waiting, err := q.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range waiting {
 		one := a.describe(r)
 		one.Arguments = nil
 		for i := range one.Calls {
@@ -189,12 +193,15 @@ func (a *App) Approvals(ctx context.Context) ([]Approval, error) {
 }
 
 // Approval returns one of them, or one that was answered and has not expired.
-func (a *App) Approval(id string) (*Approval, error) {
+func (a *App) Approval(ctx context.Context, id string) (*Approval, error) {
 	q := a.gateway.Approvals()
 	if q == nil {
 		return nil, errNotAsked
 	}
-	r, ok := q.Request(id)
+	r, ok, err := q.Request(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, &gate.NotApproved{Reason: fmt.Sprintf("there is no approval %s, or it has expired", escaped.Text(id))}
 	}
@@ -319,7 +326,11 @@ func (a *App) StillAsked(ctx context.Context) (map[string]string, error) {
 	if q == nil {
 		return nil, nil
 	}
-	return a.stillAsked(ctx, q.Pending(ctx))
+	all, err := q.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.stillAsked(ctx, all)
 }
 
 func (a *App) stillAsked(ctx context.Context, all []approval.Request) (map[string]string, error) {

@@ -51,7 +51,7 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 	case methodApprovals:
 		return a.Approvals(ctx)
 	case methodApproval:
-		return given(params, func(r DecideRequest) (any, error) { return a.Approval(r.ID) })
+		return given(params, func(r DecideRequest) (any, error) { return a.Approval(ctx, r.ID) })
 	case methodDecide:
 		return given(params, func(r DecideRequest) (any, error) { return a.Decide(ctx, r) })
 	case methodPins, methodPinReview, methodPinReload:

@@ -63,6 +63,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	}
 	if a.shared.Store != nil {
 		gc.Sessions.Shared, gc.Sessions.Reader = a.shared.Sessions(), a.shared.Reader()
+		if gc.Approvals.Store, err = a.shared.Approvals(); err != nil {
+			return nil, err
+		}
 		gc.Sessions.Follow, gc.Sessions.Followed = a.follow, a.shared.followed.Load
 	}
 	gc.Observe, gc.Trace, gc.Baggage = a.beside.Observe, a.beside.Place, a.beside.Baggage

@@ -10,6 +10,6 @@
 // Answers come from the client of a call, by elicitation while the call waits or
 // with its next try, and from an operator, by [Queue.Decide].
 //
-// Questions are kept in memory, by the type memory alone, and end with the
-// process: its methods are what a store that outlives it would offer.
+// Questions are kept by a [Store]: in memory, where they end with the process, or in
+// a database that several gateways share.
 package approval

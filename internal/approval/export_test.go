@@ -17,7 +17,8 @@ func NewWithClock(o Options, wall func() time.Time, elapsed func() time.Duration
 
 // Kept returns how many requests are kept, answered ones included.
 func (q *Queue) Kept() int {
-	q.memory.mu.Lock()
-	defer q.memory.mu.Unlock()
-	return len(q.memory.byID)
+	m := q.store.(*memory)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.byID)
 }

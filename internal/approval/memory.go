@@ -2,6 +2,7 @@ package approval
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/fair"
 )
 
@@ -46,24 +46,17 @@ type Request struct {
 	Closed   string // how the client closed the question without a decision filled in, such as "declined"
 	// Destinations are those that the answer is for, too, until the session of the call ends.
 	Destinations []string
+	InSet        bool // its call was approved in a set
 }
 
-// entry is a request as it is kept.
+// entry is a request as it is kept in memory.
 type entry struct {
-	Request
+	Kept
 	binding  string
 	deadline time.Duration // by the monotonic clock
-	known    bool          // the question is recorded: people see it, and may answer
 	busy     bool          // a record is being written that must hold before the next state does
-	user     string        // ID of the call that has redeemed it
 	answered chan struct{} // closed once there is nothing to wait for
 	shown    time.Duration // when its client was last asked, by the monotonic clock
-	set      bool          // its call was approved in a set
-}
-
-// open reports whether the entry may still let a call pass.
-func (e *entry) open() bool {
-	return e.State == StateRequested || e.State == StateApproved
 }
 
 func (e *entry) size() int64 { return int64(len(e.Question.Call.Args.Raw())) }
@@ -84,8 +77,7 @@ func (c clock) expired(e *entry) bool {
 	return c.elapsed() >= e.deadline || !c.wall().Before(e.Expires)
 }
 
-// memory keeps entries. Each method is one step that nobody else comes into; none
-// does anything that takes its time.
+// memory is the [Store] of one gateway. None of its methods but Wait takes time.
 type memory struct {
 	clock clock
 
@@ -97,8 +89,12 @@ type memory struct {
 	bytes     fair.Bound[gate.SessionKey] // of their arguments
 	closed    []*entry
 	ended     bool
-	work      sync.WaitGroup // that goes on beside calls; none begins once it has ended
 }
+
+var _ Store = (*memory)(nil)
+
+// NewMemory returns the [Store] of one gateway, for tests of what all stores do.
+func NewMemory() Store { return newMemory(systemClock()) }
 
 func newMemory(c clock) *memory {
 	m := &memory{clock: c, byID: map[string]*entry{}, byBinding: map[string]*entry{}, sets: map[string][]*entry{}}
@@ -116,197 +112,207 @@ func (m *memory) find(entries map[string]*entry, key string) *entry {
 	return e
 }
 
-// ask returns the entry of a question for the given call: one that is there, or a
-// new one, in which case the caller keeps its record and then tells [memory.asked].
-func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration) (e *entry, fresh bool, err error) {
+func (m *memory) Ask(_ context.Context, q gate.Question, id string, expire time.Duration) (r Request, fresh bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	binding := q.Binding()
-	e = m.find(m.byBinding, binding)
-	if e != nil && (e.State != StateRedeemed || e.user == q.Call.ID) {
-		return e, false, nil
+	if e := m.find(m.byBinding, binding); e != nil && e.Serves(q.Call.ID) {
+		return e.Request, false, nil
+	}
+	if m.ended {
+		return Request{}, false, errEnding
 	}
 	caller, size := q.Call.Caller(), int64(len(q.Call.Args.Raw()))
 	m.bytes.Visit(caller, time.Now())
-	switch {
-	case m.ended:
-		return nil, false, refuse("the gateway is shutting down")
-	case m.open.Has(caller)+int64(len(q.Set)) >= maxOpenOfOne:
-		return nil, false, refuse(fmt.Sprintf("%d calls of yours wait for approval already; call again once they are answered", maxOpenOfOne))
-	case !m.open.May(caller, 1) || !m.bytes.May(caller, size):
-		return nil, false, refuse("too many calls wait for approval already; call again once they are answered")
+	all := int64(0)
+	if !m.open.May(caller, 1) || !m.bytes.May(caller, size) { // a caller that has few of them may go beyond
+		all = maxOpen
 	}
-	now := m.clock.wall()
-	e = &entry{
-		Request:  Request{ID: newID(), Question: q, State: StateRequested, Asked: now, Expires: now.Add(expire)},
-		binding:  binding,
-		deadline: m.clock.elapsed() + expire,
-		busy:     true,
-		answered: make(chan struct{}),
+	if err := TooMany(m.open.Has(caller)+int64(len(q.Set)), all, 0); err != nil {
+		return Request{}, false, err
+	}
+	e := &entry{
+		Kept: NewKept(id, q, m.clock.wall(), expire), binding: binding, deadline: m.clock.elapsed() + expire, busy: true, answered: make(chan struct{}),
 	}
 	m.byID[e.ID], m.byBinding[binding] = e, e
 	m.open.Take(caller, 1)
 	m.bytes.Take(caller, size)
-	return e, true, nil
+	return e.Request, true, nil
 }
 
-// announced returns the approval that a call has in a set; nil if it has none that it may use.
-func (m *memory) announced(q gate.Question) *entry {
+func (m *memory) Asked(_ context.Context, id string, recorded bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.sets) == 0 || len(q.Set) > 0 {
+	e := m.byID[id]
+	if e == nil {
 		return nil
 	}
-	for _, e := range m.sets[setBinding(q)] {
-		if !m.clock.expired(e) && (e.State == StateApproved || e.State == StateRedeemed && e.user == q.Call.ID) {
-			return e
-		}
+	e.busy, e.Known = false, recorded
+	if !recorded {
+		m.close(e, StateExpired)
+		m.forget(e)
 	}
 	return nil
 }
 
-// announce keeps the approvals of the calls of a set.
-func (m *memory) announce(all []*entry) {
+func (m *memory) Announced(_ context.Context, q gate.Question) (Request, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, e := range all {
+	if len(m.sets) == 0 || len(q.Set) > 0 {
+		return Request{}, false, nil
+	}
+	for _, e := range m.sets[SetBinding(q)] {
+		if !m.clock.expired(e) && e.Usable(q.Call.ID) {
+			return e.Request, true, nil
+		}
+	}
+	return Request{}, false, nil
+}
+
+func (m *memory) Announce(_ context.Context, set string, all []Request) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of := m.byID[set]
+	if of == nil {
+		return errExpired
+	}
+	for _, r := range all {
+		e := &entry{Kept: Kept{Request: r, Known: true}, binding: SetBinding(r.Question), deadline: of.deadline, answered: make(chan struct{})}
+		close(e.answered)
 		m.byID[e.ID], m.sets[e.binding] = e, append(m.sets[e.binding], e)
 		caller := e.Question.Call.Caller()
 		m.open.Take(caller, 1)
 		m.bytes.Take(caller, e.size())
 	}
+	return nil
 }
 
-// asked ends what ask began: the question stands, unless it could not be recorded.
-func (m *memory) asked(e *entry, recorded bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e.busy, e.known = false, recorded
-	if !recorded {
-		m.close(e, StateExpired)
-		m.forget(e)
-	}
-}
-
-// get returns the entry with an id, and nil if there is none that has not expired.
-func (m *memory) get(id string) *entry {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.find(m.byID, id)
-}
-
-// show notes that the client is asked now.
-func (m *memory) show(e *entry) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e.shown = m.clock.elapsed()
-}
-
-// closedItself notes that the client closes the question by itself, if it does, and reports so.
-func (m *memory) closedItself(e *entry, a gate.Answer, by *gate.Call) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	word := closed(a, m.clock.elapsed()-e.shown, by)
-	if word != "" {
-		e.Closed = word
-	}
-	return word != ""
-}
-
-// answer takes the right to answer a question. The caller keeps the record of the
-// state to and then tells [memory.answered].
-func (m *memory) answer(id string) (Request, *entry, error) {
+func (m *memory) Get(_ context.Context, id string) (Request, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.find(m.byID, id)
-	switch {
-	case e == nil || !e.known:
-		return Request{}, nil, refuse(fmt.Sprintf("there is no approval %s, or it has expired", escaped.Text(cut(id))))
-	case e.State != StateRequested:
-		return Request{}, nil, refuse(fmt.Sprintf("approval %s is %s already", e.ID, e.State))
-	case e.busy:
-		return Request{}, nil, refuse(fmt.Sprintf("approval %s is being answered at this moment", e.ID))
+	if e == nil {
+		return Request{}, false, nil
 	}
-	e.busy = true
-	return e.Request, e, nil
+	return e.Request, true, nil
 }
 
-// answered ends what answer began: r holds the new state, unless it could not be
-// recorded. It is an error if the question has ended meanwhile.
-func (m *memory) answered(e *entry, r Request, recorded bool) error {
+func (m *memory) Show(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if e := m.byID[id]; e != nil {
+		e.shown = m.clock.elapsed()
+	}
+	return nil
+}
+
+func (m *memory) Shown(_ context.Context, id string) (time.Duration, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.byID[id]; e != nil {
+		return m.clock.elapsed() - e.shown, nil
+	}
+	return 0, nil
+}
+
+func (m *memory) Closed(_ context.Context, id, word string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.byID[id]; e != nil {
+		e.Request.Closed = word
+	}
+	return nil
+}
+
+func (m *memory) Answer(_ context.Context, id string) (Request, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.find(m.byID, id)
+	if e == nil {
+		return Request{}, Unknown(id)
+	}
+	if err := e.Answerable(e.busy); err != nil {
+		return Request{}, err
+	}
+	e.busy = true
+	return e.Request, nil
+}
+
+func (m *memory) Answered(_ context.Context, r Request, recorded bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.byID[r.ID]
+	if e == nil {
+		return refuse(fmt.Sprintf("approval %s has expired", r.ID))
+	}
 	e.busy = false
 	if !recorded {
 		return nil
 	}
-	if e.State != StateRequested || m.clock.expired(e) {
-		return refuse(fmt.Sprintf("approval %s has expired", e.ID))
+	if err := e.Settle(r, m.clock.expired(e)); err != nil {
+		return err
 	}
-	e.By, e.Auth, e.Note, e.Closed, e.Destinations = r.By, r.Auth, r.Note, r.Closed, r.Destinations
-	if r.State == StateDenied {
-		m.close(e, StateDenied)
-		return nil
-	}
-	e.State = StateApproved
 	close(e.answered)
+	if e.State == StateDenied {
+		m.finish(e)
+	}
 	return nil
 }
 
-// redeem uses up an approval for a call. Of several calls one gets it; that one
-// gets it again.
-func (m *memory) redeem(e *entry, call string) (r Request, again bool, err error) {
+func (m *memory) Wait(ctx context.Context, id string) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.clock.expired(e) || e.State == StateExpired:
-		return e.Request, false, refuse("the approval has expired")
-	case e.State == StateRedeemed && e.user == call && call != "":
-		return e.Request, true, nil
-	case e.State == StateRedeemed:
-		return e.Request, false, refuse("the approval was for one call, and another call has used it")
-	case e.State == StateDenied && e.Closed != "":
-		return e.Request, false, refuse("the client declined this call")
-	case e.State == StateDenied:
-		return e.Request, false, refuse("a person has denied this call")
-	case e.State != StateApproved:
-		return e.Request, false, refuse("nobody has approved this call")
+	e := m.byID[id]
+	m.mu.Unlock()
+	if e == nil {
+		return
 	}
-	e.user = call
-	m.close(e, StateRedeemed)
-	return e.Request, false, nil
+	select {
+	case <-e.answered:
+	case <-ctx.Done():
+	}
 }
 
-// spoil makes a redeemed approval one that no call can redeem again.
-func (m *memory) spoil(e *entry) {
+func (m *memory) Redeem(_ context.Context, id, call string) (r Request, again bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e.user = ""
+	e := m.byID[id]
+	if e == nil {
+		return Request{}, false, errExpired
+	}
+	again, err = e.Redeem(call, m.clock.expired(e))
+	if err == nil && !again {
+		m.finish(e)
+	}
+	return e.Request, again, err
 }
 
-// request returns an entry's request, as it is now.
-func (m *memory) request(e *entry) Request {
+func (m *memory) Spoil(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return e.Request
+	if e := m.byID[id]; e != nil {
+		e.User = ""
+	}
+	return nil
 }
 
-// list returns the questions that nobody has answered, the oldest first.
-func (m *memory) list() []Request {
+func (m *memory) List(context.Context) ([]Request, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []Request
 	for _, e := range m.byID {
-		if e.known && e.State == StateRequested && !m.clock.expired(e) {
+		if e.Waits() && !m.clock.expired(e) {
 			all = append(all, e.Request)
 		}
 	}
 	slices.SortFunc(all, func(a, b Request) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
-	return all
+	return all, nil
 }
 
-// expire removes what has expired, or everything for good, and returns what was
-// open until now.
+func (m *memory) Expire(context.Context) ([]Request, error) { return m.expire(false), nil }
+
+func (m *memory) End(context.Context) ([]Request, error) { return m.expire(true), nil }
+
+// expire removes what has expired, or everything for good.
 func (m *memory) expire(everything bool) []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -316,7 +322,7 @@ func (m *memory) expire(everything bool) []Request {
 		if !everything && !m.clock.expired(e) {
 			continue
 		}
-		if e.open() {
+		if e.Open() {
 			m.close(e, StateExpired)
 			ended = append(ended, e.Request)
 		}
@@ -325,25 +331,20 @@ func (m *memory) expire(everything bool) []Request {
 	return ended
 }
 
-// begin begins work beside a call, and reports whether it may.
-func (m *memory) begin() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.ended {
-		m.work.Add(1)
-	}
-	return !m.ended
-}
-
 // close ends an open entry in a state. Callers hold mu, here and below.
 func (m *memory) close(e *entry, state string) {
 	if e.State == StateRequested {
 		close(e.answered)
 	}
+	e.State = state
+	m.finish(e)
+}
+
+// finish bounds the entries that are not open any more by one that just ended.
+func (m *memory) finish(e *entry) {
 	caller := e.Question.Call.Caller()
 	m.open.Give(caller, 1)
 	m.bytes.Give(caller, e.size())
-	e.State = state
 	m.closed = append(m.closed, e)
 	if len(m.closed) > maxClosed {
 		m.forget(m.closed[0])
@@ -353,7 +354,7 @@ func (m *memory) close(e *entry, state string) {
 // forget removes a closed entry.
 func (m *memory) forget(e *entry) {
 	delete(m.byID, e.ID)
-	if e.set {
+	if e.InSet {
 		left := slices.DeleteFunc(m.sets[e.binding], func(o *entry) bool { return o == e })
 		if m.sets[e.binding] = left; len(left) == 0 {
 			delete(m.sets, e.binding)
@@ -379,3 +380,5 @@ func cut(id string) string { return id[:min(len(id), maxID)] }
 func newID(node string) string { return node + "-" + strings.ToLower(rand.Text()[:16]) }
 
 func refuse(reason string) error { return &gate.NotApproved{Reason: reason} }
+
+var errEnding = refuse("the gateway is shutting down")

@@ -55,6 +55,7 @@ type Options struct {
 	// Always is told of questions that a client has answered with always. It runs
 	// beside the call, for 10 s at most; nil does nothing.
 	Always func(ctx context.Context, r Request) error
+	Store  Store        // nil keeps requests in memory
 	Log    *slog.Logger // nil discards
 }
 
@@ -65,8 +66,12 @@ const (
 
 // A Queue asks people. Use it from several goroutines.
 type Queue struct {
-	o      atomic.Pointer[Options]
-	memory *memory
+	o     atomic.Pointer[Options]
+	store Store
+
+	mu    sync.Mutex
+	ended bool
+	work  sync.WaitGroup // that goes on beside calls; none begins once it has ended
 }
 
 var _ gate.Approver = (*Queue)(nil)
@@ -89,7 +94,10 @@ func newQueue(o Options, c clock) (*Queue, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	q := &Queue{memory: newMemory(c)}
+	q := &Queue{store: o.Store}
+	if q.store == nil {
+		q.store = newMemory(c)
+	}
 	q.set(o)
 	return q, nil
 }
@@ -127,59 +135,69 @@ func (q *Queue) Uses(c Channel) bool { return slices.Contains(q.options().Channe
 // unless its client can be asked by the answer to the call.
 func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval, error) {
 	q.Sweep(ctx)
-	e, err := q.find(ctx, asked)
+	r, err := q.find(ctx, asked)
 	if err != nil {
 		return gate.Approval{}, err
 	}
-	r := q.memory.request(e)
 	waits := r.State == StateRequested
 	if asked.Call.Brought.Approval != nil { // and left it open: it waits for others, if the client has left it to them
 		waits = waits && r.Closed != "" && q.Uses(CLI)
 	} else if asked.Call.Reach().ByAnswer && q.asksClient(asked) {
 		waits = false
-		q.memory.show(e)
+		if err := q.store.Show(ctx, r.ID); err != nil {
+			return gate.Approval{}, err
+		}
 	}
 	var refused *gate.NotApproved
 	if waits {
-		refused = q.wait(ctx, e, asked)
+		refused = q.wait(ctx, r, asked)
+		if ctx.Err() != nil {
+			return gate.Approval{}, ctx.Err()
+		}
+		now, ok, err := q.store.Get(ctx, r.ID)
+		if err != nil {
+			return gate.Approval{}, err
+		}
+		if r = now; !ok {
+			return gate.Approval{}, errExpired
+		}
 	}
 	if ctx.Err() != nil {
 		return gate.Approval{}, ctx.Err()
 	}
-	if r = q.memory.request(e); r.State == StateRequested {
+	if r.State == StateRequested {
 		if refused != nil { // this call; the question stays
 			return gate.Approval{}, refused
 		}
 		return gate.Approval{}, q.pending(r, asked)
 	}
-	return q.redeem(ctx, e, asked)
+	return q.redeem(ctx, r.ID, asked)
 }
 
-// find returns the entry of a question: that which the client has answered, or
+// find returns the request of a question: that which the client has answered, or
 // that of its binding.
-func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
+func (q *Queue) find(ctx context.Context, asked gate.Question) (Request, error) {
 	if brought := asked.Call.Brought.Approval; brought != nil {
 		return q.brought(ctx, *brought, asked)
 	}
-	if e := q.memory.announced(asked); e != nil {
-		return e, nil
+	if r, ok, err := q.store.Announced(ctx, asked); ok || err != nil {
+		return r, err
 	}
 	if client := asked.Call.Reach(); !q.Uses(CLI) && (!q.asksClient(asked) || !client.Approves && !client.ByAnswer) {
-		return nil, errors.New("the client cannot be asked, and cli is not among the channels of approvals")
+		return Request{}, errors.New("the client cannot be asked, and cli is not among the channels of approvals")
 	}
-	e, fresh, err := q.memory.ask(kept(asked), func() string { return newID(q.options().Node) }, q.options().Expire)
+	r, fresh, err := q.store.Ask(ctx, kept(asked), newID(q.options().Node), q.options().Expire)
 	if err != nil || !fresh {
-		return e, err
+		return r, err
 	}
-	r := q.memory.request(e)
 	err = q.record(ctx, r, r.Question)
-	q.memory.asked(e, err == nil)
+	err = errors.Join(err, q.store.Asked(context.WithoutCancel(ctx), r.ID, err == nil))
 	if err != nil {
-		return nil, err
+		return Request{}, err
 	}
 	q.options().Log.LogAttrs(ctx, slog.LevelInfo, "approval pending", slog.String("approval", r.ID),
 		slog.String("principal", asked.Call.Who.ID), slog.String("tool", asked.Tool.Name.String()), slog.String("answer", q.options().Remedy(r.ID)))
-	return e, nil
+	return r, nil
 }
 
 // kept returns a question without what need not be kept of it.
@@ -196,29 +214,55 @@ func kept(q gate.Question) gate.Question {
 }
 
 // brought takes the answer that a client brings with its call, and returns the
-// entry. It must be the client's own, and the question about this very call.
-func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Question) (*entry, error) {
+// request. It must be the client's own, and the question about this very call.
+func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Question) (Request, error) {
 	if !q.Uses(Client) {
-		return nil, refuse("answers of clients do not count here")
+		return Request{}, refuse("answers of clients do not count here")
 	}
 	if err := q.lets(asked.Call.Who, asked); err != nil {
-		return nil, err
+		return Request{}, err
 	}
-	e := q.memory.get(a.ID)
+	r, ok, err := q.store.Get(ctx, a.ID)
 	switch {
-	case e == nil:
-		return nil, refuse("the approval that the answer names was not asked for here, or has expired; call again without it")
-	case e.Question.Call.Who.Owner != asked.Call.Who.Owner:
-		return nil, refuse("the approval that the answer names was asked for somebody else")
-	case e.binding != asked.Binding():
-		return nil, refuse("the answer is to another question: the call, its tool or the policy has changed since; call again without it")
+	case err != nil:
+		return Request{}, err
+	case !ok:
+		return Request{}, refuse("the approval that the answer names was not asked for here, or has expired; call again without it")
+	case r.Question.Call.Who.Owner != asked.Call.Who.Owner:
+		return Request{}, refuse("the approval that the answer names was asked for somebody else")
+	case r.InSet || r.Question.Binding() != asked.Binding():
+		return Request{}, refuse("the answer is to another question: the call, its tool or the policy has changed since; call again without it")
 	}
-	if q.memory.request(e).State == StateRequested && !q.memory.closedItself(e, a.Answer, asked.Call) {
-		if err := q.answer(ctx, e.ID, a.Answer, asked.Call.Who); err != nil {
-			return nil, err
-		}
+	if r.State != StateRequested {
+		return r, nil
 	}
-	return e, nil
+	itself, err := q.closedItself(ctx, r.ID, a.Answer, asked.Call)
+	if err == nil && !itself {
+		err = q.answer(ctx, r.ID, a.Answer, asked.Call.Who)
+	}
+	if err != nil {
+		return Request{}, err
+	}
+	if r, ok, err = q.store.Get(ctx, a.ID); err == nil && !ok {
+		err = errExpired
+	}
+	return r, err
+}
+
+// closedItself notes that the client closes the question by itself, if it does, and reports so.
+func (q *Queue) closedItself(ctx context.Context, id string, a gate.Answer, by *gate.Call) (bool, error) {
+	if !a.Unfilled {
+		return false, nil
+	}
+	took, err := q.store.Shown(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	word := closed(a, took, by)
+	if word == "" {
+		return false, nil
+	}
+	return true, q.store.Closed(ctx, id, word)
 }
 
 // answer takes the answer of the client of a caller.
@@ -227,11 +271,21 @@ func (q *Queue) answer(ctx context.Context, id string, a gate.Answer, caller *ga
 		return nil
 	}
 	r, err := q.decide(ctx, id, a, gate.Approval{By: byClient(caller), Auth: caller.Auth}, "")
-	if err == nil && a.Always && a.Verdict == gate.Approved && len(r.Question.Set) == 0 && q.options().Always != nil && q.memory.begin() {
+	if err == nil && a.Always && a.Verdict == gate.Approved && len(r.Question.Set) == 0 && q.options().Always != nil && q.begin() {
 		// Beside the call: it passes by the approval, under the policy that it has.
 		go q.always(context.WithoutCancel(ctx), r)
 	}
 	return err
+}
+
+// begin begins work beside a call, and reports whether it may.
+func (q *Queue) begin() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.ended {
+		q.work.Add(1)
+	}
+	return !q.ended
 }
 
 // byClient names who answers through the client of a call.
@@ -266,7 +320,7 @@ func (q *Queue) asksClient(asked gate.Question) bool {
 }
 
 func (q *Queue) always(ctx context.Context, r Request) {
-	defer q.memory.work.Done()
+	defer q.work.Done()
 	ctx, cancel := context.WithTimeout(ctx, alwaysTime)
 	defer cancel()
 	if err := q.options().Always(ctx, r); err != nil {
@@ -276,7 +330,7 @@ func (q *Queue) always(ctx context.Context, r Request) {
 
 // wait waits for an answer as long as calls are held, and asks the client
 // meanwhile if it can be asked. It returns why the client refuses the call itself, or nil.
-func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) *gate.NotApproved {
+func (q *Queue) wait(ctx context.Context, r Request, asked gate.Question) *gate.NotApproved {
 	hold, client := q.options().Hold, asked.Call.Reach()
 	if client.Hold > 0 {
 		hold = min(hold, client.Hold)
@@ -291,15 +345,12 @@ func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) *gate.N
 	if client.Approves && q.asksClient(asked) {
 		asking.Go(func() {
 			var wait bool
-			if wait, refused = q.askClient(held, e, asked); !wait {
+			if wait, refused = q.askClient(held, r, asked); !wait {
 				release()
 			}
 		})
 	}
-	select {
-	case <-e.answered:
-	case <-held.Done():
-	}
+	q.store.Wait(held, r.ID)
 	release()
 	asking.Wait()
 	return refused
@@ -307,32 +358,38 @@ func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) *gate.N
 
 // askClient asks the client. It reports whether to wait on for others to answer, and why the
 // call is refused if it is.
-func (q *Queue) askClient(ctx context.Context, e *entry, asked gate.Question) (wait bool, refused *gate.NotApproved) {
+func (q *Queue) askClient(ctx context.Context, r Request, asked gate.Question) (wait bool, refused *gate.NotApproved) {
 	defer func() {
 		if v := recover(); v != nil {
-			q.options().Log.LogAttrs(ctx, slog.LevelError, "client not asked", slog.String("approval", e.ID), slog.Any("panic", v))
+			q.options().Log.LogAttrs(ctx, slog.LevelError, "client not asked", slog.String("approval", r.ID), slog.Any("panic", v))
 			wait = q.Uses(CLI)
 		}
 	}()
-	r := q.memory.request(e)
 	p, question := q.pending(r, asked), kept(asked)
 	question.Destinations, question.Origins = r.Question.Destinations, r.Question.Origins
 	question.Beside, question.BesideOf = r.Question.Beside, r.Question.BesideOf
 	p.Asked = &question
-	q.memory.show(e)
-	a, err := asked.Call.Client.Approve(ctx, *p)
+	err := q.store.Show(ctx, r.ID)
+	var a gate.Answer
+	if err == nil {
+		a, err = asked.Call.Client.Approve(ctx, *p)
+	}
 	if no, ok := errors.AsType[*gate.NotApproved](err); ok && ctx.Err() == nil {
 		return false, no
 	}
-	if err == nil && q.memory.closedItself(e, a, asked.Call) {
+	var itself bool
+	if err == nil {
+		itself, err = q.closedItself(context.WithoutCancel(ctx), r.ID, a, asked.Call)
+	}
+	if itself && err == nil {
 		return q.Uses(CLI), nil
 	}
 	if err == nil {
-		err = q.answer(context.WithoutCancel(ctx), e.ID, a, asked.Call.Who)
+		err = q.answer(context.WithoutCancel(ctx), r.ID, a, asked.Call.Who)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			q.options().Log.LogAttrs(ctx, slog.LevelWarn, "client not asked", slog.String("approval", e.ID), slog.Any("error", err))
+			q.options().Log.LogAttrs(ctx, slog.LevelWarn, "client not asked", slog.String("approval", r.ID), slog.Any("error", err))
 		}
 		return q.Uses(CLI), nil
 	}
@@ -347,20 +404,19 @@ func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
 	}
 }
 
-// redeem uses the approval of an entry for a call.
-func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate.Approval, error) {
-	r, again, err := q.memory.redeem(e, asked.Call.ID)
+// redeem uses an approval for a call.
+func (q *Queue) redeem(ctx context.Context, id string, asked gate.Question) (gate.Approval, error) {
+	r, again, err := q.store.Redeem(ctx, id, asked.Call.ID)
 	if err != nil {
 		return gate.Approval{}, err
 	}
 	if !again {
 		err := q.record(ctx, r, asked)
 		if err == nil {
-			err = q.admitSet(ctx, e, r)
+			err = q.admitSet(ctx, r)
 		}
 		if err != nil {
-			q.memory.spoil(e)
-			return gate.Approval{}, err
+			return gate.Approval{}, errors.Join(err, q.store.Spoil(context.WithoutCancel(ctx), id))
 		}
 	}
 	if asked.Call.Session != r.Question.Call.Session { // destinations are approved for the session of the question
@@ -371,28 +427,26 @@ func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate
 
 // admitSet approves each call of a set that was approved, for one use in the session of the set. Their
 // records are kept first.
-func (q *Queue) admitSet(ctx context.Context, of *entry, r Request) error {
-	var all []*entry
-	for i, one := range r.Question.Set {
-		e := &entry{
-			Request: Request{
-				ID: fmt.Sprintf("%s.%d", r.ID, i+1), Question: one, State: StateApproved, Asked: r.Asked, Expires: r.Expires, By: r.By, Auth: r.Auth,
-				Note: "in the set " + r.ID,
-			},
-			binding: setBinding(one), deadline: of.deadline, known: true, answered: make(chan struct{}), set: true,
+func (q *Queue) admitSet(ctx context.Context, set Request) error {
+	var all []Request
+	for i, one := range set.Question.Set {
+		r := Request{
+			ID: fmt.Sprintf("%s.%d", set.ID, i+1), Question: one, State: StateApproved, Asked: set.Asked, Expires: set.Expires, By: set.By, Auth: set.Auth,
+			Note: "in the set " + set.ID, InSet: true,
 		}
-		close(e.answered)
-		if err := q.record(ctx, e.Request, one); err != nil {
+		if err := q.record(ctx, r, one); err != nil {
 			return err
 		}
-		all = append(all, e)
+		all = append(all, r)
 	}
-	q.memory.announce(all)
-	return nil
+	if len(all) == 0 {
+		return nil
+	}
+	return q.store.Announce(ctx, set.ID, all)
 }
 
-// setBinding is what the approval of a call in a set is bound to: the binding of the call, and the session.
-func setBinding(q gate.Question) string {
+// SetBinding is what the approval of a call in a set is bound to: the binding of the call, and the session.
+func SetBinding(q gate.Question) string {
 	return fmt.Sprintf("%s %q %q", q.Binding(), q.Call.Session.Owner, q.Call.Session.ID)
 }
 
@@ -415,7 +469,11 @@ func (q *Queue) DecideAs(ctx context.Context, who *gate.Principal, id string, a 
 		return Request{}, errNoCLI
 	}
 	q.Sweep(ctx)
-	if r, ok := q.Request(id); ok {
+	r, ok, err := q.Request(ctx, id)
+	if err != nil {
+		return Request{}, err
+	}
+	if ok {
 		if err := q.lets(who, r.Question); err != nil && who != BreakGlass {
 			return Request{}, err
 		}
@@ -434,7 +492,7 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Ap
 	if verdict != gate.Approved && verdict != gate.Denied {
 		return Request{}, refuse(fmt.Sprintf("%q is no answer", verdict))
 	}
-	r, e, err := q.memory.answer(id)
+	r, err := q.store.Answer(ctx, id)
 	if err != nil {
 		return Request{}, err
 	}
@@ -451,7 +509,7 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Ap
 		r.Destinations, r.Note = r.Question.Destinations, cmp.Or(note, "for its destinations, until the session ends")
 	}
 	err = q.record(ctx, r, r.Question)
-	if ended := q.memory.answered(e, r, err == nil); err == nil {
+	if ended := q.store.Answered(context.WithoutCancel(ctx), r, err == nil); err == nil {
 		err = ended
 	}
 	if err != nil {
@@ -460,28 +518,44 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Ap
 	return r, nil
 }
 
-// Pending returns the questions that nobody has answered, the oldest first. Whoever
-// sees them sees the arguments of calls.
-func (q *Queue) Pending(ctx context.Context) []Request {
+// List returns the questions that no one has answered, the oldest first. Callers that see them see the
+// arguments of calls.
+func (q *Queue) List(ctx context.Context) ([]Request, error) {
 	q.Sweep(ctx)
-	return q.memory.list()
+	return q.store.List(ctx)
 }
 
-// Waiting returns how many questions nobody has answered.
-func (q *Queue) Waiting() int { return len(q.memory.list()) }
+// Pending is [Queue.List] without the questions of a store that cannot be read.
+func (q *Queue) Pending(ctx context.Context) []Request {
+	all, err := q.List(ctx)
+	q.warn(ctx, err)
+	return all
+}
+
+// Waiting returns how many questions no one has answered.
+func (q *Queue) Waiting() int {
+	all, _ := q.store.List(context.Background()) // bounded by the store; its next use says what is wrong
+	return len(all)
+}
 
 // Request returns a question that has not expired.
-func (q *Queue) Request(id string) (Request, bool) {
-	e := q.memory.get(id)
-	if e == nil {
-		return Request{}, false
-	}
-	return q.memory.request(e), true
+func (q *Queue) Request(ctx context.Context, id string) (r Request, ok bool, err error) {
+	return q.store.Get(ctx, id)
 }
 
 // Sweep records and removes what has expired. Approve, Decide and Pending do so
 // first; [Queue.Run] does it in time.
-func (q *Queue) Sweep(ctx context.Context) { q.expire(ctx, q.memory.expire(false)) }
+func (q *Queue) Sweep(ctx context.Context) {
+	ended, err := q.store.Expire(ctx)
+	q.warn(ctx, err)
+	q.expire(ctx, ended)
+}
+
+func (q *Queue) warn(ctx context.Context, err error) {
+	if err != nil {
+		q.options().Log.LogAttrs(ctx, slog.LevelWarn, "approvals not read", slog.Any("error", err))
+	}
+}
 
 // Run sweeps until ctx ends.
 func (q *Queue) Run(ctx context.Context) {
@@ -500,8 +574,13 @@ func (q *Queue) Run(ctx context.Context) {
 // Close ends all questions, and lets go of the calls that wait. Later ones are
 // refused. It may be called again.
 func (q *Queue) Close(ctx context.Context) {
-	q.expire(ctx, q.memory.expire(true))
-	q.memory.work.Wait()
+	q.mu.Lock()
+	q.ended = true
+	q.mu.Unlock()
+	ended, err := q.store.End(ctx)
+	q.warn(ctx, err)
+	q.expire(ctx, ended)
+	q.work.Wait()
 }
 
 func (q *Queue) expire(ctx context.Context, ended []Request) {

@@ -199,7 +199,7 @@ func TestDenied(t *testing.T) {
 	if n := len(q.Pending(t.Context())); n != 0 {
 		t.Errorf("%d are pending", n)
 	}
-	if r, ok := q.Request(id); !ok || r.Note != "not this" || r.State != approval.StateDenied {
+	if r, ok, _ := q.Request(t.Context(), id); !ok || r.Note != "not this" || r.State != approval.StateDenied {
 		t.Errorf("request %+v", r)
 	}
 	if diff := cmp.Diff([]string{"requested", "denied cli:local"}, l.states()); diff != "" {
@@ -224,7 +224,7 @@ func TestBoundTo(t *testing.T) {
 			q, _ := newQueue(t, approval.Options{})
 			id := waits(t, q, ask("c1"))
 			refused(t, q, ask("c2", change, answering(id, gate.Approved)), "the answer")
-			if r, _ := q.Request(id); r.State != approval.StateRequested {
+			if r, _, _ := q.Request(t.Context(), id); r.State != approval.StateRequested {
 				t.Fatalf("a foreign answer has made it %s", r.State)
 			}
 			decide(t, q, id, gate.Approved)
@@ -266,7 +266,7 @@ func TestExpires(t *testing.T) {
 					decide(t, q, id, first)
 				}
 				wall, elapsed = start.Add(tt.wall), tt.elapsed
-				_, known := q.Request(id)
+				_, known, _ := q.Request(t.Context(), id)
 				_, derr := q.Decide(t.Context(), id, gate.Approved, "cli:local", "")
 				a, err := q.Approve(t.Context(), ask("c2"))
 				passed := err == nil && a.ID == id

@@ -319,7 +319,7 @@ func (c *Console) getApprovals(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) getApproval(w http.ResponseWriter, r *http.Request) error {
-	one, err := c.app.Approval(r.PathValue("id"))
+	one, err := c.app.Approval(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return &missing{err.Error()}
 	}
@@ -342,7 +342,7 @@ func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decid
 	if d.Verdict != gate.Approved && d.Verdict != gate.Denied {
 		return nil, &misused{"verdict is approved or denied"}
 	}
-	one, err := c.app.Approval(id)
+	one, err := c.app.Approval(ctx, id)
 	if err != nil {
 		return nil, &missing{err.Error()}
 	}

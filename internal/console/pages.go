@@ -326,7 +326,7 @@ func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i, a := range all { // with their arguments, which lists leave out
-		if one, err := c.app.Approval(a.ID); err == nil {
+		if one, err := c.app.Approval(r.Context(), a.ID); err == nil {
 			all[i] = *one
 		}
 	}

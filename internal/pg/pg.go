@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
@@ -279,6 +280,11 @@ func (d *DB) Node() (node, boot string) { return d.o.Node, d.o.Boot }
 
 // Taken is the error of a gateway whose name another process has.
 func (d *DB) Taken() error { return d.advise(&errTaken{d.o.Node}) }
+
+// Key returns a key for a purpose, which all gateways of the database have.
+func (d *DB) Key(purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, d.o.Secret, nil, purpose, 32)
+}
 
 // Row scans the one row of a query. Without one the error is pgx.ErrNoRows.
 func (d *DB) Row(ctx context.Context, query string, args []any, to ...any) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -114,7 +115,7 @@ func TestFailedStep(t *testing.T) {
 	url := database.Shared(t).New(t)
 	d := open(t, options(url))
 	bad := append(append([]string{}, steps...), "create table half (); select 1/0")
-	if err := d.migrate(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "step 2") {
+	if err := d.migrate(t.Context(), bad); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("step %d", len(steps)+1)) {
 		t.Errorf("error %v", err)
 	}
 	if err := d.migrate(t.Context(), append(append([]string{}, steps...), "create table half ()")); err != nil {

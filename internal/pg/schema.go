@@ -44,6 +44,25 @@ create table sessions (
 	primary key (tenant, owner, id)
 ) with (fillfactor = 70);
 create index sessions_used on sessions (used);
+`, `
+create table approvals (
+	id text primary key,
+	binding bytea not null,
+	in_set bool not null,
+	tenant text not null,
+	owner text not null,
+	open bool not null,
+	known bool not null,
+	size bigint not null,
+	body bytea not null, -- sealed: the state and the question
+	asked timestamptz not null,
+	expires timestamptz not null,
+	shown timestamptz,
+	busy timestamptz
+);
+create index approvals_binding on approvals (binding);
+create index approvals_open on approvals (tenant, owner) where open;
+create index approvals_expires on approvals (expires);
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried

@@ -48,6 +48,7 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	db := c.db.New(t)
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
+		{"name":"publish","inputSchema":{"type":"object"}},
 		{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}}]`}
 	var turn atomic.Uint64
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -67,18 +68,20 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	for i := range nodes {
 		pl := p.Place(t, "")
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
-policy: {packs: [grants, flow], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
+policy: {packs: [grants, flow], paths: [policies], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
 servers: {own: {url: %q}}
 public_url: %s
 auth: {keys: true, issuers: {corp: {issuer: %q}}}
 principals: {alice: {}, bob: {}}
 sessions: {scope: principal}
+approvals: {channels: [cli], hold: 1s}
 state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
 `, up, proxy.URL, c.issuer.URL, db, secret, i))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own]}\n")
-		pl.Write("labels.yaml", "own__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
+		pl.Write("labels.yaml", "own__publish: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
 		pl.Serve("--listen", at)
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
@@ -172,6 +175,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 
 	t.Run("read here, send there, soon", func(t *testing.T) { c.pairs(t, 10*rounds(t)) })
 	t.Run("ended here, refused there", func(t *testing.T) { c.ends(t, rounds(t)) })
+	t.Run("asked here, answered there", func(t *testing.T) { c.approvals(t) })
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
 }
 
@@ -277,6 +281,60 @@ func (c *cluster) end(t *testing.T, at int, key string, command ...string) int {
 		}
 	}
 	return int(admitted.Load())
+}
+
+// approvals: what any gateway asks is answered at any other, and lets one call pass at any.
+func (c *cluster) approvals(t *testing.T) {
+	dave := c.token(t, "dave", "dave")
+	for round := range 3 {
+		args := fmt.Sprintf(`{"n":%d}`, round)
+		var passed atomic.Int64
+		var calling sync.WaitGroup
+		for _, url := range c.urls {
+			calling.Go(func() {
+				switch ok, code := passes(t, c.client(url, dave), "own__publish", args); {
+				case ok:
+					passed.Add(1)
+				case code != "refused_approve":
+					t.Errorf("round %d: a call that needs approval: %s", round, code)
+				}
+			})
+		}
+		at := c.nodes[round%3]
+		var list []struct{ ID string }
+		timelimit.Wait(t, "a gateway lists the question", func() bool {
+			if err := json.Unmarshal([]byte(at.Must("approvals", "list", "--json")), &list); err != nil {
+				t.Fatal(err)
+			}
+			return len(list) > 0
+		})
+		if len(list) != 1 {
+			t.Errorf("round %d: there are %d questions", round, len(list))
+		}
+		if shown := c.nodes[(round+1)%3].Must("approvals", "show", list[0].ID); !strings.Contains(shown, "publish") {
+			t.Errorf("another gateway shows %s", shown)
+		}
+		c.nodes[(round+2)%3].Must("approvals", "approve", list[0].ID, "--yes")
+		calling.Wait()
+		if passed.Load() == 0 { // all had given up before
+			if ok, code := passes(t, c.client(c.any, dave), "own__publish", args); !ok {
+				t.Errorf("round %d: no call passes: %s", round, code)
+			}
+		}
+		if ok, code := passes(t, c.client(c.any, dave), "own__publish", args); ok || code != "refused_approve" {
+			t.Errorf("round %d: the next call passes, too: %t %s", round, ok, code)
+		}
+		if err := json.Unmarshal([]byte(c.nodes[0].Must("approvals", "list", "--json")), &list); err != nil || len(list) != 1 {
+			t.Fatalf("round %d: %d questions about the next call, %v", round, len(list), err)
+		}
+		c.nodes[1].Must("approvals", "deny", list[0].ID)
+		if ok, code := passes(t, c.client(c.urls[2], dave), "own__publish", args); ok || code != "refused_approve" {
+			t.Errorf("round %d: a call that was denied elsewhere: %t %s", round, ok, code)
+		}
+		if n := len(c.server.Calls("publish")); n != round+1 {
+			t.Fatalf("round %d: the server has got %d calls", round, n)
+		}
+	}
 }
 
 // withoutDatabase: no gateway lets a call pass, nor shows the result of one that it had let pass,
