@@ -41,7 +41,7 @@ const (
 
 // Approvals are the questions that all gateways ask.
 func (s *Store) Approvals() (approval.Store, error) {
-	key, err := s.db.Key("wasmgate approvals 1")
+	seal, err := s.seal("wasmgate approvals 1")
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +49,21 @@ func (s *Store) Approvals() (approval.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	over := make(chan struct{})
+	return &approvals{db: s.db, seal: seal, mac: mac, end: sync.OnceFunc(func() { close(over) }), over: over}, nil
+}
+
+// seal returns what seals columns for a purpose.
+func (s *Store) seal(purpose string) (cipher.AEAD, error) {
+	key, err := s.db.Key(purpose)
+	if err != nil {
+		return nil, err
+	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
 	}
-	seal, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, err
-	}
-	over := make(chan struct{})
-	return &approvals{db: s.db, seal: seal, mac: mac, end: sync.OnceFunc(func() { close(over) }), over: over}, nil
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 // bind returns what stands for a binding: from a digest of arguments they could be guessed.

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/files/state"
+	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
@@ -80,6 +81,115 @@ func approvals(t *testing.T, all []*postgres.Store) (of []approval.Store) {
 
 func TestApprovals(t *testing.T) {
 	storetest.Approvals(t, func(t *testing.T) []approval.Store { return approvals(t, open(t)) })
+}
+
+func TestJobs(t *testing.T) {
+	storetest.Jobs(t, func(t *testing.T) jobs.Store { return jobsOf(t, open(t)[1]) })
+}
+
+func jobsOf(t *testing.T, s *postgres.Store) *postgres.Jobs {
+	t.Helper()
+	j, err := s.Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// Jobs of a gateway that is gone fail, and no others. Results are believed only in their own rows.
+func TestJobsOfTheDead(t *testing.T) {
+	server := database.Shared(t)
+	url := server.New(t)
+	var all []*postgres.Jobs
+	for _, node := range []string{"n0", "n1"} {
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: node})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(t.Context())
+		all = append(all, jobsOf(t, s))
+	}
+	who := gate.Owner{ID: "alice"}
+	now := time.Now()
+	for i, j := range all {
+		if err := j.AddJob(t.Context(), jobs.Job{ID: fmt.Sprint("j", i), Owner: who, Node: fmt.Sprint("n", i), State: jobs.Running, Started: now, Keep: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Do(t, url, "update nodes set lease_until = clock_timestamp() - interval '1 minute' where node = 'n0'")
+	if n, err := all[1].LoseJobs(t.Context(), now, "gone"); n != 0 || err != nil {
+		t.Errorf("%d jobs of a gateway that is away for a minute, %v", n, err)
+	}
+	server.Do(t, url, "update nodes set lease_until = clock_timestamp() - interval '3 minutes' where node = 'n0'")
+	if n, err := all[1].LoseJobs(t.Context(), now, "gone"); n != 1 || err != nil {
+		t.Errorf("%d jobs of a gateway that is gone, %v", n, err)
+	}
+	if j, err := all[1].Job(t.Context(), who, "j0"); j.State != jobs.Failed || !j.Lost() || j.Reason != "gone" || err != nil {
+		t.Errorf("%+v, %v", j, err)
+	}
+	j, err := all[0].Job(t.Context(), who, "j1")
+	if j.State != jobs.Running || err != nil {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	j.State, j.Ended, j.Labels = jobs.Completed, now, gate.NewLabels("untrusted")
+	if err := all[1].EndJob(t.Context(), j, gate.MustDoc(`{"content":[]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, doc, err := all[0].JobResult(t.Context(), who, "j1"); doc.String() != `{"content":[]}` || err != nil {
+		t.Errorf("%s, %v", doc, err)
+	}
+	server.Do(t, url, "update jobs set owner = 'mallory' where id = 'j1'")
+	if _, _, err := all[0].JobResult(t.Context(), gate.Owner{ID: "mallory"}, "j1"); gate.Code(err) != "refused_store" {
+		t.Errorf("the result of another: %v", err)
+	}
+}
+
+// A job whose end could not be kept runs for no gateway any more once its own has swept.
+func TestJobWithoutEnd(t *testing.T) {
+	all := open(t)
+	var runners []*jobs.Runner
+	for i, s := range all {
+		r, err := jobs.New(t.Context(), jobs.Options{Node: fmt.Sprint("n", i), Store: jobsOf(t, s)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runners = append(runners, r)
+	}
+	who := &gate.Principal{Owner: gate.Owner{ID: "alice"}}
+	end := make(chan struct{})
+	running, err := runners[0].Start(t.Context(), func(ctx context.Context, c gate.Call) (gate.Result, error) {
+		c.Client.Granted()
+		<-end
+		return gate.Result{Doc: gate.MustDoc(`{}`)}, nil
+	}, gate.Call{Name: "up__slow", Who: who}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := jobs.Job{ID: "n0-lost", Owner: who.Owner, Node: "n0", State: jobs.Running, Started: time.Now(), Keep: time.Hour}
+	if err := jobsOf(t, all[0]).AddJob(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range runners[1:] {
+		if err := r.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := r.Status(t.Context(), who.Owner, lost.ID); j.State != jobs.Running || err != nil {
+			t.Errorf("%d: %+v, %v", i, j, err)
+		}
+	}
+	if err := runners[0].Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if j, err := runners[1].Status(t.Context(), who.Owner, lost.ID); j.State != jobs.Failed || err != nil {
+		t.Errorf("%+v, %v", j, err)
+	}
+	if j, err := runners[1].Status(t.Context(), who.Owner, running.ID); j.State != jobs.Running || err != nil {
+		t.Errorf("%+v, %v", j, err)
+	}
+	close(end)
+	if j, err := runners[2].Wait(t.Context(), who.Owner, running.ID); j.State != jobs.Completed || err != nil {
+		t.Errorf("%+v, %v", j, err)
+	}
 }
 
 // What a gateway has begun when it died is free again after some time; a row that another has

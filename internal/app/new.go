@@ -66,6 +66,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		if gc.Approvals.Store, err = a.shared.Approvals(); err != nil {
 			return nil, err
 		}
+		gc.Jobs.Open = func(context.Context) (gateway.JobStore, error) { return a.shared.Jobs() }
 		gc.Sessions.Follow, gc.Sessions.Followed = a.follow, a.shared.followed.Load
 	}
 	gc.Observe, gc.Trace, gc.Baggage = a.beside.Observe, a.beside.Place, a.beside.Baggage

@@ -56,7 +56,28 @@ func (r *Runner) Wait(ctx context.Context, who gate.Owner, id string) (Job, erro
 			return Job{}, ctx.Err()
 		}
 	}
-	return r.Status(ctx, who, id)
+	return r.waitElsewhere(ctx, who, id)
+}
+
+// waitElsewhere waits for the end of a job that another node carries out.
+func (r *Runner) waitElsewhere(ctx context.Context, who gate.Owner, id string) (Job, error) {
+	for {
+		j, err := r.Status(ctx, who, id)
+		if err != nil || !r.elsewhere(j) {
+			return j, err
+		}
+		select {
+		case <-ctx.Done():
+			return Job{}, ctx.Err()
+		case <-time.After(look):
+		}
+	}
+}
+
+// elsewhere reports whether another node carries out a job.
+func (r *Runner) elsewhere(j Job) bool {
+	_, shared := r.o.Store.(Shared)
+	return shared && !j.Terminal() && j.Node != r.o.Node
 }
 
 // Result returns a job with what came of its call: a Doc that is absent if there is no
@@ -90,11 +111,11 @@ func (r *Runner) Result(ctx context.Context, who gate.Owner, id string) (Job, ga
 // at once may still be running. Why is kept with the reason of its end; "" is nothing. The error is a
 // [*HandleError], or ctx's.
 func (r *Runner) Cancel(ctx context.Context, who gate.Owner, id, why string) (Job, error) {
+	reason := reasonCancelled
+	if why != "" {
+		reason += ": " + why
+	}
 	if one := r.run(who, id); one != nil {
-		reason := reasonCancelled
-		if why != "" {
-			reason += ": " + why
-		}
 		one.cancel(errors.New(reason))
 		waited := time.NewTimer(cancelTime)
 		defer waited.Stop()
@@ -104,6 +125,18 @@ func (r *Runner) Cancel(ctx context.Context, who gate.Owner, id, why string) (Jo
 		case <-ctx.Done():
 			return Job{}, ctx.Err()
 		}
+	}
+	j, err := r.Status(ctx, who, id)
+	if err != nil || !r.elsewhere(j) {
+		return j, err
+	}
+	if err := r.o.Store.(Shared).AskCancel(ctx, who, id, reason); err != nil {
+		return Job{}, err
+	}
+	waited, cancel := context.WithTimeout(ctx, cancelTime)
+	defer cancel()
+	if ended, err := r.waitElsewhere(waited, who, id); waited.Err() == nil {
+		return ended, err
 	}
 	return r.Status(ctx, who, id)
 }

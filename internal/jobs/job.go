@@ -107,6 +107,19 @@ type Counts struct {
 	Bytes   int64 `json:"result_bytes"` // of their results
 }
 
+// Shared is a [Store] of several nodes.
+type Shared interface {
+	Store
+	// AskCancel asks the node that carries out a job of an owner to end it, for a reason, and
+	// CancelsAsked returns the reasons of a node's running jobs by their IDs.
+	AskCancel(ctx context.Context, who gate.Owner, id, reason string) error
+	CancelsAsked(ctx context.Context, node string) (map[string]string, error)
+	// RunningJobs returns the jobs that are kept as running at a node.
+	RunningJobs(ctx context.Context, node string) ([]Job, error)
+	// LoseJobs ends the jobs of nodes that are gone as failed, and returns how many there were.
+	LoseJobs(ctx context.Context, now time.Time, reason string) (int, error)
+}
+
 // A Store keeps jobs. It is called concurrently. What it has been given survives the
 // process when it returns.
 type Store interface {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/drain"
 )
 
@@ -55,6 +56,8 @@ const (
 	endTime = 10 * time.Second
 	// cancelTime is how long a cancellation waits for the call to end.
 	cancelTime = 5 * time.Second
+	// look is how often the state of jobs of other nodes is looked at.
+	look = 250 * time.Millisecond
 	// sweepEvery is how often outcomes are given up whose time has come.
 	sweepEvery = time.Minute
 	// forgetAfter is how long an expired job is still told from one that never was.
@@ -68,6 +71,7 @@ const (
 	reasonCancelled = "the job was cancelled"
 	reasonShutdown  = "the gateway was shut down while the call ran"
 	reasonRestarted = "the gateway was restarted while the call ran"
+	reasonGone      = "the gateway that carried out the call is gone"
 	reasonTool      = "the tool reports a failure"
 	reasonTooLarge  = "the result is larger than the gateway keeps; call the tool without a job, or for less"
 	reasonLost      = "the outcome could not be kept"
@@ -169,11 +173,47 @@ func (r *Runner) bounds() (keep time.Duration, all Bounds) {
 // Sweep gives up the outcomes whose time has come, and what is too much.
 func (r *Runner) Sweep(ctx context.Context) error {
 	_, bounds := r.bounds()
+	if s, ok := r.o.Store.(Shared); ok {
+		if err := r.sweepShared(ctx, s); err != nil {
+			return err
+		}
+	}
 	return r.o.Store.TrimJobs(ctx, r.o.Node, time.Now(), bounds)
 }
 
-// Run sweeps until ctx ends.
+// sweepShared ends jobs as failed that other nodes would take for running ones: those whose node is
+// gone, and those whose end could not be kept here.
+func (r *Runner) sweepShared(ctx context.Context, s Shared) error {
+	n, err := s.LoseJobs(ctx, time.Now(), reasonGone)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		r.o.Log.LogAttrs(ctx, slog.LevelWarn, "jobs failed", slog.Int("jobs", n), slog.String("reason", reasonGone))
+	}
+	all, err := s.RunningJobs(ctx, r.o.Node)
+	if err != nil {
+		return err
+	}
+	for _, j := range all {
+		if r.run(j.Owner, j.ID) != nil { // it leaves its run only once its end is kept
+			continue
+		}
+		j.State, j.Code, j.Reason, j.Ended = Failed, codes.Protocol, reasonLost, time.Now()
+		if err := s.EndJob(ctx, j, gate.Doc{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run sweeps until ctx ends, and ends the jobs that other nodes want to end.
 func (r *Runner) Run(ctx context.Context) {
+	if s, ok := r.o.Store.(Shared); ok {
+		var obeying sync.WaitGroup
+		defer obeying.Wait()
+		obeying.Go(func() { r.obey(ctx, s) })
+	}
 	t := time.NewTicker(sweepEvery)
 	defer t.Stop()
 	for {
@@ -184,6 +224,34 @@ func (r *Runner) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
+		}
+	}
+}
+
+// obey cancels jobs that are to end at the word of other nodes.
+func (r *Runner) obey(ctx context.Context, s Shared) {
+	t := time.NewTicker(look)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		r.mu.Lock()
+		idle := len(r.runs) == 0
+		r.mu.Unlock()
+		if idle {
+			continue
+		}
+		asked, _ := s.CancelsAsked(ctx, r.o.Node) // the next look finds what this one could not
+		for id, reason := range asked {
+			r.mu.Lock()
+			one := r.runs[id]
+			r.mu.Unlock()
+			if one != nil {
+				one.cancel(errors.New(reason))
+			}
 		}
 	}
 }

@@ -63,6 +63,31 @@ create table approvals (
 create index approvals_binding on approvals (binding);
 create index approvals_open on approvals (tenant, owner) where open;
 create index approvals_expires on approvals (expires);
+`, `
+create table jobs (
+	seq bigint generated always as identity primary key,
+	id text not null unique,
+	tenant text not null,
+	owner text not null,
+	node text not null,
+	boot text not null,
+	tool text not null,
+	call text not null,
+	state text not null,
+	code text not null default '',
+	reason text not null default '',
+	labels bytea, -- sealed, as the result
+	doc bytea,
+	started bigint not null,
+	ended bigint not null default 0,
+	expires bigint not null default 0,
+	keep bigint not null,
+	size bigint not null default 0,
+	expired bool not null default false,
+	cancel text -- why another gateway wants it to end
+);
+create index jobs_owner on jobs (tenant, owner, seq);
+create index jobs_node on jobs (node);
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried

@@ -226,7 +226,7 @@ var rules = map[string]rule{
 	"bridge/internal/clean/media":   {bans: []string{"context", "os", "net", "net/http"}},
 	"internal/background/altered":   {imports: []string{"gate/codes", "internal/provenance", "internal/doc", "gate"}, bans: append([]string{}, leaf...)},
 	"internal/pg":                   {bans: []string{"net/http", "database/sql", "golang.org/..."}},
-	"bridge/postgres":               {imports: []string{"gate", "internal/approval", "internal/pg", "internal/session", "internal/files/state"}, bans: []string{"net", "net/http", "database/sql"}},
+	"bridge/postgres":               {imports: []string{"gate", "gate/codes", "internal/approval", "internal/jobs", "internal/pg", "internal/session", "internal/files/state"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/config/dirs":          {bans: []string{"context", "net", "net/http", "github.com/..."}},
 	"internal/app/paused":           {imports: []string{"internal/files/state"}, bans: []string{"net", "net/http", "github.com/..."}},
 	"internal/draft/learn":          {imports: []string{"internal/provenance", "internal/doc", "gate", "internal/policy", "internal/match"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},

@@ -28,14 +28,18 @@ import (
 
 // A cluster is several gateways, each a process with a folder of its own, that share a database.
 type cluster struct {
-	db     *database.Server
-	away   atomic.Bool // a call has stopped the database
-	server *e2e.Stub
-	issuer *authtest.Provider
-	nodes  []*e2e.Place
-	urls   []string // of MCP, by node
-	any    string   // of MCP, at each node in turn
+	db      *database.Server
+	away    atomic.Bool // a call has stopped the database
+	server  *e2e.Stub
+	issuer  *authtest.Provider
+	release chan struct{} // lets one call that waits end
+	nodes   []*e2e.Place
+	urls    []string // of MCP, by node
+	any     string   // of MCP, at each node in turn
 }
+
+// waits are the arguments of a call that ends once the test lets it, or its gateway gives up.
+const waits = `{"answer":"waits"}`
 
 // stops are the arguments of a call during which the database stops.
 const stops = `{"database":"stops"}`
@@ -44,7 +48,7 @@ const stops = `{"database":"stops"}`
 // sends.
 func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	t.Helper()
-	c := &cluster{db: database.Start(t), issuer: authtest.New(t)}
+	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{})}
 	db := c.db.New(t)
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
@@ -75,6 +79,7 @@ auth: {keys: true, issuers: {corp: {issuer: %q}}}
 principals: {alice: {}, bob: {}}
 sessions: {scope: principal}
 approvals: {channels: [cli], hold: 1s}
+jobs: {offer: true}
 state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
@@ -98,6 +103,13 @@ func (c *cluster) answer(w http.ResponseWriter, r *http.Request, call e2e.StubCa
 	if string(call.Params.Arguments) == stops {
 		c.db.Stop()
 		c.away.Store(true)
+	}
+	if string(call.Params.Arguments) == waits {
+		select {
+		case <-c.release:
+		case <-r.Context().Done():
+			return
+		}
 	}
 	e2e.AnswerFine(w, r, call)
 }
@@ -176,6 +188,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("read here, send there, soon", func(t *testing.T) { c.pairs(t, 10*rounds(t)) })
 	t.Run("ended here, refused there", func(t *testing.T) { c.ends(t, rounds(t)) })
 	t.Run("asked here, answered there", func(t *testing.T) { c.approvals(t) })
+	t.Run("begun here, fetched there", func(t *testing.T) { c.jobs(t) })
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
 }
 
@@ -333,6 +346,65 @@ func (c *cluster) approvals(t *testing.T) {
 		}
 		if n := len(c.server.Calls("publish")); n != round+1 {
 			t.Fatalf("round %d: the server has got %d calls", round, n)
+		}
+	}
+}
+
+// jobs: what one gateway carries out any other knows, waits for, cancels and has the result of.
+func (c *cluster) jobs(t *testing.T) {
+	token := c.token(t, "jane", "jane")
+	type job struct {
+		ID     string `json:"job_id"`
+		Status string `json:"lifecycle_status"`
+	}
+	do := func(node int, tool, args string, to any) string {
+		t.Helper()
+		var r struct {
+			Structured json.RawMessage `json:"structuredContent"`
+			Content    []struct{ Text string }
+		}
+		a := c.client(c.urls[node], token).MustCall(t, "jobs__"+tool, args)
+		if code, reason := a.Refusal(); code != "" {
+			t.Fatalf("%s: %s: %s", tool, code, reason)
+		}
+		if err := json.Unmarshal(a.Result, &r); err != nil {
+			t.Fatal(err)
+		}
+		if to != nil {
+			if err := json.Unmarshal(r.Structured, to); err != nil {
+				t.Fatalf("%s: %v: %s", tool, err, a.Result)
+			}
+		}
+		return string(a.Result)
+	}
+	for node := range c.urls {
+		second, third := (node+1)%3, (node+2)%3
+		var j, now job
+		do(node, "start", `{"tool":"own__read_web","arguments":`+waits+`}`, &j)
+		of := fmt.Sprintf(`{"job_id":%q}`, j.ID)
+		if do(second, "status", of, &now); now.Status != "running" {
+			t.Errorf("another gateway says that it is %q", now.Status)
+		}
+		waited := make(chan job, 1)
+		go func() {
+			var ended job
+			do(second, "wait", of, &ended)
+			waited <- ended
+		}()
+		c.release <- struct{}{}
+		if ended := <-waited; ended.Status != "completed" {
+			t.Errorf("another gateway has waited until it is %q", ended.Status)
+		}
+		if got := do(third, "result", of, nil); !strings.Contains(got, "fine") {
+			t.Errorf("another gateway has the result %s", got)
+		}
+		do(node, "start", `{"tool":"own__read_web","arguments":`+waits+`}`, &j)
+		of = fmt.Sprintf(`{"job_id":%q,"reason":"enough"}`, j.ID)
+		if do(third, "cancel", of, &now); now.Status != "cancelled" {
+			t.Errorf("cancelled at another gateway: %q", now.Status)
+		}
+		if list := do(second, "list", `{}`, nil); strings.Count(list, `"cancelled"`) < node+1 {
+			t.Errorf("another gateway lists %s", list)
 		}
 	}
 }
