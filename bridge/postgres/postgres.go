@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/files/state"
@@ -24,9 +25,13 @@ type Options struct {
 	Lost func(error)
 }
 
+// A Node is a gateway of the database.
+type Node = pg.Node
+
 // A Store is an open database. Use it from several goroutines.
 type Store struct {
-	db *pg.DB
+	db    *pg.DB
+	nodes atomic.Pointer[[]Node]
 }
 
 // Open connects to a database, creates its tables or brings them up to date, and takes the name
@@ -38,13 +43,33 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db}, nil
+	s := &Store{db: db}
+	s.look(ctx)
+	return s, nil
 }
 
 // Run keeps the name of the node, and removes what has ended, until ctx ends. TTL returns how
 // long sessions last without use.
 func (s *Store) Run(ctx context.Context, ttl func() time.Duration) {
-	s.db.Run(ctx, func(ctx context.Context) { _ = s.sweep(ctx, ttl()) }) // the next one removes what this one could not
+	s.db.Run(ctx, func(ctx context.Context) {
+		_ = s.sweep(ctx, ttl()) // the next one removes what this one could not
+		s.look(ctx)
+	})
+}
+
+// look finds the gateways of the database. While it is away they are those of before.
+func (s *Store) look(ctx context.Context) {
+	if all, err := s.db.Nodes(ctx); err == nil {
+		s.nodes.Store(&all)
+	}
+}
+
+// Nodes returns the gateways of the database as they were a few seconds ago, by name.
+func (s *Store) Nodes() []Node {
+	if all := s.nodes.Load(); all != nil {
+		return *all
+	}
+	return nil
 }
 
 // Close gives the name of the node back.

@@ -144,6 +144,43 @@ func TestJobsOfTheDead(t *testing.T) {
 	}
 }
 
+// A gateway sees the others, and which of them are gone.
+func TestNodes(t *testing.T) {
+	s := database.Shared(t)
+	url := s.New(t)
+	seen := func(gone ...bool) {
+		t.Helper()
+		last, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "z", Version: "2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer last.Close(t.Context())
+		all := last.Nodes()
+		if len(all) != len(gone)+1 {
+			t.Fatalf("%+v", all)
+		}
+		for i, n := range all[:len(gone)] {
+			if n.Name != fmt.Sprint("n", i) || n.Version != "1" || n.Gone != gone[i] || n.Started.IsZero() {
+				t.Errorf("%+v, gone %t", n, gone[i])
+			}
+		}
+	}
+	var all []*postgres.Store
+	for i := range 2 {
+		one, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: fmt.Sprint("n", i), Version: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer one.Close(t.Context())
+		all = append(all, one)
+	}
+	seen(false, false)
+	if err := all[0].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	seen(true, false)
+}
+
 // A job whose end could not be kept runs for no gateway any more once its own has swept.
 func TestJobWithoutEnd(t *testing.T) {
 	all := open(t)

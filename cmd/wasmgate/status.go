@@ -226,6 +226,9 @@ func (c statusCommands) printStatus(s *app.Status) error {
 	if j := s.Jobs; j.Running+j.Kept > 0 {
 		fmt.Fprintf(c.Out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
 	}
+	if len(s.Nodes) > 0 {
+		fmt.Fprintf(c.Out, "gateways of the database: %s\n", strings.Join(nodes(s), ", "))
+	}
 	if len(s.OwnProcesses) > 0 {
 		fmt.Fprintf(c.Out, "each client gets its own process of: %s (set `sessions: shared` to share one)\n", strings.Join(s.OwnProcesses, ", "))
 	}
@@ -384,4 +387,19 @@ func (c statusCommands) printNotes(servers []gateway.ServerStatus) {
 			}
 		}
 	}
+}
+
+// nodes names the gateways of the database, with what is remarkable of them.
+func nodes(s *app.Status) (all []string) {
+	for _, n := range s.Nodes {
+		name := show.Visible(n.Name)
+		if n.Version != s.Version {
+			name += " (version " + show.Visible(n.Version) + ")"
+		}
+		if n.Gone {
+			name += " (gone)"
+		}
+		all = append(all, name)
+	}
+	return all
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/background"
@@ -50,6 +51,8 @@ type Status struct {
 	// Jobs are how many run, and of how many the outcome is kept.
 	Jobs     jobs.Counts `json:"jobs"`
 	Problems []string    `json:"problems,omitempty"`
+	// Nodes are the gateways of the database that this one shares.
+	Nodes []postgres.Node `json:"nodes,omitempty"`
 	// Paused are the servers whose new calls are refused; "" stands for all.
 	Paused []string `json:"paused,omitempty"`
 	// BreakGlass is until when the operator answers any question; absent if that is not so.
@@ -115,6 +118,9 @@ func (a *App) Status() *Status {
 	if words := paused.Words(a.gateway.Operator().Paused()); words != "" {
 		s.Paused = a.gateway.Operator().Paused()
 		s.Problems = append(s.Problems, fmt.Sprintf("paused: %s: new calls are refused; `%s` lets them pass again", words, paused.Resume(s.Paused)))
+	}
+	if a.shared.Store != nil {
+		s.Nodes = a.shared.Nodes()
 	}
 	if err := a.shared.problem(); err != nil {
 		s.Problems = append(s.Problems, err.Error())

@@ -265,6 +265,26 @@ func (d *DB) Run(ctx context.Context, each func(ctx context.Context)) {
 	}
 }
 
+// A Node is a gateway of the database.
+type Node struct {
+	Name    string    `json:"name"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Gone    bool      `json:"gone,omitempty"` // it has stopped, or given no sign of life for the time of its lease
+}
+
+// Nodes returns the gateways of the database, by name: those that run, and those that ran in the last day.
+func (d *DB) Nodes(ctx context.Context) (all []Node, err error) {
+	err = d.Rows(ctx, `select node, version, started, lease_until < clock_timestamp() from nodes
+		where lease_until > clock_timestamp() - interval '1 day' order by node`, nil, func(row pgx.CollectableRow) error {
+		var n Node
+		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone)
+		all = append(all, n)
+		return err
+	})
+	return all, err
+}
+
 // Close gives the name of the node back.
 func (d *DB) Close(ctx context.Context) error {
 	_, err := d.Exec(ctx, "update nodes set lease_until = clock_timestamp() where node = $1 and boot = $2", d.o.Node, d.o.Boot)

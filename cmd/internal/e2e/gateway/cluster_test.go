@@ -150,6 +150,11 @@ func passes(t *testing.T, w *e2e.Wire, tool, args string) (ok bool, code string)
 // testCluster runs three gateways behind a proxy that sends each request to the next one.
 func testCluster(t *testing.T, p *e2e.Program) {
 	c := newCluster(t, p, 3)
+	for _, pl := range c.nodes {
+		timelimit.Wait(t, "status names all gateways", func() bool {
+			return strings.Contains(pl.Must("status"), "gateways of the database: n0, n1, n2\n")
+		})
+	}
 
 	t.Run("read here, send there", func(t *testing.T) {
 		_, alice := c.key(t, 0, "alice")
