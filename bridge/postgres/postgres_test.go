@@ -144,6 +144,56 @@ func TestJobsOfTheDead(t *testing.T) {
 	}
 }
 
+// Through a pooler that lends connections for one transaction all is as it is without, if the
+// configuration says that there is one.
+func TestPooled(t *testing.T) {
+	server := database.Shared(t)
+	pooled := func(t *testing.T) (all []*postgres.Store) {
+		url := server.Pooled(t, server.New(t))
+		for i := range 3 {
+			s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: fmt.Sprint("n", i), Version: "test", Pooled: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close(context.Background()) })
+			all = append(all, s)
+		}
+		return all
+	}
+	t.Run("sessions", func(t *testing.T) {
+		storetest.Sessions(t, func(t *testing.T) (all []session.Shared) {
+			for _, s := range pooled(t) {
+				all = append(all, s.Sessions())
+			}
+			return all
+		})
+	})
+	t.Run("documents", func(t *testing.T) {
+		storetest.Documents(t, func(t *testing.T) (all []state.Document) {
+			for _, s := range pooled(t) {
+				all = append(all, s.Document("keys"))
+			}
+			return all
+		})
+	})
+	t.Run("approvals", func(t *testing.T) {
+		storetest.Approvals(t, func(t *testing.T) []approval.Store { return approvals(t, pooled(t)) })
+	})
+	t.Run("jobs", func(t *testing.T) {
+		storetest.Jobs(t, func(t *testing.T) jobs.Store { return jobsOf(t, pooled(t)[2]) })
+	})
+	t.Run("not said", func(t *testing.T) {
+		url := server.Pooled(t, server.New(t))
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "n"})
+		if err == nil {
+			_ = s.Close(context.Background())
+		}
+		if err == nil || !strings.Contains(err.Error(), "set store.pooled: true") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
 // A gateway sees the others, and which of them are gone.
 func TestNodes(t *testing.T) {
 	s := database.Shared(t)

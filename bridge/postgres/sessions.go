@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -72,9 +73,13 @@ func (s sessions) Raise(ctx context.Context, k gate.SessionKey, ttl time.Duratio
 	if r.Top {
 		raised[""] = r.Call
 	}
+	text, err := json.Marshal(raised) // a pooler's connections do not tell the types of columns
+	if err != nil {
+		return session.Known{}, err
+	}
 	n := session.Known{Key: k}
-	err := s.db.Row(ctx, raise, []any{
-		k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), append([]string{}, r.Labels...), r.Top, raised, r.Reader,
+	err = s.db.Row(ctx, raise, []any{
+		k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), append([]string{}, r.Labels...), r.Top, string(text), r.Reader,
 	}, append(scan(&n), &n.Generation)...)
 	n.Labels = gate.NewLabels(n.Labels...)
 	return n, err

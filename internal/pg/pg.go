@@ -370,7 +370,7 @@ func (d *DB) advise(err error) error {
 			return &Error{fmt.Errorf("%s; grant the user of the URL select, insert, update and delete on the tables, and create on the schema for updates", p.Message)}
 		case "25006":
 			return &Error{fmt.Errorf("the database at %s cannot be used: %w", d.host(), errReadOnly)}
-		case "42P05", "26000":
+		case "42P05", "26000", "08P01": // statements of other clients, and parameters that it does not pass on
 			return &Error{fmt.Errorf("%s: a pooler is in between that lends connections for one transaction; set store.pooled: true", p.Message)}
 		case "57P01", "57P02", "57P03", "57014":
 			return &Error{fmt.Errorf("the database at %s does not answer: %s", d.host(), p.Message)}
