@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/setup"
 )
@@ -102,7 +102,7 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 		})
 	}
 	text, faults := doctor.Text(checks)
-	var notes []config.Problem
+	var notes []tree.Problem
 	for _, s := range from {
 		notes = append(notes, s.Notes...)
 	}

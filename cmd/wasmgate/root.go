@@ -28,6 +28,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
@@ -76,7 +77,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func exitCode(err error) int {
 	var e *shell.ExitError
-	var problems config.Problems
+	var problems tree.Problems
 	var who *app.PrincipalError
 	var compile *policy.CompileError
 	var call *app.CallError

@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
@@ -188,7 +189,7 @@ func TestPassingGateway(t *testing.T) {
 func TestNewThatFails(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	write(t, cfg.Policy.Grants, "- {too: [x]}\n")
-	var problems config.Problems
+	var problems tree.Problems
 	if _, err := app.New(t.Context(), cfg, quiet, ""); !errors.As(err, &problems) {
 		t.Fatalf("error %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
@@ -21,26 +22,26 @@ type Agent struct {
 // agentNames are those whose hooks are understood.
 var agentNames = []string{"claude-code", "codex", "gemini-cli", "opencode"}
 
-func (a *Agent) named(d *decoder, f field, path string) {
-	if !slices.Contains(agentNames, f.key) {
-		d.fail(&node{line: f.line}, path, "is no agent whose hooks are understood%s; these are: %s", spelling.Suggest(f.key, agentNames), strings.Join(agentNames, ", "))
+func (a *Agent) named(d *decoder, f tree.Field, path string) {
+	if !slices.Contains(agentNames, f.Key) {
+		d.fail(&tree.Node{Line: f.Line}, path, "is no agent whose hooks are understood%s; these are: %s", spelling.Suggest(f.Key, agentNames), strings.Join(agentNames, ", "))
 	}
 }
 
 // checkAgents reports servers that have the name of an agent, at both lines, and agents that
 // act for nobody.
-func (d *decoder) checkAgents(root *node, c *Config) {
-	agents := root.get("agents")
+func (d *decoder) checkAgents(root *tree.Node, c *Config) {
+	agents := root.Get("agents")
 	for i, a := range c.Agents {
-		f := agents.fields[i]
+		f := agents.Fields[i]
 		if a.As != "" && a.As != "local" && !slices.ContainsFunc(c.Principals, func(p Principal) bool { return p.ID == a.As }) {
-			d.fail(&node{line: f.line}, join(join("agents", f.key), "as"), "there is no principal %q", a.As)
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(tree.Join("agents", f.Key), "as"), "there is no principal %q", a.As)
 		}
 		for _, of := range []string{"servers", "tools"} {
 			for j, id := range c.serversOf(of) {
 				if id == a.ID {
-					at := root.get(of).fields[j]
-					d.fail(&node{line: at.line}, join(of, at.key), "%s", fmt.Sprintf("%s is the name of the agent in line %d: choose another", a.ID, f.line))
+					at := root.Get(of).Fields[j]
+					d.fail(&tree.Node{Line: at.Line}, tree.Join(of, at.Key), "%s", fmt.Sprintf("%s is the name of the agent in line %d: choose another", a.ID, f.Line))
 				}
 			}
 		}

@@ -3,6 +3,8 @@ package config
 import (
 	"cmp"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // An Anchor says where the head of the audit log is kept beside it. The zero Anchor keeps
@@ -13,27 +15,27 @@ type Anchor struct {
 	Every   time.Duration `key:"every 1s..24h"`   // how often a head that is new is kept; each minute unless the file says otherwise
 }
 
-func (a *Anchor) check(d *decoder, n *node, path string) {
+func (a *Anchor) check(d *decoder, n *tree.Node, path string) {
 	a.Every = cmp.Or(a.Every, time.Minute)
-	if n.get("file") == nil && n.get("command") == nil {
+	if n.Get("file") == nil && n.Get("command") == nil {
 		d.fail(n, path, "names neither a file nor a command")
 	}
 }
 
 // program reads a program and its arguments: no shell reads them.
 func (d *decoder) program(to *[]string) reader {
-	return func(n *node, path string) {
-		if n.kind == text {
+	return func(n *tree.Node, path string) {
+		if n.Kind == tree.Text {
 			d.fail(n, path, "must be a list of the program and its arguments: no shell reads it")
 			return
 		}
 		var all []string
-		d.items(n, path, func(item *node, at string) {
+		d.items(n, path, func(item *tree.Node, at string) {
 			if s, ok := d.written(item, at); ok {
 				all = append(all, s)
 			}
 		})
-		if n.kind == list && len(n.items) == 0 {
+		if n.Kind == tree.List && len(n.Items) == 0 {
 			d.fail(n, path, "is empty")
 		}
 		*to = all

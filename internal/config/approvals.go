@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Approvals says how people are asked about calls.
@@ -16,12 +18,12 @@ type Approvals struct {
 	Expire   time.Duration `key:"expire 1m..24h" default:"10m"`             // how long a question can be answered, and the answer be used
 }
 
-func (a *Approvals) check(d *decoder, n *node, path string) {
+func (a *Approvals) check(d *decoder, n *tree.Node, path string) {
 	if a.Hold > a.Expire {
-		d.fail(n, join(path, "hold"), "is longer than expire, after which no answer counts")
+		d.fail(n, tree.Join(path, "hold"), "is longer than expire, after which no answer counts")
 	}
-	if by := n.get("by"); by != nil && len(a.By) == 0 {
-		d.fail(by, join(path, "by"), "names nobody: then no call could be approved")
+	if by := n.Get("by"); by != nil && len(a.By) == 0 {
+		d.fail(by, tree.Join(path, "by"), "names nobody: then no call could be approved")
 	}
 }
 

@@ -3,6 +3,8 @@ package config
 import (
 	"cmp"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Arguments says of which tools what calls were made with, and returned, is kept beside the
@@ -12,9 +14,9 @@ type Arguments struct {
 	Keep  time.Duration `key:"keep age"`   // how long; 14 days unless the file says otherwise
 }
 
-func (a *Arguments) check(d *decoder, n *node, path string) {
+func (a *Arguments) check(d *decoder, n *tree.Node, path string) {
 	a.Keep = cmp.Or(a.Keep, 14*24*time.Hour)
-	if n.get("tools") == nil {
+	if n.Get("tools") == nil {
 		d.fail(n, path, "names no tools")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Audit says where and how calls are recorded.
@@ -28,12 +30,12 @@ type Audit struct {
 	Arguments Arguments     `key:"arguments"`
 }
 
-func (a *Audit) check(d *decoder, n *node, path string) {
-	if at := n.get("max_age"); at != nil && a.MaxAge > 0 && a.MaxAge < a.Hold {
-		d.fail(at, join(path, "max_age"), "is less than hold, which keeps records for %s: write more, or less there", short(a.Hold))
+func (a *Audit) check(d *decoder, n *tree.Node, path string) {
+	if at := n.Get("max_age"); at != nil && a.MaxAge > 0 && a.MaxAge < a.Hold {
+		d.fail(at, tree.Join(path, "max_age"), "is less than hold, which keeps records for %s: write more, or less there", short(a.Hold))
 	}
 	if kept := a.MaxSize * int64(a.Keep); a.HardMax > 0 && a.HardMax < kept {
-		d.fail(n, join(path, "hard_max"), "is %s, less than the %s that max_size and keep come to: write more, or less there", bytesText(a.HardMax), bytesText(kept))
+		d.fail(n, tree.Join(path, "hard_max"), "is %s, less than the %s that max_size and keep come to: write more, or less there", bytesText(a.HardMax), bytesText(kept))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
@@ -57,7 +58,7 @@ type SignIn struct {
 	Scopes       []string `key:"scopes scope"` // beside those that every token must have
 }
 
-func (s *SignIn) check(d *decoder, n *node, path string) {
+func (s *SignIn) check(d *decoder, n *tree.Node, path string) {
 	if s.ClientSecret != "" && s.ClientID == "" {
 		d.fail(n, path, "client_secret needs client_id")
 	}
@@ -110,43 +111,43 @@ type TLS struct {
 const idHelp = "letters, digits and . _ @ + -, other bytes as %XX, with TENANT/ in front of one of a tenant"
 
 func (a *Auth) readers(d *decoder) map[string]reader {
-	return map[string]reader{"unix": func(n *node, path string) { d.unixPeers(a, n, path) }}
+	return map[string]reader{"unix": func(n *tree.Node, path string) { d.unixPeers(a, n, path) }}
 }
 
-func (a *Auth) check(d *decoder, n *node, path string) {
-	if n.get("local") == nil {
+func (a *Auth) check(d *decoder, n *tree.Node, path string) {
+	if n.Get("local") == nil {
 		a.Local = !a.On()
 	}
 	for i := range a.Issuers {
 		for _, other := range a.Issuers[:i] {
 			if one := a.Issuers[i]; other.URL == one.URL && one.URL != "" {
-				d.fail(n.get("issuers").get(one.Name), "auth.issuers."+one.Name+".issuer", "is that of issuer %s already", other.Name)
+				d.fail(n.Get("issuers").Get(one.Name), "auth.issuers."+one.Name+".issuer", "is that of issuer %s already", other.Name)
 			}
 		}
 	}
 }
 
-func (i *Issuer) named(d *decoder, f field, path string) {
-	if !serverPattern.MatchString(f.key) {
-		d.fail(&node{line: f.line}, path, "an issuer is named by lower-case letters, digits and -")
+func (i *Issuer) named(d *decoder, f tree.Field, path string) {
+	if !serverPattern.MatchString(f.Key) {
+		d.fail(&tree.Node{Line: f.Line}, path, "an issuer is named by lower-case letters, digits and -")
 	}
 }
 
-func (i *Issuer) check(d *decoder, n *node, path string) {
-	if i.URL == "" && n.get("issuer") == nil {
-		d.fail(n, join(path, "issuer"), "is missing: the URL of the issuer, as its tokens have it under iss")
+func (i *Issuer) check(d *decoder, n *tree.Node, path string) {
+	if i.URL == "" && n.Get("issuer") == nil {
+		d.fail(n, tree.Join(path, "issuer"), "is missing: the URL of the issuer, as its tokens have it under iss")
 	}
 	d.mapped(n, path, "roles", i.Claims.Roles, i.Roles)
 	d.mapped(n, path, "groups", i.Claims.Groups, i.Groups)
 }
 
 // mapped reports a claim without a mapping, and a mapping without a claim.
-func (d *decoder) mapped(n *node, path, what, claim string, mapping Mapping) {
+func (d *decoder) mapped(n *tree.Node, path, what, claim string, mapping Mapping) {
 	switch {
 	case claim == "" && mapping != nil:
-		d.fail(n.get(what), join(path, what), "maps the values of a claim that claims.%s does not name", what)
+		d.fail(n.Get(what), tree.Join(path, what), "maps the values of a claim that claims.%s does not name", what)
 	case claim != "" && mapping == nil:
-		d.fail(n.get("claims"), join(join(path, "claims"), what), "needs %s beside it: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
+		d.fail(n.Get("claims"), tree.Join(tree.Join(path, "claims"), what), "needs %s beside it: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
 	}
 }
 
@@ -154,8 +155,8 @@ var scopePattern = regexp.MustCompile(`^[!#-\[\]-~]+$`) // RFC 6749, 3.3
 
 // keySet reads a URL or a path.
 func (d *decoder) keySet(to *string) reader {
-	return func(n *node, path string) {
-		if strings.Contains(n.text, "://") {
+	return func(n *tree.Node, path string) {
+		if strings.Contains(n.Text, "://") {
 			d.text(to, checkEndpoint)(n, path)
 			return
 		}
@@ -180,25 +181,25 @@ func checkEndpoint(s string) error {
 
 // mapping reads what stands for which name.
 func (d *decoder) mapping(to *Mapping, name *regexp.Regexp) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		*to = Mapping{}
-		d.each(n, path, func(f field, path string) {
+		d.each(n, path, func(f tree.Field, path string) {
 			var v string
-			d.text(&v, matches(name, "a name of this configuration"))(f.value, path)
-			(*to)[f.key] = v
+			d.text(&v, matches(name, "a name of this configuration"))(f.Value, path)
+			(*to)[f.Key] = v
 		})
 	}
 }
 
-func (d *decoder) unixPeers(to *Auth, n *node, path string) {
+func (d *decoder) unixPeers(to *Auth, n *tree.Node, path string) {
 	to.Unix = map[int]string{}
-	d.each(n, path, func(f field, path string) {
-		uid, err := strconv.Atoi(f.key)
+	d.each(n, path, func(f tree.Field, path string) {
+		uid, err := strconv.Atoi(f.Key)
 		if err != nil || uid < 0 {
-			d.fail(&node{line: f.line}, path, "%q is no number of a user, as `id -u` tells it", f.key)
+			d.fail(&tree.Node{Line: f.Line}, path, "%q is no number of a user, as `id -u` tells it", f.Key)
 		}
 		var id string
-		d.text(&id, checkPrincipal)(f.value, path)
+		d.text(&id, checkPrincipal)(f.Value, path)
 		to.Unix[uid] = id
 	})
 }
@@ -222,8 +223,8 @@ func SplitPrincipal(s string) (tenant, id string) {
 }
 
 func (p *Proxy) readers(d *decoder) map[string]reader {
-	return map[string]reader{"secret": func(n *node, path string) {
-		d.table(n, path, map[string]reader{"header": d.text(&p.Header, checks["header"]), "value": func(n *node, path string) {
+	return map[string]reader{"secret": func(n *tree.Node, path string) {
+		d.table(n, path, map[string]reader{"header": d.text(&p.Header, checks["header"]), "value": func(n *tree.Node, path string) {
 			s, ok := d.written(n, path)
 			if ok && len(s) < 16 && !d.keep {
 				d.fail(n, path, "is shorter than 16 characters: whoever guesses it is anybody")
@@ -233,7 +234,7 @@ func (p *Proxy) readers(d *decoder) map[string]reader {
 	}}
 }
 
-func (p *Proxy) check(d *decoder, n *node, path string) {
+func (p *Proxy) check(d *decoder, n *tree.Node, path string) {
 	ways := 0
 	for _, way := range []bool{p.Unix != "", p.ClientCert != "", p.From != nil || p.Header != ""} {
 		if way {
@@ -243,11 +244,11 @@ func (p *Proxy) check(d *decoder, n *node, path string) {
 	switch {
 	case ways != 1:
 		d.fail(n, path, "needs one way in which the proxy proves itself: unix, client_cert, or from with secret")
-	case p.Unix == "" && p.ClientCert == "" && (p.From == nil || p.Header == "" || n.get("secret").get("value") == nil):
+	case p.Unix == "" && p.ClientCert == "" && (p.From == nil || p.Header == "" || n.Get("secret").Get("value") == nil):
 		d.fail(n, path, "an address proves nothing alone, least of all loopback, which every program here has: write from: [ADDRESS] and secret: {header: NAME, value: \"${SECRET}\"}")
 	}
 	if p.User == "" {
-		d.fail(n, join(path, "user"), "is missing: the header in which the proxy names who sends the request, such as X-Forwarded-User")
+		d.fail(n, tree.Join(path, "user"), "is missing: the header in which the proxy names who sends the request, such as X-Forwarded-User")
 	}
 	if (p.Groups == "") != (p.Roles == nil) {
 		d.fail(n, path, "groups names the header, and roles which of its values stand for which roles here: write both or none")
@@ -256,7 +257,7 @@ func (p *Proxy) check(d *decoder, n *node, path string) {
 
 // prefixes reads addresses and networks.
 func (d *decoder) prefixes(to *[]netip.Prefix) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		var all []string
 		d.texts(&all)(n, path)
 		for _, s := range all {
@@ -273,15 +274,15 @@ func (d *decoder) prefixes(to *[]netip.Prefix) reader {
 	}
 }
 
-func (t *TLS) check(d *decoder, n *node, path string) {
+func (t *TLS) check(d *decoder, n *tree.Node, path string) {
 	switch {
-	case (n.get("cert") == nil) != (n.get("key") == nil):
+	case (n.Get("cert") == nil) != (n.Get("key") == nil):
 		d.fail(n, path, "cert and key go together")
-	case n.get("client_ca") != nil && n.get("cert") == nil:
+	case n.Get("client_ca") != nil && n.Get("cert") == nil:
 		d.fail(n, path, "client_ca needs cert and key: clients show certificates to who shows one")
-	case n.get("client") != nil && n.get("client_ca") == nil:
-		d.fail(n.get("client"), join(path, "client"), "needs client_ca: by what certificates are judged")
-	case n.get("cert") != nil && t.TerminatedBy != nil:
+	case n.Get("client") != nil && n.Get("client_ca") == nil:
+		d.fail(n.Get("client"), tree.Join(path, "client"), "needs client_ca: by what certificates are judged")
+	case n.Get("cert") != nil && t.TerminatedBy != nil:
 		d.fail(n, path, "either the gateway speaks TLS, with cert and key, or a proxy does: keep one")
 	}
 }
@@ -303,11 +304,11 @@ func checkPublicURL(s string) error {
 
 // checkAuth reports what of the ways to authenticate, and of the addresses, does not fit
 // together.
-func (d *decoder) checkAuth(root *node, c *Config) {
-	at := func(keys ...string) *node {
+func (d *decoder) checkAuth(root *tree.Node, c *Config) {
+	at := func(keys ...string) *tree.Node {
 		n := root
 		for _, k := range keys {
-			next := n.get(k)
+			next := n.Get(k)
 			if next == nil {
 				break
 			}
@@ -317,7 +318,7 @@ func (d *decoder) checkAuth(root *node, c *Config) {
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	a := c.Auth
-	if len(a.Issuers) > 0 && root.get("public_url") == nil {
+	if len(a.Issuers) > 0 && root.Get("public_url") == nil {
 		d.fail(at("auth", "issuers"), "auth.issuers", "needs public_url: tokens are for the URL by which clients reach the gateway, such as https://gw.example.com, or http://127.0.0.1:7420 on this machine")
 	}
 	certs := c.TLS.ClientCA != ""

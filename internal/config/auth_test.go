@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // TestAuthProblems: what would let somebody in who has proved nothing, or send tokens where others read them, does not load.
@@ -81,7 +82,7 @@ func TestVaultKey(t *testing.T) {
 func TestUnsetSecret(t *testing.T) {
 	file := "auth: {proxy: {user: X-User, from: [10.0.0.1], secret: {header: X-S, value: \"${NONE}\"}}}\n"
 	_, err := config.Parse("wasmgate.yaml", []byte(file), options(t.TempDir()))
-	if problems, _ := errors.AsType[config.Problems](err); len(problems) != 1 || !strings.Contains(err.Error(), "auth.proxy.secret.value: the environment variable NONE is not set") {
+	if problems, _ := errors.AsType[tree.Problems](err); len(problems) != 1 || !strings.Contains(err.Error(), "auth.proxy.secret.value: the environment variable NONE is not set") {
 		t.Errorf("%v", err)
 	}
 }

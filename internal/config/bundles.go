@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // A Bundle is where a bundle of policies, in OPA's format, comes from. Exactly one
@@ -57,16 +59,16 @@ var bundlePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 // needsURL are the keys of a bundle that mean nothing without a url.
 var needsURL = []string{"headers", "private", "poll"}
 
-func (b *Bundle) check(d *decoder, n *node, path string) {
-	switch hasPath, hasURL := n.get("path") != nil, n.get("url") != nil; {
+func (b *Bundle) check(d *decoder, n *tree.Node, path string) {
+	switch hasPath, hasURL := n.Get("path") != nil, n.Get("url") != nil; {
 	case hasPath && hasURL:
 		d.fail(n, path, "has a path and a url: give one of them")
 	case !hasPath && !hasURL:
 		d.fail(n, path, "needs a path, or a url that begins with https://")
 	case hasPath:
-		for _, f := range n.fields {
-			if slices.Contains(needsURL, f.key) {
-				d.fail(&node{line: f.line}, join(path, f.key), "has no effect without a url")
+		for _, f := range n.Fields {
+			if slices.Contains(needsURL, f.Key) {
+				d.fail(&tree.Node{Line: f.Line}, tree.Join(path, f.Key), "has no effect without a url")
 			}
 		}
 	}
@@ -77,24 +79,24 @@ func (b *Bundle) check(d *decoder, n *node, path string) {
 
 func (v *Verify) readers(d *decoder) map[string]reader {
 	v.Keys = make(map[string]string)
-	return map[string]reader{"keys": func(n *node, path string) {
-		d.each(n, path, func(f field, path string) {
-			s, ok := d.checked(f.value, path, nil)
+	return map[string]reader{"keys": func(n *tree.Node, path string) {
+		d.each(n, path, func(f tree.Field, path string) {
+			s, ok := d.checked(f.Value, path, nil)
 			switch {
 			case !ok:
 			case strings.HasPrefix(s, PEM):
-				v.Keys[f.key] = s
+				v.Keys[f.Key] = s
 			default:
 				var file string
-				if d.path(&file)(f.value, path); file != "" {
-					v.Keys[f.key] = file
+				if d.path(&file)(f.Value, path); file != "" {
+					v.Keys[f.Key] = file
 				}
 			}
 		})
 	}}
 }
 
-func (v *Verify) check(d *decoder, n *node, path string) {
+func (v *Verify) check(d *decoder, n *tree.Node, path string) {
 	d.needs(n, path, "keys", "keys: the id of each, and the path of a public key in PEM")
 }
 
@@ -131,12 +133,12 @@ func bundleName(b Bundle) string {
 
 // shadow reads the policy that decides beside the one in use. What is left out is
 // as there.
-func (d *decoder) shadow(base Policy, n *node, path string) *Policy {
+func (d *decoder) shadow(base Policy, n *tree.Node, path string) *Policy {
 	to := base
 	to.Shadow = nil
 	d.table(n, path, map[string]reader{
 		"packs": d.texts(&to.Packs, checkPack),
-		"paths": func(n *node, path string) { to.Paths = nil; d.places(&to.Paths, exists)(n, path) },
+		"paths": func(n *tree.Node, path string) { to.Paths = nil; d.places(&to.Paths, exists)(n, path) },
 		"data":  d.policyData(&to),
 	})
 	return &to

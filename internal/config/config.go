@@ -3,6 +3,8 @@ package config
 import (
 	"path/filepath"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Defaults that others know.
@@ -51,7 +53,7 @@ type Config struct {
 	Registry   string     `key:"registry"` // that servers are added from by their names: a URL or a path; empty: the official one
 	Store      Store      `key:"store" restart:"yes"`
 	State      string     `key:"state path" restart:"yes"` // folder of keys, caches, control socket; see [Config.place]
-	Warnings   []Problem
+	Warnings   []tree.Problem
 	Replay     Replay
 	Dev        string // path of the module that its author works on; see [Config.Develop]
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Confine says what the command of a server may do. Paths are absolute; zero
@@ -29,8 +31,8 @@ const maxCPU = 365 * 24 * time.Hour
 // places reads paths. Those of confine need not be there yet: a server that lacks one does
 // not start, and the others do.
 func (d *decoder) places(to *[]string, checks ...check) reader {
-	return func(n *node, path string) {
-		d.items(n, path, func(item *node, at string) {
+	return func(n *tree.Node, path string) {
+		d.items(n, path, func(item *tree.Node, at string) {
 			var s string
 			if d.path(&s, checks...)(item, at); s != "" {
 				*to = append(*to, s)
@@ -40,8 +42,8 @@ func (d *decoder) places(to *[]string, checks ...check) reader {
 }
 
 func (d *decoder) ports(to *[]uint16) reader {
-	return func(n *node, path string) {
-		d.items(n, path, func(item *node, at string) {
+	return func(n *tree.Node, path string) {
+		d.items(n, path, func(item *tree.Node, at string) {
 			var port int
 			if d.count(&port, 1, 65_535)(item, at); port != 0 {
 				*to = append(*to, uint16(port))

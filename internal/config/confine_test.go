@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 func TestConfine(t *testing.T) {
@@ -56,7 +57,7 @@ func TestConfineProblems(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse("wasmgate.yaml", []byte("servers: {a: {"+tt.server+"}}\n"), options(t.TempDir()))
-			var ps config.Problems
+			var ps tree.Problems
 			if !errors.As(err, &ps) {
 				t.Fatalf("Parse = %v", err)
 			}

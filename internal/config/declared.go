@@ -8,6 +8,8 @@ import (
 	"hash"
 	"maps"
 	"slices"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // declares are the keys of a server that decide what runs, and how it is reached.
@@ -18,7 +20,7 @@ var declares = []string{
 // declared is a digest of what a file says under some keys, nil for all, as it is written: of
 // a variable, a secret or a path its name, so that neither the process nor the folder changes
 // it. Read is what was read from files that are named there.
-func declared(n *node, keys []string, read map[string]Secret) string {
+func declared(n *tree.Node, keys []string, read map[string]Secret) string {
 	h := sha256.New()
 	writeNode(h, n, keys)
 	for _, name := range slices.Sorted(maps.Keys(read)) {
@@ -27,20 +29,20 @@ func declared(n *node, keys []string, read map[string]Secret) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func writeNode(h hash.Hash, n *node, keys []string) {
+func writeNode(h hash.Hash, n *tree.Node, keys []string) {
 	if n == nil {
 		return
 	}
-	fmt.Fprintf(h, "%d %q(", n.kind, n.text)
-	for _, item := range n.items {
+	fmt.Fprintf(h, "%d %q(", n.Kind, n.Text)
+	for _, item := range n.Items {
 		writeNode(h, item, nil)
 		fmt.Fprint(h, ",")
 	}
-	fields := slices.SortedFunc(slices.Values(n.fields), func(a, b field) int { return cmp.Compare(a.key, b.key) })
+	fields := slices.SortedFunc(slices.Values(n.Fields), func(a, b tree.Field) int { return cmp.Compare(a.Key, b.Key) })
 	for _, f := range fields {
-		if keys == nil || slices.Contains(keys, f.key) {
-			fmt.Fprintf(h, "%q:", f.key)
-			writeNode(h, f.value, nil)
+		if keys == nil || slices.Contains(keys, f.Key) {
+			fmt.Fprintf(h, "%q:", f.Key)
+			writeNode(h, f.Value, nil)
 		}
 	}
 	fmt.Fprint(h, ")")

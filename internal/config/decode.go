@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
@@ -28,49 +29,44 @@ type decoder struct {
 	foreign  bool                        // the file is a project's, which may not refer to the user's secrets
 	refers   bool                        // what is read may refer to secrets
 	faults   *[]string                   // takes what a server lacks to be started; nil where a variable has to be set
-	problems Problems
-	warnings []Problem
+	problems tree.Problems
+	warnings []tree.Problem
 }
 
 // A reader decodes the value at path.
-type reader = func(n *node, path string)
+type reader = func(n *tree.Node, path string)
 
-func (d *decoder) fail(n *node, path, format string, args ...any) {
-	d.problems = append(d.problems, Problem{d.file, n.line, path, fmt.Sprintf(format, args...)})
+func (d *decoder) fail(n *tree.Node, path, format string, args ...any) {
+	d.problems = append(d.problems, tree.Problem{File: d.file, Line: n.Line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 func (d *decoder) warn(line int, path, format string, args ...any) {
-	d.warnings = append(d.warnings, Problem{d.file, line, path, fmt.Sprintf(format, args...)})
+	d.warnings = append(d.warnings, tree.Problem{File: d.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // later is the reader of a key whose part is not built.
-func (d *decoder) later(n *node, path string) { d.fail(n, path, "not in this version") }
+func (d *decoder) later(n *tree.Node, path string) { d.fail(n, path, "not in this version") }
 
-// is reports whether n is of kind k, and fails it otherwise. An empty value is
-// an empty list or mapping, as when all its lines are commented out.
-func (d *decoder) is(n *node, path string, k kind) bool {
-	if n.kind == k || n.kind == null && (k == list || k == table) {
-		return true
+// is reports whether n is of kind k, and fails it otherwise.
+func (d *decoder) is(n *tree.Node, path string, k tree.Kind) bool {
+	wrong := n.Mismatch(k)
+	if wrong != "" {
+		d.fail(n, path, "%s", wrong)
 	}
-	hint := ""
-	if k == text && (n.kind == number || n.kind == boolean) {
-		hint = ": put it in quotes"
-	}
-	d.fail(n, path, "must be %s, not %s%s", kindNames[k], kindNames[n.kind], hint)
-	return false
+	return wrong == ""
 }
 
 // table gives each field of n to its reader. A key without one is a problem.
-func (d *decoder) table(n *node, path string, readers map[string]reader) {
-	if !d.is(n, path, table) {
+func (d *decoder) table(n *tree.Node, path string, readers map[string]reader) {
+	if !d.is(n, path, tree.Table) {
 		return
 	}
-	for _, f := range n.fields {
-		if read := readers[f.key]; read != nil {
-			read(f.value, join(path, f.written()))
+	for _, f := range n.Fields {
+		if read := readers[f.Key]; read != nil {
+			read(f.Value, tree.Join(path, f.Written()))
 			continue
 		}
-		d.fail(&node{line: f.line}, join(path, f.key), "unknown key%s", hint(f.key, slices.Sorted(maps.Keys(readers))))
+		d.fail(&tree.Node{Line: f.Line}, tree.Join(path, f.Key), "unknown key%s", hint(f.Key, slices.Sorted(maps.Keys(readers))))
 	}
 }
 
@@ -86,41 +82,41 @@ func hint(s string, known []string) string {
 }
 
 // each gives each field of n to read, with its key.
-func (d *decoder) each(n *node, path string, read func(f field, path string)) {
-	if !d.is(n, path, table) {
+func (d *decoder) each(n *tree.Node, path string, read func(f tree.Field, path string)) {
+	if !d.is(n, path, tree.Table) {
 		return
 	}
-	for _, f := range n.fields {
-		read(f, join(path, f.written()))
+	for _, f := range n.Fields {
+		read(f, tree.Join(path, f.Written()))
 	}
 }
 
 // items gives each item of the list n to read.
-func (d *decoder) items(n *node, path string, read reader) {
-	if !d.is(n, path, list) {
+func (d *decoder) items(n *tree.Node, path string, read reader) {
+	if !d.is(n, path, tree.List) {
 		return
 	}
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		read(item, fmt.Sprintf("%s[%d]", path, i))
 	}
 }
 
 // expanded returns the text of n with its variables replaced.
-func (d *decoder) expanded(n *node, path string) (string, bool) {
+func (d *decoder) expanded(n *tree.Node, path string) (string, bool) {
 	if d.keep {
-		return n.text, true
+		return n.Text, true
 	}
 	lookup := d.lookup
 	if d.lenient {
 		lookup = func(name string) (string, bool) { v, _ := d.lookup(name); return v, true }
 	}
-	s, err := variables.Expand(n.text, lookup)
+	s, err := variables.Expand(n.Text, lookup)
 	if unset, ok := errors.AsType[*variables.UnsetError](err); ok && d.faults != nil {
 		*d.faults = append(*d.faults, path+": "+unset.Error())
 	} else if err != nil {
 		d.fail(n, path, "%v", err)
 	}
-	if err == nil && variables.Refers(s) && !d.refers && !strings.ContainsRune(n.text, 0) {
+	if err == nil && variables.Refers(s) && !d.refers && !strings.ContainsRune(n.Text, 0) {
 		d.fail(n, path, "refers to a secret: that works only in args, env and headers of a server, and not in a project's file")
 		return "", false
 	}
@@ -129,7 +125,7 @@ func (d *decoder) expanded(n *node, path string) (string, bool) {
 
 // referring has a reader take references to secrets, which are read when the server starts.
 func (d *decoder) referring(read reader) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		outer := d.refers
 		d.refers = !d.foreign
 		defer func() { d.refers = outer }()
@@ -152,8 +148,8 @@ func (d *decoder) faulting() (fault func() string) {
 
 // unchecked reports whether a value cannot be judged yet: it holds a variable
 // that is left as it is, or one that a disabled server may do without.
-func (d *decoder) unchecked(n *node) bool {
-	return (d.keep || d.lenient) && strings.Contains(n.text, "$")
+func (d *decoder) unchecked(n *tree.Node) bool {
+	return (d.keep || d.lenient) && strings.Contains(n.Text, "$")
 }
 
 // A check says what is wrong with a value, without quoting it: the value may
@@ -162,15 +158,15 @@ type check = func(string) error
 
 // text reads a text without control characters that passes the checks.
 func (d *decoder) text(to *string, checks ...check) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		if s, ok := d.checked(n, path, append([]check{plain}, checks...)); ok {
 			*to = s
 		}
 	}
 }
 
-func (d *decoder) checked(n *node, path string, checks []check) (string, bool) {
-	if !d.is(n, path, text) {
+func (d *decoder) checked(n *tree.Node, path string, checks []check) (string, bool) {
+	if !d.is(n, path, tree.Text) {
 		return "", false
 	}
 	s, ok := d.expanded(n, path)
@@ -179,7 +175,7 @@ func (d *decoder) checked(n *node, path string, checks []check) (string, bool) {
 	}
 	for _, c := range checks {
 		if err := c(s); err != nil {
-			d.fail(n, path, "%q %v", n.text, err)
+			d.fail(n, path, "%q %v", n.Text, err)
 			return "", false
 		}
 	}
@@ -218,15 +214,15 @@ func among(words []string) check {
 
 // texts reads a list of texts.
 func (d *decoder) texts(to *[]string, checks ...check) reader {
-	return func(n *node, path string) {
-		if !d.is(n, path, list) {
+	return func(n *tree.Node, path string) {
+		if !d.is(n, path, tree.List) {
 			return
 		}
-		*to = make([]string, 0, len(n.items))
-		d.items(n, path, func(item *node, at string) {
+		*to = make([]string, 0, len(n.Items))
+		d.items(n, path, func(item *tree.Node, at string) {
 			s, ok := d.checked(item, at, append([]check{plain}, checks...))
 			if ok && slices.Contains(*to, s) {
-				d.fail(item, at, "%q is listed twice", item.text)
+				d.fail(item, at, "%q is listed twice", item.Text)
 			} else if ok {
 				*to = append(*to, s)
 			}
@@ -236,12 +232,12 @@ func (d *decoder) texts(to *[]string, checks ...check) reader {
 
 // written returns a value for another program as a person wrote it: 1 and true
 // are the texts "1" and "true". It may be secret and is never quoted.
-func (d *decoder) written(n *node, path string) (string, bool) {
-	if n.kind != number && n.kind != boolean && !d.is(n, path, text) {
+func (d *decoder) written(n *tree.Node, path string) (string, bool) {
+	if n.Kind != tree.Number && n.Kind != tree.Boolean && !d.is(n, path, tree.Text) {
 		return "", false
 	}
 	s, ok := d.expanded(n, path)
-	if ok && strings.ContainsRune(n.text, 0) {
+	if ok && strings.ContainsRune(n.Text, 0) {
 		d.fail(n, path, "holds a NUL character")
 		return "", false
 	}
@@ -250,49 +246,49 @@ func (d *decoder) written(n *node, path string) (string, bool) {
 
 // one reads one of the words.
 func (d *decoder) one(to *string, words ...string) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		s, ok := d.checked(n, path, nil)
 		switch {
 		case !ok:
 		case slices.Contains(words, s) || d.unchecked(n):
 			*to = s
 		default:
-			d.fail(n, path, "%q is none of %s%s", n.text, strings.Join(words, ", "), spelling.Suggest(s, words))
+			d.fail(n, path, "%q is none of %s%s", n.Text, strings.Join(words, ", "), spelling.Suggest(s, words))
 		}
 	}
 }
 
 // scalar returns the text of a value of kind k, which a variable may give too.
-func (d *decoder) scalar(n *node, path string, k kind) (string, bool) {
-	if n.kind == text && strings.Contains(n.text, "${") {
+func (d *decoder) scalar(n *tree.Node, path string, k tree.Kind) (string, bool) {
+	if n.Kind == tree.Text && strings.Contains(n.Text, "${") {
 		s, ok := d.expanded(n, path)
 		return s, ok && !d.unchecked(n)
 	}
-	return n.text, d.is(n, path, k)
+	return n.Text, d.is(n, path, k)
 }
 
 func (d *decoder) flag(to *bool) reader {
-	return func(n *node, path string) {
-		s, ok := d.scalar(n, path, boolean)
+	return func(n *tree.Node, path string) {
+		s, ok := d.scalar(n, path, tree.Boolean)
 		switch {
 		case !ok:
 		case s == "true" || s == "false":
 			*to = s == "true"
 		default:
-			d.fail(n, path, "%q is neither true nor false", n.text)
+			d.fail(n, path, "%q is neither true nor false", n.Text)
 		}
 	}
 }
 
 func (d *decoder) count(to *int, low, high int) reader {
-	return func(n *node, path string) {
-		s, ok := d.scalar(n, path, number)
+	return func(n *tree.Node, path string) {
+		s, ok := d.scalar(n, path, tree.Number)
 		if !ok {
 			return
 		}
 		v, err := strconv.Atoi(s)
 		if err != nil || v < low || v > high {
-			d.fail(n, path, "%q is not a whole number from %d to %d", n.text, low, high)
+			d.fail(n, path, "%q is not a whole number from %d to %d", n.Text, low, high)
 			return
 		}
 		*to = v
@@ -301,7 +297,7 @@ func (d *decoder) count(to *int, low, high int) reader {
 
 // measure reads a number with a unit; parse makes it a value.
 func measure[T int64 | time.Duration](d *decoder, to *T, unit string, parse func(string) (T, error)) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		if !d.hasUnit(n, path, unit) {
 			return
 		}
@@ -311,7 +307,7 @@ func measure[T int64 | time.Duration](d *decoder, to *T, unit string, parse func
 		}
 		v, err := parse(s)
 		if err != nil {
-			d.fail(n, path, "%q %v", n.text, err)
+			d.fail(n, path, "%q %v", n.Text, err)
 			return
 		}
 		*to = v
@@ -319,12 +315,12 @@ func measure[T int64 | time.Duration](d *decoder, to *T, unit string, parse func
 }
 
 // hasUnit reports whether n is a text, as a number with a unit is, and fails it otherwise.
-func (d *decoder) hasUnit(n *node, path, unit string) bool {
-	if n.kind == number {
-		d.fail(n, path, "%s has no unit: write %s%s", n.text, n.text, unit)
+func (d *decoder) hasUnit(n *tree.Node, path, unit string) bool {
+	if n.Kind == tree.Number {
+		d.fail(n, path, "%s has no unit: write %s%s", n.Text, n.Text, unit)
 		return false
 	}
-	return d.is(n, path, text)
+	return d.is(n, path, tree.Text)
 }
 
 func (d *decoder) duration(to *time.Duration, low, high time.Duration) reader {
@@ -393,7 +389,7 @@ func (d *decoder) path(to *string, checks ...check) reader {
 	resolved := func(c check) check {
 		return func(s string) error { return c(d.resolve(s)) }
 	}
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		all := []check{plain}
 		for _, c := range checks {
 			all = append(all, resolved(c))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -71,7 +72,7 @@ func TestDocumentsShowConfigurations(t *testing.T) {
 			o := options(dir)
 			o.Getenv = func(string) (string, bool) { return "a value of the reader's own", true }
 			_, err := config.Load(write(t, filepath.Join(dir, "wasmgate.yaml"), block), o)
-			var problems config.Problems
+			var problems tree.Problems
 			if err != nil && !errors.As(err, &problems) {
 				t.Errorf("%s:%d: %v", name, line, err)
 			}

@@ -4,18 +4,19 @@ import (
 	"maps"
 
 	"github.com/wasmgate/wasmgate/internal/config/envfile"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // envFrom reads a list of names of variables that a server gets as the gateway has them.
-func (d *decoder) envFrom(to *map[string]Secret, n *node, path string) {
+func (d *decoder) envFrom(to *map[string]Secret, n *tree.Node, path string) {
 	*to = map[string]Secret{}
-	d.items(n, path, func(item *node, at string) {
+	d.items(n, path, func(item *tree.Node, at string) {
 		var name string
 		if d.text(&name, checkVariable)(item, at); name == "" || checkVariable(name) != nil {
 			return
 		}
 		variable := *item
-		variable.text = "${" + name + "}"
+		variable.Text = "${" + name + "}"
 		if value, ok := d.written(&variable, at); ok {
 			(*to)[name] = Secret(value)
 		}
@@ -23,7 +24,7 @@ func (d *decoder) envFrom(to *map[string]Secret, n *node, path string) {
 }
 
 // envFile reads the file of variables that a server gets. Without it the server is faulted.
-func (d *decoder) envFile(to *map[string]Secret, n *node, path string) {
+func (d *decoder) envFile(to *map[string]Secret, n *tree.Node, path string) {
 	var file string
 	if d.path(&file)(n, path); file == "" {
 		return

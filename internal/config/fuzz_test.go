@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Any bytes are a configuration or problems that say where, and what is a
@@ -31,7 +32,7 @@ func FuzzParse(f *testing.F) {
 			check(t, c)
 			return
 		}
-		var ps config.Problems
+		var ps tree.Problems
 		if c != nil || !errors.As(err, &ps) || len(ps) == 0 {
 			t.Fatalf("%v with error %v", c, err)
 		}
@@ -108,7 +109,7 @@ func FuzzImportMCP(f *testing.F) {
 		if diff := cmp.Diff(extracted, again); diff != "" || len(more) != 0 {
 			t.Errorf("a second pass moves %v after %v:\n%s", more, moved, diff)
 		}
-		var ps config.Problems
+		var ps tree.Problems
 		if _, err := config.Parse("wasmgate.yaml", config.Render(extracted), o); errors.As(err, &ps) {
 			for _, p := range ps {
 				if p.Path == "" || p.Path == "servers" {

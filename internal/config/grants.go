@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
@@ -49,7 +50,7 @@ func (g *Grant) keys() []grantKey {
 // ReadGrants reads a grants file. One that does not exist holds no grants. The
 // error is a [Problems] with everything that is wrong with it.
 func ReadGrants(path string) ([]Grant, error) {
-	data, err := readEntries(path)
+	data, err := tree.ReadEntries(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -70,7 +71,7 @@ var ErrGrantsChanged = errors.New("the grants are not what they were when you sa
 
 // SeeGrants is [ReadGrants], with what names the state of the file.
 func SeeGrants(path string) (grants []Grant, seen string, err error) {
-	data, err := readEntries(path)
+	data, err := tree.ReadEntries(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, "", fmt.Errorf("read grants: %w", err)
 	}
@@ -115,23 +116,23 @@ func SetGrants(path, seen string, next []Grant) error {
 // parseGrants also returns the line at which each grant begins.
 func parseGrants(path string, data []byte) (grants []Grant, lines []int, err error) {
 	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
-	root := d.parseEntries(data)
+	root := d.parsed(tree.ParseEntries(data))
 	if root == nil {
-		return nil, nil, d.problems.err()
+		return nil, nil, d.problems.Err()
 	}
-	d.items(root, "", func(n *node, at string) {
+	d.items(root, "", func(n *tree.Node, at string) {
 		var g Grant
 		readers := make(map[string]reader)
 		for _, k := range g.keys() {
 			readers[k.key] = d.texts(k.values)
 		}
 		d.table(n, at, readers)
-		if n.kind == table && len(g.To) == 0 {
+		if n.Kind == tree.Table && len(g.To) == 0 {
 			d.fail(n, at+".to", "is missing: say who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
 		}
-		grants, lines = append(grants, g), append(lines, n.line)
+		grants, lines = append(grants, g), append(lines, n.Line)
 	})
-	return grants, lines, d.problems.err()
+	return grants, lines, d.problems.Err()
 }
 
 // AddGrant adds a grant to the file at path, which it creates if need be. It returns
@@ -279,7 +280,7 @@ func editGrantsOf(path string, edit func(data []byte, e *editor) error) error {
 		return err
 	}
 	defer unlock()
-	data, err := readEntries(path)
+	data, err := tree.ReadEntries(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("read grants: %w", err)
 	}

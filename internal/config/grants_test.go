@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
@@ -200,7 +201,7 @@ func TestGrantsFileThatIsBroken(t *testing.T) {
 		},
 		"revoke": func() error { _, err := config.RevokeGrant(path, "a__b"); return err },
 	} {
-		var problems config.Problems
+		var problems tree.Problems
 		if err := edit(); !errors.As(err, &problems) || len(problems) < 2 || problems[0].Line != 1 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // A Group is a name for tools, prompts and resources. Patterns are literals, or
@@ -25,17 +27,17 @@ var groupPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 // offered reads what somebody is offered, which is not nothing.
 func (d *decoder) offered(to *[]string) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		d.texts(to, checks["group"])(n, path)
-		if n.kind == list && len(n.items) == 0 {
+		if n.Kind == tree.List && len(n.Items) == 0 {
 			d.fail(n, path, "offers nothing: name a group, or leave it out to offer all")
 		}
 	}
 }
 
-func (g *Group) named(d *decoder, f field, path string) {
-	if !groupPattern.MatchString(f.key) {
-		d.fail(&node{line: f.line}, path, "a group is named by lower-case letters, digits and -")
+func (g *Group) named(d *decoder, f tree.Field, path string) {
+	if !groupPattern.MatchString(f.Key) {
+		d.fail(&tree.Node{Line: f.Line}, path, "a group is named by lower-case letters, digits and -")
 	}
 }
 
@@ -62,26 +64,26 @@ func (c *Config) AllGroups() map[string][]string {
 }
 
 // checkGroups reports groups that a principal is offered and nothing is in.
-func (d *decoder) checkGroups(principals *node, c *Config) {
+func (d *decoder) checkGroups(principals *tree.Node, c *Config) {
 	known := slices.Sorted(maps.Keys(c.AllGroups()))
 	for i, p := range c.Principals { // one for each field of principals
-		f := principals.fields[i]
+		f := principals.Fields[i]
 		for _, name := range p.Groups {
 			if !slices.Contains(known, name) {
-				d.fail(f.value.get("groups"), join(join("principals", f.key), "groups"), "%q is none of the groups%s", name, hint(name, known))
+				d.fail(f.Value.Get("groups"), tree.Join(tree.Join("principals", f.Key), "groups"), "%q is none of the groups%s", name, hint(name, known))
 			}
 		}
 	}
 }
 
 // noGroups refuses groups in a project's file: grants are given to them.
-func (d *decoder) noGroups(n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		if at := f.value.get("groups"); at != nil {
-			d.fail(at, join(path, "groups"), "may not stand in a project's file, since grants can be given to groups: put it into your own")
+func (d *decoder) noGroups(n *tree.Node, path string) {
+	d.each(n, path, func(f tree.Field, path string) {
+		if at := f.Value.Get("groups"); at != nil {
+			d.fail(at, tree.Join(path, "groups"), "may not stand in a project's file, since grants can be given to groups: put it into your own")
 		}
-		if at := f.value.get("env_file"); at != nil {
-			d.fail(at, join(path, "env_file"), "may not stand in a project's file, which could name any file of yours: put the server into your own")
+		if at := f.Value.Get("env_file"); at != nil {
+			d.fail(at, tree.Join(path, "env_file"), "may not stand in a project's file, which could name any file of yours: put the server into your own")
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
@@ -58,7 +59,7 @@ func hostileFiles(t *testing.T, size int) {
 	for name, file := range files {
 		t.Run(name, func(t *testing.T) {
 			for _, as := range []string{"wasmgate.yaml", "mcp.json"} {
-				var ps config.Problems
+				var ps tree.Problems
 				if _, err := config.Parse(as, []byte(file), options(t.TempDir())); !errors.As(err, &ps) {
 					t.Errorf("%s: %v", as, err)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/wasmgate/wasmgate/internal/clients"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
@@ -28,8 +29,8 @@ import (
 // is loaded. A server that needs what only its host can give carries the reason
 // in Fault, and ${NAME} for it. The problems say what was ignored or renamed;
 // the error is a [Problems] if the file cannot be used.
-func ImportMCP(r io.Reader, name string) ([]Server, []Problem, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxJSON+1))
+func ImportMCP(r io.Reader, name string) ([]Server, []tree.Problem, error) {
+	data, err := io.ReadAll(io.LimitReader(r, tree.MaxJSON+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
@@ -41,15 +42,15 @@ func ImportMCP(r io.Reader, name string) ([]Server, []Problem, error) {
 	d := &decoder{file: name, keep: true}
 	if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) { // Goose's
 		servers := d.hostTree(file, d.parse(data, false), home)
-		return servers, d.warnings, d.problems.err()
+		return servers, d.warnings, d.problems.Err()
 	}
 	if filepath.Ext(name) == ".toml" {
 		if data, err = codexJSON(data); err != nil {
-			return nil, nil, Problems{{File: name, Message: "not TOML: " + err.Error()}}
+			return nil, nil, tree.Problems{{File: name, Message: "not TOML: " + err.Error()}}
 		}
 	}
 	servers := d.hostServers(file, data, home)
-	if err := d.problems.err(); err != nil {
+	if err := d.problems.Err(); err != nil {
 		return nil, d.warnings, err
 	}
 	return servers, d.warnings, nil
@@ -69,7 +70,7 @@ func (d *decoder) hostServers(file string, data []byte, home string) []Server {
 	return d.hostTree(file, d.parse(data, true), home)
 }
 
-func (d *decoder) hostTree(file string, root *node, home string) []Server {
+func (d *decoder) hostTree(file string, root *tree.Node, home string) []Server {
 	d.dir = filepath.Dir(file)
 	if slices.Contains([]string{".vscode", ".cursor", ".claude", ".codex", ".gemini", ".zed"}, filepath.Base(d.dir)) {
 		d.dir = filepath.Dir(d.dir)
@@ -90,15 +91,15 @@ func (d *decoder) hostTree(file string, root *node, home string) []Server {
 	entries = d.named(entries, path)
 	var out []Server
 	used, alike := map[string]bool{}, d.alike(nil)
-	d.each(entries, path, func(f field, path string) {
-		f.was, f.key = f.key, unused(used, serverID(f.key))
-		if f.key != f.was {
-			d.warn(f.line, path, "is called %s here", f.key)
+	d.each(entries, path, func(f tree.Field, path string) {
+		f.Was, f.Key = f.Key, unused(used, serverID(f.Key))
+		if f.Key != f.Was {
+			d.warn(f.Line, path, "is called %s here", f.Key)
 		}
 		alike(f, path)
 		h := &host{decoder: d, home: home, workspace: workspace}
-		if d.is(f.value, path, table) {
-			f.value = h.server(f.value, path)
+		if d.is(f.Value, path, tree.Table) {
+			f.Value = h.server(f.Value, path)
 			out = append(out, h.decode(f, path))
 		}
 	})
@@ -116,31 +117,31 @@ func unused(used map[string]bool, id string) string {
 }
 
 // hostEntries finds the mapping of servers, and its path.
-func (d *decoder) hostEntries(root *node) (entries *node, path string) {
-	if !d.is(root, "", table) {
+func (d *decoder) hostEntries(root *tree.Node) (entries *tree.Node, path string) {
+	if !d.is(root, "", tree.Table) {
 		return nil, ""
 	}
 	var others []string
-	for _, f := range root.fields {
-		at, key := f.value, f.key
-		if key == "mcp" && at.get("servers") != nil { // settings.json of VS Code
-			at, key = at.get("servers"), "mcp.servers"
+	for _, f := range root.Fields {
+		at, key := f.Value, f.Key
+		if key == "mcp" && at.Get("servers") != nil { // settings.json of VS Code
+			at, key = at.Get("servers"), "mcp.servers"
 		}
 		switch key {
 		case "mcpServers", "servers", "mcp.servers":
 			if entries != nil {
-				d.fail(&node{line: f.line}, key, "the servers stand under %s already", path)
+				d.fail(&tree.Node{Line: f.Line}, key, "the servers stand under %s already", path)
 				continue
 			}
 			entries, path = at, key
 		case "inputs":
-			d.warn(f.line, key, "ignored: only a host can ask for them")
+			d.warn(f.Line, key, "ignored: only a host can ask for them")
 		case "projects":
-			if slices.ContainsFunc(at.fields, func(p field) bool {
-				s := p.value.get("mcpServers")
-				return s != nil && len(s.fields) > 0
+			if slices.ContainsFunc(at.Fields, func(p tree.Field) bool {
+				s := p.Value.Get("mcpServers")
+				return s != nil && len(s.Fields) > 0
 			}) {
-				d.warn(f.line, key, "ignored: the servers of single projects are not read")
+				d.warn(f.Line, key, "ignored: the servers of single projects are not read")
 			}
 		default:
 			others = append(others, key)
@@ -148,13 +149,13 @@ func (d *decoder) hostEntries(root *node) (entries *node, path string) {
 	}
 	for i := 0; entries == nil && i < len(others); i++ {
 		key := others[i]
-		if slices.Contains([]string{"context_servers", "extensions", "mcp"}, key) && ofServers(root.get(key)) { // of Zed, Goose and OpenCode
-			entries, path = d.ownServers(root.get(key), key), key
+		if slices.Contains([]string{"context_servers", "extensions", "mcp"}, key) && ofServers(root.Get(key)) { // of Zed, Goose and OpenCode
+			entries, path = d.ownServers(root.Get(key), key), key
 			others = slices.Delete(others, i, i+1)
 		}
 	}
 	if entries == nil {
-		d.fail(&node{}, "", NoServers)
+		d.fail(&tree.Node{}, "", NoServers)
 	}
 	if n := len(others); n > 5 {
 		others = append(others[:5:5], fmt.Sprintf("%d more", n-5))
@@ -166,49 +167,49 @@ func (d *decoder) hostEntries(root *node) (entries *node, path string) {
 }
 
 // ofServers reports whether a table can be one of servers: its values are tables.
-func ofServers(n *node) bool {
-	return n.kind == table && !slices.ContainsFunc(n.fields, func(f field) bool { return f.value.kind != table })
+func ofServers(n *tree.Node) bool {
+	return n.Kind == tree.Table && !slices.ContainsFunc(n.Fields, func(f tree.Field) bool { return f.Value.Kind != tree.Table })
 }
 
 // ownServers leaves out what a client has built in, and has no way to start here.
-func (d *decoder) ownServers(n *node, path string) *node {
-	out := &node{kind: table, line: n.line}
-	for _, f := range n.fields {
-		if !slices.ContainsFunc([]string{"command", "cmd", "url", "uri"}, func(key string) bool { return f.value.get(key) != nil }) {
-			d.warn(f.line, join(path, f.key), "ignored: it is built into the client")
+func (d *decoder) ownServers(n *tree.Node, path string) *tree.Node {
+	out := &tree.Node{Kind: tree.Table, Line: n.Line}
+	for _, f := range n.Fields {
+		if !slices.ContainsFunc([]string{"command", "cmd", "url", "uri"}, func(key string) bool { return f.Value.Get(key) != nil }) {
+			d.warn(f.Line, tree.Join(path, f.Key), "ignored: it is built into the client")
 			continue
 		}
-		out.put(f)
+		out.Put(f)
 	}
 	return out
 }
 
 // named makes of a list of servers, as some hosts write them, each with its name, what it
 // would be as a table.
-func (d *decoder) named(n *node, path string) *node {
-	if n.kind != list {
+func (d *decoder) named(n *tree.Node, path string) *tree.Node {
+	if n.Kind != tree.List {
 		return n
 	}
-	out := &node{kind: table, line: n.line}
-	for i, item := range n.items {
+	out := &tree.Node{Kind: tree.Table, Line: n.Line}
+	for i, item := range n.Items {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		if !d.is(item, at, table) {
+		if !d.is(item, at, tree.Table) {
 			continue
 		}
-		name := item.get("name")
+		name := item.Get("name")
 		switch {
-		case name == nil || name.kind != text || name.text == "":
+		case name == nil || name.Kind != tree.Text || name.Text == "":
 			d.fail(item, at, "needs a name")
-		case out.get(name.text) != nil:
-			d.fail(name, join(at, "name"), "given twice")
+		case out.Get(name.Text) != nil:
+			d.fail(name, tree.Join(at, "name"), "given twice")
 		default:
-			server := &node{kind: table, line: item.line}
-			for _, f := range item.fields {
-				if f.key != "name" {
-					server.put(f)
+			server := &tree.Node{Kind: tree.Table, Line: item.Line}
+			for _, f := range item.Fields {
+				if f.Key != "name" {
+					server.Put(f)
 				}
 			}
-			out.put(field{key: name.text, line: item.line, value: server})
+			out.Put(tree.Field{Key: name.Text, Line: item.Line, Value: server})
 		}
 	}
 	return out
@@ -256,72 +257,72 @@ var ignoredKeys = map[string]string{
 }
 
 // server returns n with the keys and variables of a wasmgate.yaml.
-func (h *host) server(n *node, path string) *node {
-	out := &node{kind: table, line: n.line}
-	for _, f := range n.fields {
-		key, known := hostKeys[f.key]
-		at := join(path, f.key)
+func (h *host) server(n *tree.Node, path string) *tree.Node {
+	out := &tree.Node{Kind: tree.Table, Line: n.Line}
+	for _, f := range n.Fields {
+		key, known := hostKeys[f.Key]
+		at := tree.Join(path, f.Key)
 		if !known {
-			reason := ignoredKeys[f.key]
+			reason := ignoredKeys[f.Key]
 			if reason == "" {
-				reason = "ignored: unknown key" + spelling.Suggest(f.key, []string{"command", "args", "env", "cwd", "headers", "url", "type", "disabled"})
+				reason = "ignored: unknown key" + spelling.Suggest(f.Key, []string{"command", "args", "env", "cwd", "headers", "url", "type", "disabled"})
 			}
-			h.warn(f.line, at, "%s", reason)
+			h.warn(f.Line, at, "%s", reason)
 			continue
 		}
-		if out.get(key) != nil {
-			h.fail(&node{line: f.line}, at, "says the same as another key: keep one")
+		if out.Get(key) != nil {
+			h.fail(&tree.Node{Line: f.Line}, at, "says the same as another key: keep one")
 			continue
 		}
-		value := h.translated(f.value)
-		switch f.key {
+		value := h.translated(f.Value)
+		switch f.Key {
 		case "command", "cmd":
 			value = h.program(out, value)
 		case "disabled":
-			value.text = map[string]string{"true": "false", "false": "true"}[value.text]
+			value.Text = map[string]string{"true": "false", "false": "true"}[value.Text]
 		case "type", "transport":
-			if value.kind == text && !h.transport(value) {
+			if value.Kind == tree.Text && !h.transport(value) {
 				continue
 			}
 		}
-		out.put(field{key: key, line: f.line, value: value, was: f.key})
+		out.Put(tree.Field{Key: key, Line: f.Line, Value: value, Was: f.Key})
 	}
-	if n.get("httpUrl") != nil && out.get("transport") == nil { // Gemini's way to say so
-		out.put(field{key: "transport", line: n.line, value: &node{kind: text, line: n.line, text: "streamable-http"}})
+	if n.Get("httpUrl") != nil && out.Get("transport") == nil { // Gemini's way to say so
+		out.Put(tree.Field{Key: "transport", Line: n.Line, Value: &tree.Node{Kind: tree.Text, Line: n.Line, Text: "streamable-http"}})
 	}
 	return out
 }
 
 // program returns the program of a command, which can be a table with its arguments, as Zed had it, or a
 // list with them, as OpenCode has it.
-func (h *host) program(out, command *node) *node {
+func (h *host) program(out, command *tree.Node) *tree.Node {
 	switch {
-	case command.kind == list && len(command.items) > 0:
-		out.put(field{key: "args", line: command.line, value: &node{kind: list, line: command.line, items: command.items[1:]}, was: "command"})
-		return command.items[0]
-	case command.kind == table && command.get("path") != nil:
+	case command.Kind == tree.List && len(command.Items) > 0:
+		out.Put(tree.Field{Key: "args", Line: command.Line, Value: &tree.Node{Kind: tree.List, Line: command.Line, Items: command.Items[1:]}, Was: "command"})
+		return command.Items[0]
+	case command.Kind == tree.Table && command.Get("path") != nil:
 		for _, key := range []string{"args", "env"} {
-			if v := command.get(key); v != nil {
-				out.put(field{key: key, line: v.line, value: v, was: "command." + key})
+			if v := command.Get(key); v != nil {
+				out.Put(tree.Field{Key: key, Line: v.Line, Value: v, Was: "command." + key})
 			}
 		}
-		return command.get("path")
+		return command.Get("path")
 	}
 	return command
 }
 
 // transport renames the transport in n. It returns false for stdio, which the
 // command says already.
-func (h *host) transport(n *node) bool {
-	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(n.text)) {
+func (h *host) transport(n *tree.Node) bool {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(n.Text)) {
 	case "stdio", "local":
 		return false
 	case "http", "streamablehttp", "remote":
-		n.text = "streamable-http"
+		n.Text = "streamable-http"
 	case "sse":
-		n.text = "sse"
+		n.Text = "sse"
 	default:
-		h.faulty("its transport %q is not known here", n.text)
+		h.faulty("its transport %q is not known here", n.Text)
 		return false
 	}
 	return true
@@ -335,16 +336,16 @@ func (h *host) faulty(format string, args ...any) {
 
 // decode returns the server. One that is faulted is decoded only for an import,
 // since values that nobody has are no mistakes in the file.
-func (h *host) decode(f field, path string) Server {
+func (h *host) decode(f tree.Field, path string) Server {
 	if h.fault == "" || h.keep {
 		s := h.decoder.server(f, path)
 		s.Fault = cmp.Or(h.fault, s.Fault)
 		return s
 	}
-	at := field{key: f.key, line: f.line, value: &node{kind: table, line: f.line}}
-	at.value.put(field{key: "command", line: f.line, value: &node{kind: text, text: f.key, line: f.line}})
-	if n := f.value.get("enabled"); n != nil {
-		at.value.put(field{key: "enabled", line: f.line, value: n})
+	at := tree.Field{Key: f.Key, Line: f.Line, Value: &tree.Node{Kind: tree.Table, Line: f.Line}}
+	at.Value.Put(tree.Field{Key: "command", Line: f.Line, Value: &tree.Node{Kind: tree.Text, Text: f.Key, Line: f.Line}})
+	if n := f.Value.Get("enabled"); n != nil {
+		at.Value.Put(tree.Field{Key: "enabled", Line: f.Line, Value: n})
 	}
 	s := h.decoder.server(at, path)
 	s.Command, s.Fault = "", h.fault
@@ -352,20 +353,19 @@ func (h *host) decode(f field, path string) Server {
 }
 
 // translated returns n with the variables in its texts translated.
-func (h *host) translated(n *node) *node {
-	out := *n
-	out.fields, out.index, out.items = nil, nil, nil
-	if n.kind == text {
-		out.text = h.text(n.text)
+func (h *host) translated(n *tree.Node) *tree.Node {
+	out := &tree.Node{Kind: n.Kind, Line: n.Line, Text: n.Text}
+	if n.Kind == tree.Text {
+		out.Text = h.text(n.Text)
 	}
-	for _, f := range n.fields {
-		f.value = h.translated(f.value)
-		out.put(f)
+	for _, f := range n.Fields {
+		f.Value = h.translated(f.Value)
+		out.Put(f)
 	}
-	for _, item := range n.items {
-		out.items = append(out.items, h.translated(item))
+	for _, item := range n.Items {
+		out.Items = append(out.Items, h.translated(item))
 	}
-	return &out
+	return out
 }
 
 var hostVariable = regexp.MustCompile(`\$\{[^}]*\}|\$`)

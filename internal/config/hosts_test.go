@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // server returns what a host's file leaves to the defaults, changed by set.
@@ -76,16 +77,16 @@ func TestImportMCP(t *testing.T) {
 	if diff := cmp.Diff(want, got, undeclared); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
-	wantReports := []config.Problem{
-		{name, 3, "inputs", "ignored: only a host can ask for them"},
-		{name, 0, "", "ignored, as they concern the host alone: theme"},
-		{name, 5, `mcpServers["GitHub Tools"]`, "is called github-tools here"},
-		{name, 9, `mcpServers["GitHub Tools"].envFile`, "ignored: name the variables that it sets in env, as ${NAME}"},
-		{name, 10, `mcpServers["GitHub Tools"].autoApprove`, "never honoured: what may be called is granted with `wasmgate grant`"},
-		{name, 13, `mcpServers.github-tools`, "is called github-tools-2 here"},
-		{name, 13, `mcpServers.github-tools.timeout`, "ignored: hosts disagree on its unit; in wasmgate.yaml write timeout: 30s"},
-		{name, 14, `mcpServers.local`, "is called local-server here"},
-		{name, 14, `mcpServers.local.colour`, "ignored: unknown key"},
+	wantReports := []tree.Problem{
+		{File: name, Line: 3, Path: "inputs", Message: "ignored: only a host can ask for them"},
+		{File: name, Line: 0, Path: "", Message: "ignored, as they concern the host alone: theme"},
+		{File: name, Line: 5, Path: `mcpServers["GitHub Tools"]`, Message: "is called github-tools here"},
+		{File: name, Line: 9, Path: `mcpServers["GitHub Tools"].envFile`, Message: "ignored: name the variables that it sets in env, as ${NAME}"},
+		{File: name, Line: 10, Path: `mcpServers["GitHub Tools"].autoApprove`, Message: "never honoured: what may be called is granted with `wasmgate grant`"},
+		{File: name, Line: 13, Path: `mcpServers.github-tools`, Message: "is called github-tools-2 here"},
+		{File: name, Line: 13, Path: `mcpServers.github-tools.timeout`, Message: "ignored: hosts disagree on its unit; in wasmgate.yaml write timeout: 30s"},
+		{File: name, Line: 14, Path: `mcpServers.local`, Message: "is called local-server here"},
+		{File: name, Line: 14, Path: `mcpServers.local.colour`, Message: "ignored: unknown key"},
 	}
 	if diff := cmp.Diff(wantReports, reports); diff != "" {
 		t.Errorf("reports (-want +got):\n%s", diff)
@@ -169,7 +170,7 @@ func TestMCPProblems(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse("mcp.json", []byte(tt.file), options(t.TempDir()))
-			var ps config.Problems
+			var ps tree.Problems
 			if !errors.As(err, &ps) {
 				t.Fatalf("error is %v, not problems", err)
 			}
@@ -234,9 +235,9 @@ func TestHostKeysBesideServers(t *testing.T) {
 	file := `{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "mcpServers": {},
 		"projects": {"/x": {"mcpServers": {"z": {"command": "x"}}}, "/y": {}}}`
 	_, reports, err := config.ImportMCP(strings.NewReader(file), "f")
-	want := []config.Problem{
-		{"f", 2, "projects", "ignored: the servers of single projects are not read"},
-		{"f", 0, "", "ignored, as they concern the host alone: a, b, c, d, e, 2 more"},
+	want := []tree.Problem{
+		{File: "f", Line: 2, Path: "projects", Message: "ignored: the servers of single projects are not read"},
+		{File: "f", Line: 0, Path: "", Message: "ignored, as they concern the host alone: a, b, c, d, e, 2 more"},
 	}
 	if diff := cmp.Diff(want, reports); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // A ToolLabel is one entry of a labels file: what the tools are that a pattern
@@ -37,7 +39,7 @@ func ReadLabels(path string) ([]ToolLabel, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := read(path)
+	data, err := tree.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read labels: %w", err)
 	}
@@ -49,25 +51,25 @@ func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
 	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
 	root := d.parse(data, false)
 	if root == nil {
-		return nil, d.problems.err()
+		return nil, d.problems.Err()
 	}
 	var labels []ToolLabel
-	d.each(root, "", func(f field, path string) {
-		l := ToolLabel{Pattern: f.key}
+	d.each(root, "", func(f tree.Field, path string) {
+		l := ToolLabel{Pattern: f.Key}
 		d.fill(&l)
-		if f.key == "" || checkTools(f.key) != nil {
-			d.fail(&node{line: f.line}, path, "%q is not %s", f.key, toolWords)
+		if f.Key == "" || checkTools(f.Key) != nil {
+			d.fail(&tree.Node{Line: f.Line}, path, "%q is not %s", f.Key, toolWords)
 		}
-		d.object(&l, f.value, path)
+		d.object(&l, f.Value, path)
 		if l.Control != nil && l.To != nil {
-			d.fail(&node{line: f.line}, join(path, "control"), "says the same as to and commits together: write one or the other")
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "control"), "says the same as to and commits together: write one or the other")
 		}
-		if e := f.value.get("effect"); f.value.kind == table && (e == nil || e.kind == list && len(e.items) == 0) {
-			d.fail(&node{line: f.line}, join(path, "effect"), "is missing: say what the tool does, such as [read]")
+		if e := f.Value.Get("effect"); f.Value.Kind == tree.Table && (e == nil || e.Kind == tree.List && len(e.Items) == 0) {
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "effect"), "is missing: say what the tool does, such as [read]")
 		}
 		labels = append(labels, l)
 	})
-	return labels, d.problems.err()
+	return labels, d.problems.Err()
 }
 
 func (l *ToolLabel) readers(d *decoder) map[string]reader {
@@ -86,36 +88,36 @@ func checkPointer(s string) error {
 // pointers reads pointers to arguments: a list, or a mapping that also says of what kind
 // the ids are that each takes.
 func (d *decoder) pointers(to *[]string, takes *map[string]string) reader {
-	return func(n *node, path string) {
-		if n.kind != table {
+	return func(n *tree.Node, path string) {
+		if n.Kind != tree.Table {
 			d.texts(to, checkPointer)(n, path)
 			return
 		}
 		*to = []string{}
 		d.kinds(takes, true)(n, path)
-		for _, f := range n.fields {
-			*to = append(*to, strings.TrimSuffix(strings.SplitN(f.key, "/*", 2)[0], "/"))
+		for _, f := range n.Fields {
+			*to = append(*to, strings.TrimSuffix(strings.SplitN(f.Key, "/*", 2)[0], "/"))
 		}
 	}
 }
 
 // kinds reads kinds of ids by pointers; empty says that a pointer can be without one.
 func (d *decoder) kinds(to *map[string]string, empty bool) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		if *to == nil {
 			*to = make(map[string]string)
 		}
-		d.each(n, path, func(f field, path string) {
-			if err := checkPointer(f.key); err != nil {
-				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+		d.each(n, path, func(f tree.Field, path string) {
+			if err := checkPointer(f.Key); err != nil {
+				d.fail(&tree.Node{Line: f.Line}, path, "%q %v", f.Key, err)
 			}
 			var kind string
-			if f.value.kind == null && empty {
-				(*to)[f.key] = ""
+			if f.Value.Kind == tree.Null && empty {
+				(*to)[f.Key] = ""
 				return
 			}
-			d.text(&kind, matches(kindPattern, "the name of a kind of ids: letters, digits and . _ -"))(f.value, path)
-			(*to)[f.key] = kind
+			d.text(&kind, matches(kindPattern, "the name of a kind of ids: letters, digits and . _ -"))(f.Value, path)
+			(*to)[f.Key] = kind
 		})
 	}
 }

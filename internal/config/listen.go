@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
@@ -36,8 +37,8 @@ func isUnix(addr string) bool { return strings.HasPrefix(addr, unixPrefix) }
 
 // listen reads an address, or a list of them.
 func (d *decoder) listen(to *[]string) reader {
-	return func(n *node, path string) {
-		if n.kind != list {
+	return func(n *tree.Node, path string) {
+		if n.Kind != tree.List {
 			var one string
 			if d.text(&one, checkListen)(n, path); one != "" {
 				*to = []string{d.socket(one)}
@@ -48,7 +49,7 @@ func (d *decoder) listen(to *[]string) reader {
 		for i, addr := range *to {
 			(*to)[i] = d.socket(addr)
 		}
-		if len(n.items) == 0 {
+		if len(n.Items) == 0 {
 			d.fail(n, path, "is empty: name an address such as %s, or leave the key out", DefaultListen)
 		}
 	}

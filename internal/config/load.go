@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Options say what a configuration may see of its surroundings. The zero value
@@ -35,7 +37,7 @@ func (o Options) filled() (Options, error) {
 // state and audit log in Dirs.State. An mcp.json belongs to another program and is often where
 // an agent may write: its grants and lockfile are in Dirs.State, too.
 func Load(path string, o Options) (*Config, error) {
-	data, err := read(path)
+	data, err := tree.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -45,14 +47,14 @@ func Load(path string, o Options) (*Config, error) {
 // Parse is [Load] of bytes that the caller has read from path.
 func Parse(path string, data []byte, o Options) (*Config, error) {
 	c, problems, err := parseAll(path, data, o)
-	if err = cmp.Or(err, problems.err()); err != nil {
+	if err = cmp.Or(err, problems.Err()); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // parseAll is Parse that returns what it has understood, beside the problems.
-func parseAll(path string, data []byte, o Options) (*Config, Problems, error) {
+func parseAll(path string, data []byte, o Options) (*Config, tree.Problems, error) {
 	o, err := o.filled()
 	if err != nil {
 		return nil, nil, err
@@ -63,7 +65,7 @@ func parseAll(path string, data []byte, o Options) (*Config, Problems, error) {
 	}
 	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv}
 	var c *Config
-	if isJSON(path, data) {
+	if tree.IsJSON(path, data) {
 		c = d.hostFile(file, data, o.Dirs)
 	} else {
 		c = beside(d.dir)
@@ -77,8 +79,10 @@ func parseAll(path string, data []byte, o Options) (*Config, Problems, error) {
 }
 
 // parse returns the tree of data, or nil after reporting that there is none.
-func (d *decoder) parse(data []byte, json bool) *node {
-	root, ps := parse(data, json)
+func (d *decoder) parse(data []byte, json bool) *tree.Node { return d.parsed(tree.Parse(data, json)) }
+
+// parsed reports what is wrong with a file that was parsed, and returns its tree.
+func (d *decoder) parsed(root *tree.Node, ps []tree.Problem) *tree.Node {
 	for _, p := range ps {
 		p.File = d.file
 		d.problems = append(d.problems, p)
@@ -88,14 +92,14 @@ func (d *decoder) parse(data []byte, json bool) *node {
 
 // config decodes the top level of a wasmgate.yaml into c, which holds the
 // defaults.
-func (d *decoder) config(root *node, c *Config) {
+func (d *decoder) config(root *tree.Node, c *Config) {
 	readers := d.fields(c)
 	maps.Copy(readers, map[string]reader{
 		"version": d.version,
-		"servers": func(n *node, path string) { d.servers(&c.Servers, nil, n, path) },
-		"tools":   func(n *node, path string) { d.modules(&c.Tools, n, path) },
-		"secrets": func(n *node, path string) { d.boundSecrets(&c.Secrets, n, path) },
-		"mcpServers": func(n *node, path string) {
+		"servers": func(n *tree.Node, path string) { d.servers(&c.Servers, nil, n, path) },
+		"tools":   func(n *tree.Node, path string) { d.modules(&c.Tools, n, path) },
+		"secrets": func(n *tree.Node, path string) { d.boundSecrets(&c.Secrets, n, path) },
+		"mcpServers": func(n *tree.Node, path string) {
 			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate add --from FILE`")
 		},
 	})
@@ -104,26 +108,26 @@ func (d *decoder) config(root *node, c *Config) {
 	}
 	d.table(root, "", readers)
 	c.mustSign()
-	d.clashes(root.get("tools"), c)
+	d.clashes(root.Get("tools"), c)
 	d.checkAgents(root, c)
-	d.checkGroups(root.get("principals"), c)
-	d.checkSecrets(root.get("tools"), c)
+	d.checkGroups(root.Get("principals"), c)
+	d.checkSecrets(root.Get("tools"), c)
 	d.checkAuth(root, c)
-	d.checkStore(root.get("store"), c)
+	d.checkStore(root.Get("store"), c)
 }
 
 // clashes reports modules that claim the name of a server.
-func (d *decoder) clashes(tools *node, c *Config) {
+func (d *decoder) clashes(tools *tree.Node, c *Config) {
 	for i, m := range c.Tools { // one for each field of tools
 		if slices.ContainsFunc(c.Servers, func(s Server) bool { return s.ID == m.Server }) {
-			f := tools.fields[i]
-			d.fail(&node{line: f.line}, join(join("tools", f.key), "server"), "%q is one of the servers: choose another name", m.Server)
+			f := tools.Fields[i]
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(tree.Join("tools", f.Key), "server"), "%q is one of the servers: choose another name", m.Server)
 		}
 	}
 }
 
-func (d *decoder) version(n *node, path string) {
-	if n.kind != number || n.text != "1" {
+func (d *decoder) version(n *tree.Node, path string) {
+	if n.Kind != tree.Number || n.Text != "1" {
 		d.fail(n, path, "must be 1, the only version there is")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/dirs"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // environment answers like os.LookupEnv.
@@ -369,7 +370,7 @@ func TestLoadProblems(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse("wasmgate.yaml", []byte(tt.file), options(t.TempDir()))
-			var ps config.Problems
+			var ps tree.Problems
 			if !errors.As(err, &ps) {
 				t.Fatalf("error is %v, not problems", err)
 			}
@@ -415,7 +416,7 @@ func TestPlainHTTPWarns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []config.Problem{{File: "wasmgate.yaml", Line: 6, Path: "servers.d.url", Message: "plain http to another machine: calls and headers can be read on the way"}}
+	want := []tree.Problem{{File: "wasmgate.yaml", Line: 6, Path: "servers.d.url", Message: "plain http to another machine: calls and headers can be read on the way"}}
 	if diff := cmp.Diff(want, c.Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"cmp"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // A ServerAuth says by which credential a server is called. Nil is by none but its headers.
@@ -29,13 +31,13 @@ type Client struct {
 	KeyID      string `key:"key_id"`
 }
 
-func (c *Client) check(d *decoder, n *node, path string) {
+func (c *Client) check(d *decoder, n *tree.Node, path string) {
 	switch {
 	case c.ID == "":
 		d.fail(n, path, "needs id")
 	case c.Secret != "" && c.PrivateKey != "":
 		d.fail(n, path, "secret and private_key exclude each other: keep the one by which the client is registered")
-	case c.KeyID != "" && n.get("private_key") == nil:
+	case c.KeyID != "" && n.Get("private_key") == nil:
 		d.fail(n, path, "key_id needs private_key")
 	}
 }
@@ -48,13 +50,13 @@ const vaultKeyring = "keyring"
 
 // serverAuth reads the credential of a server: its mode alone, or a table.
 func (d *decoder) serverAuth(to **ServerAuth) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		a := new(ServerAuth)
-		if n.text == "passthrough" || n.get("mode") != nil && n.get("mode").text == "passthrough" {
+		if n.Text == "passthrough" || n.Get("mode") != nil && n.Get("mode").Text == "passthrough" {
 			d.fail(n, path, "passthrough is not done: a client's token is for this gateway, and a server that gets it could use it here and elsewhere; take oauth or token_exchange")
 			return
 		}
-		if n.kind == table {
+		if n.Kind == tree.Table {
 			d.object(a, n, path)
 		} else {
 			d.one(&a.Mode, "none", "oauth", "client_credentials", "token_exchange", "id_jag")(n, path)
@@ -67,11 +69,11 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			d.fail(n, path, "client_secret cannot stand beside private_key: one of them proves the client")
 		case a.Mode == "id_jag":
 			d.checkIDJAG(a, n, path)
-		case n.get("idp") != nil || n.get("idp_client") != nil:
+		case n.Get("idp") != nil || n.Get("idp_client") != nil:
 			d.fail(n, path, "idp and idp_client are for mode: id_jag")
-		case a.Mode != "oauth" && (n.get("client_id") == nil || n.get("client_secret") == nil && n.get("private_key") == nil):
+		case a.Mode != "oauth" && (n.Get("client_id") == nil || n.Get("client_secret") == nil && n.Get("private_key") == nil):
 			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", a.Mode)
-		case a.Mode == "token_exchange" && n.get("issuer") == nil:
+		case a.Mode == "token_exchange" && n.Get("issuer") == nil:
 			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server would say who does")
 		case a.Mode == "token_exchange" && a.Shared:
 			d.fail(n, path, "token_exchange is of each caller: leave identity out")
@@ -81,7 +83,7 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			d.fail(n, path, "client_secret needs client_id")
 		case a.PrivateKey != "" && a.ClientID == "":
 			d.fail(n, path, "private_key needs client_id")
-		case a.KeyID != "" && n.get("private_key") == nil:
+		case a.KeyID != "" && n.Get("private_key") == nil:
 			d.fail(n, path, "key_id needs private_key")
 		}
 		*to = a
@@ -89,9 +91,9 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 }
 
 // checkIDJAG reports what id_jag lacks, and what it does not take.
-func (d *decoder) checkIDJAG(a *ServerAuth, n *node, path string) {
+func (d *decoder) checkIDJAG(a *ServerAuth, n *tree.Node, path string) {
 	for _, key := range []string{"idp", "idp_client", "client_id", "issuer"} {
-		if n.get(key) == nil {
+		if n.Get(key) == nil {
 			d.fail(n, path, "id_jag needs %s: idp and idp_client are the identity provider and the gateway's client there, issuer and client_id those of the server", key)
 			return
 		}
@@ -103,39 +105,39 @@ func (d *decoder) checkIDJAG(a *ServerAuth, n *node, path string) {
 		d.fail(n, path, "actor is for token_exchange")
 	case a.IDP == a.Issuer:
 		d.fail(n, path, "idp and issuer are the same: an identity provider does not accept its own grants; take oauth")
-	case a.KeyID != "" && n.get("private_key") == nil:
+	case a.KeyID != "" && n.Get("private_key") == nil:
 		d.fail(n, path, "key_id needs private_key")
 	}
 }
 
 // checkServerAuth reports what cannot stand beside a credential.
-func (d *decoder) checkServerAuth(n *node, path string, s *Server) {
+func (d *decoder) checkServerAuth(n *tree.Node, path string, s *Server) {
 	if s.Auth == nil {
 		return
 	}
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
-			d.fail(n.get("auth"), join(path, "auth"), "cannot stand beside headers.%s: one of them says by what the server is called", name)
+			d.fail(n.Get("auth"), tree.Join(path, "auth"), "cannot stand beside headers.%s: one of them says by what the server is called", name)
 		}
 	}
 	if s.Sessions == "shared" && !s.Auth.Shared {
-		d.fail(n.get("auth"), join(path, "auth"), "is of one principal each, and sessions: shared is of all: write identity: shared if one login is everybody's")
+		d.fail(n.Get("auth"), tree.Join(path, "auth"), "is of one principal each, and sessions: shared is of all: write identity: shared if one login is everybody's")
 	}
 	if insecure(s.URL) {
-		d.fail(n.get("url"), join(path, "url"), "is plain http to another machine: who is on the way would have the tokens")
+		d.fail(n.Get("url"), tree.Join(path, "url"), "is plain http to another machine: who is on the way would have the tokens")
 	}
 }
 
 func (v *Vault) readers(d *decoder) map[string]reader {
-	return map[string]reader{"key": func(n *node, path string) {
-		if strings.HasPrefix(n.text, vaultEnv) {
-			v.Env = strings.TrimPrefix(n.text, vaultEnv)
+	return map[string]reader{"key": func(n *tree.Node, path string) {
+		if strings.HasPrefix(n.Text, vaultEnv) {
+			v.Env = strings.TrimPrefix(n.Text, vaultEnv)
 			if err := checkVariable(v.Env); err != nil {
 				d.fail(n, path, "%q %v", v.Env, err)
 			}
 			return
 		}
-		if v.Keyring = n.text == vaultKeyring; !v.Keyring {
+		if v.Keyring = n.Text == vaultKeyring; !v.Keyring {
 			d.path(&v.File)(n, path)
 		}
 	}}

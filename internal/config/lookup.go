@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 const fileName = "wasmgate.yaml"
@@ -73,7 +75,7 @@ func Open(explicit, cwd string, o Options) (*Config, error) {
 	if f.Project == "" {
 		return c, nil
 	}
-	data, err := read(f.Project)
+	data, err := tree.Read(f.Project)
 	if err != nil {
 		return nil, fmt.Errorf("read the project's configuration: %w", err)
 	}
@@ -82,7 +84,7 @@ func Open(explicit, cwd string, o Options) (*Config, error) {
 		return nil, err
 	}
 	if trust != trusted {
-		c.Warnings = append(c.Warnings, Problem{File: f.Project, Message: string(trust)})
+		c.Warnings = append(c.Warnings, tree.Problem{File: f.Project, Message: string(trust)})
 		return c, nil
 	}
 	if err := c.addProject(f.Project, data, o); err != nil {
@@ -104,7 +106,7 @@ func (c *Config) addProject(path string, data []byte, o Options) error {
 	if root := d.parse(data, false); root != nil {
 		d.project(root, c, p)
 	}
-	if err := d.problems.err(); err != nil {
+	if err := d.problems.Err(); err != nil {
 		return err
 	}
 	c.Project = file
@@ -121,43 +123,43 @@ func (c *Config) addProject(path string, data []byte, o Options) error {
 // project decodes a project's file into p. It may only add: nothing in it
 // changes what the base allows, records or limits, and no server of it takes a
 // name for which the base has one, and with it grants.
-func (d *decoder) project(root *node, base, p *Config) {
-	if !d.is(root, "", table) {
+func (d *decoder) project(root *tree.Node, base, p *Config) {
+	if !d.is(root, "", tree.Table) {
 		return
 	}
 	known := map[string]reader{
 		"version": d.version,
-		"servers": func(n *node, path string) { d.servers(&p.Servers, base.Servers, n, path) },
-		"tools":   func(n *node, path string) { d.modules(&p.Tools, n, path) },
+		"servers": func(n *tree.Node, path string) { d.servers(&p.Servers, base.Servers, n, path) },
+		"tools":   func(n *tree.Node, path string) { d.modules(&p.Tools, n, path) },
 	}
 	for _, k := range []string{"listen", "public_url", "tls", "auth", "principals", "groups", "catalog", "secrets", "policy", "sanitize", "pins", "sessions", "jobs", "audit", "limits", "http", "log", "registry", "state"} {
-		known[k] = func(n *node, path string) {
+		known[k] = func(n *tree.Node, path string) {
 			d.fail(n, path, "may not stand in a project's file, which holds servers and tools: put it into your own")
 		}
 	}
 	d.table(root, "", known)
 	for _, k := range []string{"servers", "tools"} {
-		if n := root.get(k); n != nil {
+		if n := root.Get(k); n != nil {
 			d.noGroups(n, k)
 		}
 	}
-	d.clashes(root.get("tools"), p)
-	d.checkSecrets(root.get("tools"), p) // which has none: those of the person are no project's to use
+	d.clashes(root.Get("tools"), p)
+	d.checkSecrets(root.Get("tools"), p) // which has none: those of the person are no project's to use
 	for i, s := range p.Servers {
 		taken := slices.ContainsFunc(base.Servers, func(b Server) bool { return b.ID == s.ID }) ||
 			slices.ContainsFunc(base.Tools, func(m Module) bool { return m.Server == s.ID })
 		if taken {
-			f := root.get("servers").fields[i]
-			d.fail(&node{line: f.line}, join("servers", f.key), "your own configuration has a server of this name: choose another")
+			f := root.Get("servers").Fields[i]
+			d.fail(&tree.Node{Line: f.Line}, tree.Join("servers", f.Key), "your own configuration has a server of this name: choose another")
 		}
 	}
 	for i, m := range p.Tools {
-		f := root.get("tools").fields[i]
+		f := root.Get("tools").Fields[i]
 		if slices.ContainsFunc(base.Tools, func(b Module) bool { return b.ID == m.ID }) {
-			d.fail(&node{line: f.line}, join("tools", f.key), "your own configuration has a module of this name: choose another")
+			d.fail(&tree.Node{Line: f.Line}, tree.Join("tools", f.Key), "your own configuration has a module of this name: choose another")
 		}
 		if m.Server != "local" && slices.ContainsFunc(base.Servers, func(b Server) bool { return b.ID == m.Server }) {
-			d.fail(&node{line: f.line}, join(join("tools", f.key), "server"), "your own configuration has a server of this name: choose another")
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(tree.Join("tools", f.Key), "server"), "your own configuration has a server of this name: choose another")
 		}
 	}
 }
@@ -231,9 +233,9 @@ func digest(data []byte) string {
 // readWhole returns the content of a file that is no larger than a
 // configuration may be.
 func readWhole(path string) ([]byte, error) {
-	data, err := read(path)
-	if err == nil && len(data) > maxYAML {
-		return nil, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", maxYAML>>20)}
+	data, err := tree.Read(path)
+	if err == nil && len(data) > tree.MaxYAML {
+		return nil, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", tree.MaxYAML>>20)}
 	}
 	return data, err
 }

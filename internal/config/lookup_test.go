@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/dirs"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 func TestDirsOf(t *testing.T) {
@@ -203,7 +204,7 @@ func TestProjectIsInertUntilTrusted(t *testing.T) {
 	if got := ids(base.Servers); got != "mine" {
 		t.Errorf("servers before trust: %s", got)
 	}
-	want := []config.Problem{{File: h.project, Message: "not trusted, so it has no effect: read it, then run `wasmgate trust`"}}
+	want := []tree.Problem{{File: h.project, Message: "not trusted, so it has no effect: read it, then run `wasmgate trust`"}}
 	if diff := cmp.Diff(want, base.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 func TestReadManifest(t *testing.T) {
@@ -44,7 +45,7 @@ func TestReadManifest(t *testing.T) {
 				}
 				return
 			}
-			var problems config.Problems
+			var problems tree.Problems
 			if !errors.As(err, &problems) || len(problems) != 1 || at(problems[0]) != tt.want {
 				t.Errorf("%+v, error %v; want a problem at %s", got, err, tt.want)
 			}
@@ -63,7 +64,7 @@ func TestReadManifest(t *testing.T) {
 	}
 }
 
-func at(p config.Problem) string { return "line " + string(rune('0'+p.Line)) + " " + p.Path }
+func at(p tree.Problem) string { return "line " + string(rune('0'+p.Line)) + " " + p.Path }
 
 // Any bytes beside a module are JSON, or problems.
 func FuzzReadManifest(f *testing.F) {
@@ -74,7 +75,7 @@ func FuzzReadManifest(f *testing.F) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "m.yaml"), string(data))
 		got, err := config.ReadManifest(filepath.Join(dir, "m.wasm"))
-		var problems config.Problems
+		var problems tree.Problems
 		if err == nil && !json.Valid(got.JSON) || err != nil && !errors.As(err, &problems) {
 			t.Errorf("%+v, error %v", got, err)
 		}

@@ -1,6 +1,9 @@
 package config
 
-import "github.com/wasmgate/wasmgate/gate/actions"
+import (
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
+)
 
 // maxMethods bounds the methods of one server.
 const maxMethods = 64
@@ -8,7 +11,7 @@ const maxMethods = 64
 // methods reads the methods of a server that MCP does not have. Each is named as it is,
 // since nothing lists them.
 func (d *decoder) methods(to *[]string) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		d.texts(to, actions.CheckMethod)(n, path)
 		if len(*to) > maxMethods {
 			d.fail(n, path, "has %d methods, of at most %d", len(*to), maxMethods)

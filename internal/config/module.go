@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
@@ -49,7 +50,7 @@ type SignedBy struct {
 	SignedAs string `key:"signed_as repository"` // registry/repository under which an artifact was signed; empty: where it is
 }
 
-func (s *SignedBy) check(d *decoder, n *node, path string) {
+func (s *SignedBy) check(d *decoder, n *tree.Node, path string) {
 	d.needs(n, path, "key", "a key, the path of a public key in PEM, such as cosign.pub")
 }
 
@@ -109,20 +110,20 @@ var (
 	webPattern        = regexp.MustCompile(`^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:([1-9][0-9]{0,4}))?$`)
 )
 
-func (d *decoder) modules(to *[]Module, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		m := Module{ID: f.key}
+func (d *decoder) modules(to *[]Module, n *tree.Node, path string) {
+	d.each(n, path, func(f tree.Field, path string) {
+		m := Module{ID: f.Key}
 		d.fill(&m)
-		if !serverPattern.MatchString(f.key) {
-			d.fail(&node{line: f.line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.key))
+		if !serverPattern.MatchString(f.Key) {
+			d.fail(&tree.Node{Line: f.Line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.Key))
 		}
 		fault := d.faulting()
-		d.object(&m, f.value, path)
-		m.Fault, m.Declared = fault(), declared(f.value, nil, nil)
-		d.needs(f.value, path, "module", "a module, the path of a WASM file")
-		d.checkSignedBy(f.value, path, &m)
-		if m.Ref == EmbeddedTools && len(f.value.fields) > 1 {
-			d.fail(f.value, path, "the embedded tools take no key but module: they reach nothing, and have limits of their own")
+		d.object(&m, f.Value, path)
+		m.Fault, m.Declared = fault(), declared(f.Value, nil, nil)
+		d.needs(f.Value, path, "module", "a module, the path of a WASM file")
+		d.checkSignedBy(f.Value, path, &m)
+		if m.Ref == EmbeddedTools && len(f.Value.Fields) > 1 {
+			d.fail(f.Value, path, "the embedded tools take no key but module: they reach nothing, and have limits of their own")
 		}
 		*to = append(*to, m)
 	})
@@ -133,13 +134,13 @@ func (m *Module) readers(d *decoder) map[string]reader {
 }
 
 // checkSignedBy reports what of it means nothing for the module.
-func (d *decoder) checkSignedBy(n *node, path string, m *Module) {
+func (d *decoder) checkSignedBy(n *tree.Node, path string, m *Module) {
 	switch v := m.Verify; {
 	case v == nil:
 	case m.Embedded():
-		d.fail(n.get("verify"), join(path, "verify"), "has no effect: the module is part of wasmgate")
+		d.fail(n.Get("verify"), tree.Join(path, "verify"), "has no effect: the module is part of wasmgate")
 	case v.SignedAs != "" && m.Ref == "":
-		d.fail(n.get("verify"), join(path, "verify"), "signed_as is for modules in a registry")
+		d.fail(n.Get("verify"), tree.Join(path, "verify"), "signed_as is for modules in a registry")
 	}
 }
 
@@ -156,15 +157,15 @@ func (c *Config) mustSign() {
 }
 
 // needs reports a table that does not have a key.
-func (d *decoder) needs(n *node, path, key, what string) {
-	if (n.kind == table || n.kind == null) && n.get(key) == nil {
+func (d *decoder) needs(n *tree.Node, path, key, what string) {
+	if (n.Kind == tree.Table || n.Kind == tree.Null) && n.Get(key) == nil {
 		d.fail(n, path, "needs %s", what)
 	}
 }
 
 // module reads where the module is: in a file, in a registry, in the program.
 func (d *decoder) module(to *Module) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		var s string
 		d.text(&s, d.checkModule)(n, path)
 		switch {
@@ -218,25 +219,25 @@ func checkModuleServer(s string) error {
 	return nil
 }
 
-func (h *HTTPGrant) check(d *decoder, n *node, path string) {
+func (h *HTTPGrant) check(d *decoder, n *tree.Node, path string) {
 	d.needs(n, path, "origin", "an origin, such as https://api.example.com")
 }
 
-func (g *DirGrant) check(d *decoder, n *node, path string) {
+func (g *DirGrant) check(d *decoder, n *tree.Node, path string) {
 	d.needs(n, path, "path", "a path, the folder that is granted")
 	if g.Path != "" {
 		g.Path = filepath.Clean(g.Path)
 	}
 }
 
-func (g *ModuleGrant) check(d *decoder, n *node, path string) {
+func (g *ModuleGrant) check(d *decoder, n *tree.Node, path string) {
 	for i, h := range g.HTTP {
 		if slices.ContainsFunc(g.HTTP[:i], func(o HTTPGrant) bool { return h.Origin != "" && h.Origin == o.Origin && h.Path == o.Path }) {
-			d.fail(n.get("http").items[i], fmt.Sprintf("%s.http[%d]", path, i), "grants the same path of the same origin twice: put the methods together")
+			d.fail(n.Get("http").Items[i], fmt.Sprintf("%s.http[%d]", path, i), "grants the same path of the same origin twice: put the methods together")
 		}
 	}
 	for i, f := range g.Dirs {
-		at, where := n.get("dirs").items, fmt.Sprintf("%s.dirs[%d]", path, i)
+		at, where := n.Get("dirs").Items, fmt.Sprintf("%s.dirs[%d]", path, i)
 		if slices.ContainsFunc(g.Dirs[:i], func(o DirGrant) bool { return f.Path != "" && f.Path == o.Path }) {
 			d.fail(at[i], where, "grants the same folder twice")
 		}
@@ -297,19 +298,19 @@ func checkSecretName(s string) error {
 	return nil
 }
 
-func (d *decoder) boundSecrets(to *[]BoundSecret, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		s := BoundSecret{Name: f.key}
-		if err := checkSecretName(f.key); err != nil {
-			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+func (d *decoder) boundSecrets(to *[]BoundSecret, n *tree.Node, path string) {
+	d.each(n, path, func(f tree.Field, path string) {
+		s := BoundSecret{Name: f.Key}
+		if err := checkSecretName(f.Key); err != nil {
+			d.fail(&tree.Node{Line: f.Line}, path, "%q %v", f.Key, err)
 		}
 		fault := d.faulting()
-		d.object(&s, f.value, path)
+		d.object(&s, f.Value, path)
 		s.Fault = fault()
-		d.needs(f.value, path, "value", "a value, such as \"${API_TOKEN}\"")
-		d.needs(f.value, path, "origin", "an origin, the only one that it is sent to")
+		d.needs(f.Value, path, "value", "a value, such as \"${API_TOKEN}\"")
+		d.needs(f.Value, path, "origin", "an origin, the only one that it is sent to")
 		if insecure(s.Origin) {
-			d.warn(f.line, path, "plain http to another machine: the secret can be read on the way")
+			d.warn(f.Line, path, "plain http to another machine: the secret can be read on the way")
 		}
 		*to = append(*to, s)
 	})
@@ -317,7 +318,7 @@ func (d *decoder) boundSecrets(to *[]BoundSecret, n *node, path string) {
 
 // secret reads a text that fits into a header and is never quoted.
 func (d *decoder) secret(to *Secret) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		s, ok := d.written(n, path)
 		if !ok {
 			return
@@ -332,7 +333,7 @@ func (d *decoder) secret(to *Secret) reader {
 
 // checkSecrets reports secrets that are granted and not there, and warns of
 // those that go where their module may not.
-func (d *decoder) checkSecrets(tools *node, c *Config) {
+func (d *decoder) checkSecrets(tools *tree.Node, c *Config) {
 	var known []string
 	for _, s := range c.Secrets {
 		known = append(known, s.Name)
@@ -341,16 +342,16 @@ func (d *decoder) checkSecrets(tools *node, c *Config) {
 		if len(m.Grant.Secrets) == 0 {
 			continue
 		}
-		f := tools.fields[i]
-		for k, item := range f.value.get("grant").get("secrets").items {
-			name, err := variables.Expand(item.text, d.lookup)
+		f := tools.Fields[i]
+		for k, item := range f.Value.Get("grant").Get("secrets").Items {
+			name, err := variables.Expand(item.Text, d.lookup)
 			if err != nil || !slices.Contains(m.Grant.Secrets, name) {
 				continue // reported
 			}
-			at := join("tools", f.key) + fmt.Sprintf(".grant.secrets[%d]", k)
+			at := tree.Join("tools", f.Key) + fmt.Sprintf(".grant.secrets[%d]", k)
 			j := slices.Index(known, name)
 			if j < 0 {
-				d.fail(item, at, "%q is none of the secrets%s", item.text, spelling.Suggest(name, known))
+				d.fail(item, at, "%q is none of the secrets%s", item.Text, spelling.Suggest(name, known))
 				continue
 			}
 			if fault := c.Secrets[j].Fault; fault != "" && c.Tools[i].Fault == "" {
@@ -358,7 +359,7 @@ func (d *decoder) checkSecrets(tools *node, c *Config) {
 			}
 			origin := c.Secrets[j].Origin
 			if origin != "" && !slices.ContainsFunc(m.Grant.HTTP, func(g HTTPGrant) bool { return g.Origin == origin }) {
-				d.warn(item.line, at, "the secret is sent to %s alone, which the module is not granted", origin)
+				d.warn(item.Line, at, "the secret is sent to %s alone, which the module is not granted", origin)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Each bad module or secret gets exactly these problems.
@@ -59,7 +60,7 @@ func TestModuleProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := "tools: {t: {module: /, " + tt.module + "}}\nsecrets: {API: {value: x, origin: \"https://a\"}}\n"
 			_, err := config.Parse("wasmgate.yaml", []byte(file), options(t.TempDir()))
-			var ps config.Problems
+			var ps tree.Problems
 			if !errors.As(err, &ps) {
 				t.Fatalf("error is %v, not problems", err)
 			}
@@ -113,7 +114,7 @@ tools:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []config.Problem{
+	want := []tree.Problem{
 		{File: "wasmgate.yaml", Line: 3, Path: "secrets.PLAIN", Message: "plain http to another machine: the secret can be read on the way"},
 		{File: "wasmgate.yaml", Line: 12, Path: "tools.t.grant.secrets[1]", Message: "the secret is sent to https://a alone, which the module is not granted"},
 	}

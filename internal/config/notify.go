@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
+)
 
 // A Notify is somebody who is told what a person should look at. One of Target.URL, Command
 // and Desktop says how.
@@ -13,24 +17,24 @@ type Notify struct {
 	Desktop bool     `key:"desktop"`
 }
 
-func (o *Notify) named(d *decoder, f field, path string) {
+func (o *Notify) named(d *decoder, f tree.Field, path string) {
 	o.Timeout = 10 * time.Second
-	if !bundlePattern.MatchString(f.key) {
-		d.fail(&node{line: f.line}, path, "somebody is named by small letters, digits and . _ -")
+	if !bundlePattern.MatchString(f.Key) {
+		d.fail(&tree.Node{Line: f.Line}, path, "somebody is named by small letters, digits and . _ -")
 	}
 }
 
-func (o *Notify) check(d *decoder, n *node, path string) {
+func (o *Notify) check(d *decoder, n *tree.Node, path string) {
 	ways := 0
 	for _, way := range []string{"url", "command", "desktop"} {
-		if n.get(way) != nil {
+		if n.Get(way) != nil {
 			ways++
 		}
 	}
 	if ways != 1 {
 		d.fail(n, path, "has %d of url, command and desktop: write one", ways)
 	}
-	if u := n.get("url"); u != nil && insecure(o.URL) {
-		d.warn(u.line, join(path, "url"), "plain http to another machine: notices, and headers, can be read on the way")
+	if u := n.Get("url"); u != nil && insecure(o.URL) {
+		d.warn(u.Line, tree.Join(path, "url"), "plain http to another machine: notices, and headers, can be read on the way")
 	}
 }

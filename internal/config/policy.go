@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Policy says what decides about calls.
@@ -23,17 +25,17 @@ type Policy struct {
 }
 
 func (p *Policy) readers(d *decoder) map[string]reader {
-	return map[string]reader{"data": d.policyData(p), "shadow": func(*node, string) {}} // which is read last: what it leaves out is as in the policy
+	return map[string]reader{"data": d.policyData(p), "shadow": func(*tree.Node, string) {}} // which is read last: what it leaves out is as in the policy
 }
 
-func (p *Policy) check(d *decoder, n *node, path string) {
+func (p *Policy) check(d *decoder, n *tree.Node, path string) {
 	for i, b := range p.Bundles {
 		if slices.ContainsFunc(p.Bundles[:i], func(other Bundle) bool { return other.Name == b.Name }) {
-			d.fail(n.get("bundles").items[i], fmt.Sprintf("%s.bundles[%d]", path, i), "has the name of another bundle, or its path or url ends as that of another: give it a name of its own")
+			d.fail(n.Get("bundles").Items[i], fmt.Sprintf("%s.bundles[%d]", path, i), "has the name of another bundle, or its path or url ends as that of another: give it a name of its own")
 		}
 	}
-	if shadow := n.get("shadow"); shadow != nil {
-		p.Shadow = d.shadow(*p, shadow, join(path, "shadow"))
+	if shadow := n.Get("shadow"); shadow != nil {
+		p.Shadow = d.shadow(*p, shadow, tree.Join(path, "shadow"))
 	}
 }
 
@@ -45,7 +47,7 @@ func checkPack(s string) error {
 }
 
 func (d *decoder) policyData(to *Policy) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		d.table(n, path, map[string]reader{"grants": d.path(&to.Grants), "labels": d.path(&to.Labels, exists), "ratelimit": d.path(&to.RateLimits, exists)})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // A Principal is somebody who may be named as the caller.
@@ -26,10 +28,10 @@ var (
 	rolePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-func (p *Principal) named(d *decoder, f field, path string) {
-	p.Tenant, p.ID = SplitPrincipal(f.key)
-	if !principalPattern.MatchString(f.key) || len(p.ID) > maxPrincipal || len(p.Tenant) > maxPrincipal {
-		d.fail(&node{line: f.line}, path, "a principal is named by %s", idHelp)
+func (p *Principal) named(d *decoder, f tree.Field, path string) {
+	p.Tenant, p.ID = SplitPrincipal(f.Key)
+	if !principalPattern.MatchString(f.Key) || len(p.ID) > maxPrincipal || len(p.Tenant) > maxPrincipal {
+		d.fail(&tree.Node{Line: f.Line}, path, "a principal is named by %s", idHelp)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // A RateLimit is one entry of a rate limits file: how much of what somebody may use
@@ -26,38 +28,38 @@ func ReadRateLimits(path string) ([]RateLimit, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := readEntries(path)
+	data, err := tree.ReadEntries(path)
 	if err != nil {
 		return nil, fmt.Errorf("read rate limits: %w", err)
 	}
 	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
-	root := d.parseEntries(data)
+	root := d.parsed(tree.ParseEntries(data))
 	if root == nil {
-		return nil, d.problems.err()
+		return nil, d.problems.Err()
 	}
 	var limits []RateLimit
-	d.items(root, "", func(n *node, at string) {
+	d.items(root, "", func(n *tree.Node, at string) {
 		var l RateLimit
 		d.object(&l, n, at)
 		limits = append(limits, l)
 	})
-	return limits, d.problems.err()
+	return limits, d.problems.Err()
 }
 
-func (l *RateLimit) check(d *decoder, n *node, at string) {
-	if n.kind != table {
+func (l *RateLimit) check(d *decoder, n *tree.Node, at string) {
+	if n.Kind != tree.Table {
 		return
 	}
 	if len(l.To) == 0 {
 		d.fail(n, at+".to", "is missing: say whose calls are limited, such as [local], [\"role:dev\"] or [\"*\"]")
 	}
-	if n.get("calls") == nil && n.get("bytes") == nil {
+	if n.Get("calls") == nil && n.Get("bytes") == nil {
 		d.fail(n, at, "limits nothing: add calls, bytes or both")
 	}
-	if n.get("burst") != nil && n.get("calls") == nil {
+	if n.Get("burst") != nil && n.Get("calls") == nil {
 		d.fail(n, at+".burst", "is of calls: add those")
 	}
-	if n.get("per") == nil {
+	if n.Get("per") == nil {
 		d.fail(n, at+".per", "is missing: say in what time, such as 1m")
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 var updateReference = flag.Bool("update", false, "write docs/reference/configuration.md")
@@ -95,7 +97,7 @@ func isTable(t reflect.Type) bool {
 func documented(v reflect.Value, path string, restart bool) (all []documentedKey) {
 	(&decoder{}).fields(reflect.New(v.Type()).Interface()) // which panics if a tag is wrong
 	for _, k := range keys(v) {
-		at := join(path, k.name)
+		at := tree.Join(path, k.name)
 		switch k.name {
 		case "*":
 			continue
@@ -128,7 +130,7 @@ func documented(v reflect.Value, path string, restart bool) (all []documentedKey
 	}
 	if r, ok := reflect.New(v.Type()).Interface().(reading); ok {
 		for _, name := range slices.Sorted(maps.Keys(r.readers(new(decoder)))) {
-			if at := join(path, name); !slices.ContainsFunc(all, func(k documentedKey) bool { return k.path == at }) {
+			if at := tree.Join(path, name); !slices.ContainsFunc(all, func(k documentedKey) bool { return k.path == at }) {
 				all = append(all, documentedKey{path: at, restart: restart})
 			}
 		}
@@ -246,7 +248,7 @@ func checkExample(t *testing.T, path, example string) {
 		getenv := func(string) (string, bool) { return "a value of the reader's own", true }
 		_, err = Parse(named, []byte(file), Options{Dirs: Dirs{Home: dir, Config: dir, State: dir}, Getenv: getenv})
 	}
-	var problems Problems
+	var problems tree.Problems
 	if err != nil && !errors.As(err, &problems) {
 		t.Errorf("%s: %v", path, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Reread reads the files that c was made of again. The error is as that of [Load] and
@@ -31,7 +33,7 @@ func (c *Config) reread(o Options) (*Config, error) {
 	if c.Project == "" {
 		return next, nil
 	}
-	data, err := read(c.Project)
+	data, err := tree.Read(c.Project)
 	if err != nil {
 		return nil, fmt.Errorf("read the project's configuration: %w", err)
 	}
@@ -40,7 +42,7 @@ func (c *Config) reread(o Options) (*Config, error) {
 		return nil, err
 	}
 	if trust != trusted {
-		return nil, Problems{{File: c.Project, Message: string(trust)}}
+		return nil, tree.Problems{{File: c.Project, Message: string(trust)}}
 	}
 	return next, next.addProject(c.Project, data, o)
 }
@@ -78,7 +80,7 @@ func Running(explicit, cwd string, o Options) (*Config, bool) {
 	if f.Base == "" || f.Project != "" {
 		return nil, false
 	}
-	data, err := read(f.Base)
+	data, err := tree.Read(f.Base)
 	if err != nil {
 		return nil, false
 	}

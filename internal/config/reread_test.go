@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // TestNeedRestart: each key that changes and cannot while the gateway runs is named, and
@@ -131,7 +132,7 @@ func TestReread(t *testing.T) {
 	}
 	write(t, file, "version: 1\nservers: {x: {}}\nlimits: {session: none}\n")
 	_, err = c.Reread(config.Options{})
-	if ps, ok := err.(config.Problems); !ok || len(ps) != 2 || ps[1].Line != 3 {
+	if ps, ok := err.(tree.Problems); !ok || len(ps) != 2 || ps[1].Line != 3 {
 		t.Errorf("problems %v", err)
 	}
 	if err := os.Remove(file); err != nil {

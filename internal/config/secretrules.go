@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"regexp"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Secrets says what becomes of secrets that are found in arguments and results.
@@ -32,7 +34,7 @@ type SecretKind struct {
 	Regexp string `key:"regexp regexp"`
 }
 
-func (k *SecretKind) check(d *decoder, n *node, path string) {
+func (k *SecretKind) check(d *decoder, n *tree.Node, path string) {
 	if k.ID == "" || k.Regexp == "" {
 		d.fail(n, path, "is not whole: set id and regexp")
 	}
@@ -46,7 +48,7 @@ type SecretAllow struct {
 	Regexp      string `key:"regexp regexp"`
 }
 
-func (a *SecretAllow) check(d *decoder, n *node, path string) {
+func (a *SecretAllow) check(d *decoder, n *tree.Node, path string) {
 	if *a == (SecretAllow{}) {
 		d.fail(n, path, "names nothing: set rule, fingerprint, path or regexp")
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
 	"github.com/wasmgate/wasmgate/internal/web/loopback"
@@ -102,7 +103,7 @@ type Skills struct {
 
 // apps reads on, off, or what pages may use.
 func (d *decoder) apps(to **Apps) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		*to = new(Apps)
 		d.switched(&(*to).Mode, *to)(n, path)
 	}
@@ -110,7 +111,7 @@ func (d *decoder) apps(to **Apps) reader {
 
 // skills reads on, off, or which skills are offered.
 func (d *decoder) skills(to **Skills) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		*to = new(Skills)
 		d.switched(&(*to).Mode, *to)(n, path)
 	}
@@ -118,8 +119,8 @@ func (d *decoder) skills(to **Skills) reader {
 
 // switched reads on or off into mode, or a table into all.
 func (d *decoder) switched(mode *string, all any) reader {
-	return func(n *node, path string) {
-		if n.kind == table {
+	return func(n *tree.Node, path string) {
+		if n.Kind == tree.Table {
 			d.object(all, n, path)
 			return
 		}
@@ -169,14 +170,14 @@ var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 var reserved = []string{"local", "jobs", "catalog"}
 
 // servers reads servers, beside those of base, which another file has.
-func (d *decoder) servers(to *[]Server, base []Server, n *node, path string) {
+func (d *decoder) servers(to *[]Server, base []Server, n *tree.Node, path string) {
 	alike := d.alike(base)
-	d.each(n, path, func(f field, path string) {
-		at := &node{line: f.line}
+	d.each(n, path, func(f tree.Field, path string) {
+		at := &tree.Node{Line: f.Line}
 		switch {
-		case !serverPattern.MatchString(f.key):
-			d.fail(at, path, "a server is named by lower-case letters, digits and -, such as %q", serverID(f.key))
-		case slices.Contains(reserved, f.key):
+		case !serverPattern.MatchString(f.Key):
+			d.fail(at, path, "a server is named by lower-case letters, digits and -, such as %q", serverID(f.Key))
+		case slices.Contains(reserved, f.Key):
 			d.fail(at, path, "the name is reserved: choose another")
 		}
 		alike(f, path)
@@ -184,12 +185,12 @@ func (d *decoder) servers(to *[]Server, base []Server, n *node, path string) {
 	})
 }
 
-func (d *decoder) server(f field, path string) Server {
-	s := Server{ID: f.key}
+func (d *decoder) server(f tree.Field, path string) Server {
+	s := Server{ID: f.Key}
 	d.fill(&s)
-	for _, g := range f.value.fields { // first, since it decides how variables are read
-		if g.key == "enabled" {
-			d.flag(&s.Enabled)(g.value, join(path, g.written()))
+	for _, g := range f.Value.Fields { // first, since it decides how variables are read
+		if g.Key == "enabled" {
+			d.flag(&s.Enabled)(g.Value, tree.Join(path, g.Written()))
 		}
 	}
 	outer := d.lenient
@@ -200,12 +201,12 @@ func (d *decoder) server(f field, path string) Server {
 	var envFrom, envFile map[string]Secret
 	readers := d.fields(&s)
 	maps.Copy(readers, map[string]reader{
-		"enabled":  func(*node, string) {},
-		"env_from": func(n *node, path string) { d.envFrom(&envFrom, n, path) },
-		"env_file": func(n *node, path string) { d.envFile(&envFile, n, path) },
+		"enabled":  func(*tree.Node, string) {},
+		"env_from": func(n *tree.Node, path string) { d.envFrom(&envFrom, n, path) },
+		"env_file": func(n *tree.Node, path string) { d.envFile(&envFile, n, path) },
 		"module":   d.module(&s.Module),
 	})
-	if f.value.get("module") == nil { // which gets its secrets otherwise
+	if f.Value.Get("module") == nil { // which gets its secrets otherwise
 		for _, key := range []string{"args", "env", "headers"} {
 			readers[key] = d.referring(readers[key])
 		}
@@ -214,19 +215,19 @@ func (d *decoder) server(f field, path string) Server {
 	for _, key := range ofModule {
 		readers[key] = of[key]
 	}
-	d.table(f.value, path, readers)
+	d.table(f.Value, path, readers)
 	s.Env = joined(envFile, envFrom, s.Env)
 	s.Fault = fault()
-	s.Written, s.Declared = asWritten(f.value, s), declared(f.value, declares, envFile)
-	if f.value.kind == table || f.value.kind == null {
-		d.oneWay(f.value, path)
-		d.checkServerAuth(f.value, path, &s)
+	s.Written, s.Declared = asWritten(f.Value, s), declared(f.Value, declares, envFile)
+	if f.Value.Kind == tree.Table || f.Value.Kind == tree.Null {
+		d.oneWay(f.Value, path)
+		d.checkServerAuth(f.Value, path, &s)
 	}
-	if at := f.value.get("protocol"); at != nil && s.Protocol == "2026-07-28" && s.Transport == "sse" {
-		d.fail(at, join(path, "protocol"), "the older HTTP+SSE has no revision 2026-07-28: take another transport")
+	if at := f.Value.Get("protocol"); at != nil && s.Protocol == "2026-07-28" && s.Transport == "sse" {
+		d.fail(at, tree.Join(path, "protocol"), "the older HTTP+SSE has no revision 2026-07-28: take another transport")
 	}
-	if at := f.value.get("url"); at != nil && insecure(s.URL) {
-		d.warn(at.line, join(path, "url"), "plain http to another machine: calls and headers can be read on the way")
+	if at := f.Value.Get("url"); at != nil && insecure(s.URL) {
+		d.warn(at.Line, tree.Join(path, "url"), "plain http to another machine: calls and headers can be read on the way")
 	}
 	return s
 }
@@ -250,10 +251,10 @@ var ways = map[string][]string{
 
 // oneWay reports a server that is reached in no way or in several, and keys that
 // belong to another way.
-func (d *decoder) oneWay(n *node, path string) {
+func (d *decoder) oneWay(n *tree.Node, path string) {
 	var way string
 	for _, key := range []string{"command", "module", "folder", "url"} {
-		if n.get(key) == nil {
+		if n.Get(key) == nil {
 			continue
 		}
 		if way != "" {
@@ -266,15 +267,15 @@ func (d *decoder) oneWay(n *node, path string) {
 		d.fail(n, path, "needs a command, a url, a module, or a folder of skills")
 		return
 	}
-	for _, f := range n.fields {
+	for _, f := range n.Fields {
 		var needs []string
 		for _, other := range []string{"command", "module", "folder", "url"} {
-			if slices.Contains(ways[other], f.key) {
+			if slices.Contains(ways[other], f.Key) {
 				needs = append(needs, "a "+other)
 			}
 		}
-		if len(needs) > 0 && !slices.Contains(ways[way], f.key) {
-			d.fail(&node{line: f.line}, join(path, f.key), "has no effect without %s", strings.Join(needs, " or "))
+		if len(needs) > 0 && !slices.Contains(ways[way], f.Key) {
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, f.Key), "has no effect without %s", strings.Join(needs, " or "))
 		}
 	}
 }
@@ -282,7 +283,7 @@ func (d *decoder) oneWay(n *node, path string) {
 // command reads a program: a bare name is looked for in PATH, anything with a
 // separator is a path.
 func (d *decoder) command(to *string) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		if s, ok := d.checked(n, path, []check{plain}); ok {
 			if strings.ContainsRune(filepath.ToSlash(s), '/') {
 				s = d.resolve(s)
@@ -293,8 +294,8 @@ func (d *decoder) command(to *string) reader {
 }
 
 func (d *decoder) args(to *[]string) reader {
-	return func(n *node, path string) {
-		d.items(n, path, func(item *node, at string) {
+	return func(n *tree.Node, path string) {
+		d.items(n, path, func(item *tree.Node, at string) {
 			if s, ok := d.written(item, at); ok {
 				*to = append(*to, s)
 			}
@@ -304,15 +305,15 @@ func (d *decoder) args(to *[]string) reader {
 
 // asWritten returns a server's command and arguments before variables were
 // replaced and paths resolved, or nil if that changed nothing.
-func asWritten(n *node, s Server) []string {
-	command := n.get("command")
+func asWritten(n *tree.Node, s Server) []string {
+	command := n.Get("command")
 	if command == nil {
 		return nil
 	}
-	written := []string{command.text}
-	if args := n.get("args"); args != nil {
-		for _, item := range args.items {
-			written = append(written, item.text)
+	written := []string{command.Text}
+	if args := n.Get("args"); args != nil {
+		for _, item := range args.Items {
+			written = append(written, item.Text)
 		}
 	}
 	if slices.Equal(written, append([]string{s.Command}, s.Args...)) {
@@ -323,29 +324,29 @@ func asWritten(n *node, s Server) []string {
 
 // secrets reads names with values that are never quoted. Value may be nil.
 func (d *decoder) secrets(to *map[string]Secret, name, value check) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		*to = map[string]Secret{}
 		seen := map[string]bool{}
-		d.each(n, path, func(f field, path string) {
-			at := &node{line: f.line}
-			if err := name(f.key); err != nil {
-				d.fail(at, path, "%q %v", f.key, err)
+		d.each(n, path, func(f tree.Field, path string) {
+			at := &tree.Node{Line: f.Line}
+			if err := name(f.Key); err != nil {
+				d.fail(at, path, "%q %v", f.Key, err)
 			}
 			if value != nil { // a header, whose case means nothing
-				folded := strings.ToLower(f.key)
+				folded := strings.ToLower(f.Key)
 				if seen[folded] {
 					d.fail(at, path, "given twice, in another case")
 				}
 				seen[folded] = true
 			}
-			s, ok := d.written(f.value, path)
-			if ok && value != nil && !d.unchecked(f.value) && !variables.Refers(s) {
+			s, ok := d.written(f.Value, path)
+			if ok && value != nil && !d.unchecked(f.Value) && !variables.Refers(s) {
 				if err := value(s); err != nil {
-					d.fail(f.value, path, "%v", err)
+					d.fail(f.Value, path, "%v", err)
 				}
 			}
 			if ok {
-				(*to)[f.key] = Secret(s)
+				(*to)[f.Key] = Secret(s)
 			}
 		})
 	}
@@ -353,8 +354,8 @@ func (d *decoder) secrets(to *map[string]Secret, name, value check) reader {
 
 // profile reads the name of a profile, alone or as {profile: NAME}.
 func (d *decoder) profile(to *string) reader {
-	return func(n *node, path string) {
-		if n.kind == table {
+	return func(n *tree.Node, path string) {
+		if n.Kind == tree.Table {
 			d.table(n, path, map[string]reader{"profile": d.one(to, profiles...)})
 			return
 		}
@@ -466,7 +467,7 @@ func renderServer(b *bytes.Buffer, s Server) {
 // alike returns a function that reports a server which could be taken for one
 // before it, for one of base, or for one of the gateway's own: a server's name
 // begins the names of its tools, by which people grant them and agents choose them.
-func (d *decoder) alike(base []Server) func(f field, path string) {
+func (d *decoder) alike(base []Server) func(f tree.Field, path string) {
 	var known lookalike.Index
 	for _, id := range reserved {
 		known.Add(id)
@@ -474,10 +475,10 @@ func (d *decoder) alike(base []Server) func(f field, path string) {
 	for _, s := range base {
 		known.Add(s.ID)
 	}
-	return func(f field, path string) {
-		if other, why, alike := known.Alike(f.key, nil); alike {
-			d.fail(&node{line: f.line}, path, "the server's name, %s, looks like %s (%s): rename one of them", f.key, other, why)
+	return func(f tree.Field, path string) {
+		if other, why, alike := known.Alike(f.Key, nil); alike {
+			d.fail(&tree.Node{Line: f.Line}, path, "the server's name, %s, looks like %s (%s): rename one of them", f.Key, other, why)
 		}
-		known.Add(f.key)
+		known.Add(f.Key)
 	}
 }

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/wasmgate/wasmgate/internal/config/tree"
+
 // A Ship is where the audit log is sent.
 type Ship struct {
 	Name   string `key:"*"` // of its own, under which it is kept how far the log was sent
@@ -8,10 +10,10 @@ type Ship struct {
 	Target
 }
 
-func (s *Ship) named(d *decoder, f field, path string) {
+func (s *Ship) named(d *decoder, f tree.Field, path string) {
 	s.Gzip = true
-	if !bundlePattern.MatchString(f.key) {
-		d.fail(&node{line: f.line}, path, "a target is named by small letters, digits and . _ -")
+	if !bundlePattern.MatchString(f.Key) {
+		d.fail(&tree.Node{Line: f.Line}, path, "a target is named by small letters, digits and . _ -")
 	}
 }
 
@@ -19,16 +21,16 @@ func (s *Ship) readers(d *decoder) map[string]reader {
 	return map[string]reader{"compression": d.either(&s.Gzip, []string{"none", "gzip"})}
 }
 
-func (s *Ship) check(d *decoder, n *node, path string) {
+func (s *Ship) check(d *decoder, n *tree.Node, path string) {
 	for _, k := range []struct{ name, value string }{{"to", s.To}, {"url", s.URL}} {
-		if k.value == "" && n.get(k.name) == nil {
+		if k.value == "" && n.Get(k.name) == nil {
 			d.fail(n, path, "has no %s", k.name)
 		}
 	}
-	if s.To == "opa" && n.get("format") != nil {
-		d.fail(n.get("format"), join(path, "format"), "means nothing to opa, which takes decisions")
+	if s.To == "opa" && n.Get("format") != nil {
+		d.fail(n.Get("format"), tree.Join(path, "format"), "means nothing to opa, which takes decisions")
 	}
-	if u := n.get("url"); u != nil && insecure(s.URL) {
-		d.warn(u.line, join(path, "url"), "plain http to another machine: the records, and headers, can be read on the way")
+	if u := n.Get("url"); u != nil && insecure(s.URL) {
+		d.warn(u.Line, tree.Join(path, "url"), "plain http to another machine: the records, and headers, can be read on the way")
 	}
 }

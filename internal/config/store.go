@@ -1,6 +1,10 @@
 package config
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
+)
 
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
@@ -16,7 +20,7 @@ type Store struct {
 func (s Store) On() bool { return s.Postgres != "" }
 
 // checkStore reports what a store lacks, and what cannot be shared.
-func (d *decoder) checkStore(n *node, c *Config) {
+func (d *decoder) checkStore(n *tree.Node, c *Config) {
 	for _, wrong := range []struct {
 		is   bool
 		what string

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/apps"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // A key of the file is declared once, at the field that holds its value:
@@ -41,7 +42,7 @@ type key struct {
 
 // A checker reports what of a table that was read into it does not fit together.
 type checker interface {
-	check(d *decoder, n *node, path string)
+	check(d *decoder, n *tree.Node, path string)
 }
 
 // A reading struct has readers that no tag can name.
@@ -152,7 +153,7 @@ func keys(of reflect.Value) (all []key) {
 }
 
 // object reads a table into the fields of the struct that to points to.
-func (d *decoder) object(to any, n *node, path string) {
+func (d *decoder) object(to any, n *tree.Node, path string) {
 	readers := d.fields(to)
 	if r, ok := to.(reading); ok {
 		maps.Copy(readers, r.readers(d))
@@ -189,22 +190,22 @@ func (d *decoder) fill(to any) {
 }
 
 // usual returns the default of a key as a file would have it.
-func usual(k key) *node {
+func usual(k key) *tree.Node {
 	switch k.field.Interface().(type) {
 	case bool:
 		if len(k.words) == 0 {
-			return &node{kind: boolean, text: k.usual}
+			return &tree.Node{Kind: tree.Boolean, Text: k.usual}
 		}
 	case int:
-		return &node{kind: number, text: k.usual}
+		return &tree.Node{Kind: tree.Number, Text: k.usual}
 	case []string:
-		n := &node{kind: list}
+		n := &tree.Node{Kind: tree.List}
 		for _, s := range strings.Fields(k.usual) {
-			n.items = append(n.items, &node{kind: text, text: s})
+			n.Items = append(n.Items, &tree.Node{Kind: tree.Text, Text: s})
 		}
 		return n
 	}
-	return &node{kind: text, text: k.usual}
+	return &tree.Node{Kind: tree.Text, Text: k.usual}
 }
 
 // reader returns what reads the value of a key.
@@ -233,7 +234,7 @@ func (d *decoder) reader(k key) reader {
 	case *[]string:
 		return d.texts(to, checksOf(k.words)...)
 	case *slog.Level:
-		return func(n *node, path string) {
+		return func(n *tree.Node, path string) {
 			var s string
 			if d.one(&s, strings.Split(word, "|")...)(n, path); s != "" {
 				_ = to.UnmarshalText([]byte(s)) // its own words
@@ -257,12 +258,12 @@ func (d *decoder) reader(k key) reader {
 
 // A named struct says what is wrong with the key of a table.
 type named interface {
-	named(d *decoder, f field, path string)
+	named(d *decoder, f tree.Field, path string)
 }
 
 // tables reads a struct, a pointer to one, or several.
 func (d *decoder) tables(k key) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		switch v := k.field; v.Kind() {
 		case reflect.Struct:
 			d.object(v.Addr().Interface(), n, path)
@@ -278,32 +279,32 @@ func (d *decoder) tables(k key) reader {
 				v.Set(reflect.Append(v, one.Elem()))
 			}
 			if keys(reflect.Zero(v.Type().Elem()))[0].name == "*" {
-				d.each(n, path, func(f field, path string) { add(func(one reflect.Value) { d.entry(one, k.words, f, path) }) })
+				d.each(n, path, func(f tree.Field, path string) { add(func(one reflect.Value) { d.entry(one, k.words, f, path) }) })
 			} else {
-				d.items(n, path, func(n *node, path string) { add(func(one reflect.Value) { d.object(one.Interface(), n, path) }) })
+				d.items(n, path, func(n *tree.Node, path string) { add(func(one reflect.Value) { d.object(one.Interface(), n, path) }) })
 			}
 		}
 	}
 }
 
 // entry reads one of a table: its key, which the first of words checks, and what stands there.
-func (d *decoder) entry(one reflect.Value, words []string, f field, path string) {
+func (d *decoder) entry(one reflect.Value, words []string, f tree.Field, path string) {
 	all := keys(one.Elem())
-	all[0].field.SetString(f.key)
+	all[0].field.SetString(f.Key)
 	if to, ok := one.Interface().(named); ok {
 		to.named(d, f, path)
 	}
 	for _, c := range checksOf(words[:min(1, len(words))]) {
-		if err := c(f.key); err != nil {
-			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+		if err := c(f.Key); err != nil {
+			d.fail(&tree.Node{Line: f.Line}, path, "%q %v", f.Key, err)
 		}
 	}
 	if last := all[len(all)-1]; last.name == "=" {
 		last.words = append(last.words, words[min(1, len(words)):]...)
-		d.reader(last)(f.value, path)
+		d.reader(last)(f.Value, path)
 		return
 	}
-	d.object(one.Interface(), f.value, path)
+	d.object(one.Interface(), f.Value, path)
 }
 
 // words reads a text: one of some, a path, or what passes a check.
@@ -334,7 +335,7 @@ func checksOf(words []string) (all []check) {
 
 // either reads one of two words.
 func (d *decoder) either(to *bool, words []string) reader {
-	return func(n *node, path string) {
+	return func(n *tree.Node, path string) {
 		var s string
 		if d.one(&s, words...)(n, path); s != "" {
 			*to = s == words[1]
@@ -359,9 +360,9 @@ func restarts(old, new reflect.Value, path string) (names []string) {
 	for i, k := range keys(old) {
 		switch {
 		case k.restart && !reflect.DeepEqual(k.field.Interface(), now[i].field.Interface()):
-			names = append(names, join(path, k.name))
+			names = append(names, tree.Join(path, k.name))
 		case !k.restart && whole(k.field).Kind() == reflect.Struct:
-			names = append(names, restarts(whole(k.field), whole(now[i].field), join(path, k.name))...)
+			names = append(names, restarts(whole(k.field), whole(now[i].field), tree.Join(path, k.name))...)
 		}
 	}
 	return names

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // Telemetry says what monitoring systems are told. The zero Telemetry tells them nothing,
@@ -49,21 +51,21 @@ type Traces struct {
 	TrustParent bool   `key:"trust_parent" default:"true"` // a trace of the client's is sampled if it says so, and only then
 }
 
-func (o *OTLP) check(d *decoder, n *node, path string) {
-	if at := n.get("endpoint"); at != nil && insecure(o.Endpoint) {
-		d.warn(at.line, join(path, "endpoint"), "plain http to another machine: what is sent, headers too, can be read on the way")
+func (o *OTLP) check(d *decoder, n *tree.Node, path string) {
+	if at := n.Get("endpoint"); at != nil && insecure(o.Endpoint) {
+		d.warn(at.Line, tree.Join(path, "endpoint"), "plain http to another machine: what is sent, headers too, can be read on the way")
 	}
 }
 
 // ratio reads a number from 0 to 1.
 func (d *decoder) ratio(to *string) reader {
-	return func(n *node, path string) {
-		s, ok := d.scalar(n, path, number)
+	return func(n *tree.Node, path string) {
+		s, ok := d.scalar(n, path, tree.Number)
 		if !ok {
 			return
 		}
 		if v, err := strconv.ParseFloat(s, 64); err != nil || !(v >= 0 && v <= 1) {
-			d.fail(n, path, "%q is no number from 0 to 1", n.text)
+			d.fail(n, path, "%q is no number from 0 to 1", n.Text)
 			return
 		}
 		*to = s

@@ -3,6 +3,8 @@ package config
 import (
 	"regexp"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // localPattern is a pattern of names of tools as their server has them, which may hold
@@ -21,8 +23,8 @@ const HealthOff time.Duration = -1
 
 // health reads how long a server may be silent, or off.
 func (d *decoder) health(to *time.Duration) reader {
-	return func(n *node, path string) {
-		if n.kind == text && n.text == "off" {
+	return func(n *tree.Node, path string) {
+		if n.Kind == tree.Text && n.Text == "off" {
 			*to = HealthOff
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
@@ -69,7 +70,7 @@ func trustFile(state string) string { return filepath.Join(state, "trusted.json"
 
 // readTrust returns digests by path. A store that cannot be read trusts nothing.
 func readTrust(state string) (map[string]string, error) {
-	data, err := read(trustFile(state))
+	data, err := tree.Read(trustFile(state))
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]string{}, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
@@ -29,7 +30,7 @@ func ProjectFile(cwd string, d Dirs) string {
 // person can edit: then nothing is written. The servers are those of [ImportMCP].
 func AddServers(path string, servers []Server) (added []string, err error) {
 	path = canonical(path) // not the link to it, if it is one
-	if isJSON(path, nil) {
+	if tree.IsJSON(path, nil) {
 		return nil, fmt.Errorf("%s is the file of another program: name a wasmgate.yaml", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -65,18 +66,18 @@ func AddServers(path string, servers []Server) (added []string, err error) {
 type writer struct {
 	path string
 	data []byte
-	root *node
+	root *tree.Node
 
-	ids   []string // to be added
-	nodes []*node  // what each is to read as
-	text  []byte   // the same as [Render] writes it
+	ids   []string     // to be added
+	nodes []*tree.Node // what each is to read as
+	text  []byte       // the same as [Render] writes it
 }
 
-func (w *writer) tree(data []byte) (*node, error) {
+func (w *writer) tree(data []byte) (*tree.Node, error) {
 	d := &decoder{file: w.path}
 	root := d.parse(data, false)
-	if root == nil || !d.is(root, "", table) {
-		return nil, d.problems.err()
+	if root == nil || !d.is(root, "", tree.Table) {
+		return nil, d.problems.Err()
 	}
 	return root, nil
 }
@@ -90,11 +91,11 @@ func (w *writer) choose(servers []Server) error {
 		if err != nil {
 			return err
 		}
-		now := root.get("servers").get(s.ID)
-		if old := w.servers(w.root).get(s.ID); old == nil {
+		now := root.Get("servers").Get(s.ID)
+		if old := w.servers(w.root).Get(s.ID); old == nil {
 			w.ids, w.nodes = append(w.ids, s.ID), append(w.nodes, now)
 			w.text = append(w.text, text[len("servers:\n"):]...)
-		} else if !same(old, now) {
+		} else if !tree.Same(old, now) {
 			differ = append(differ, s.ID)
 		}
 	}
@@ -105,11 +106,11 @@ func (w *writer) choose(servers []Server) error {
 }
 
 // servers returns the servers of a file; no fields if there are none.
-func (*writer) servers(root *node) *node {
-	if n := root.get("servers"); n != nil {
+func (*writer) servers(root *tree.Node) *tree.Node {
+	if n := root.Get("servers"); n != nil {
 		return n
 	}
-	return new(node)
+	return new(tree.Node)
 }
 
 // noServers is a block of servers that holds nothing.
@@ -121,21 +122,21 @@ func (w *writer) edited() []byte {
 	if n := len(lines); n > 0 && !bytes.HasSuffix(lines[n-1], []byte("\n")) {
 		lines[n-1] = append(lines[n-1], '\n')
 	}
-	at := slices.IndexFunc(w.root.fields, func(f field) bool { return f.key == "servers" })
+	at := slices.IndexFunc(w.root.Fields, func(f tree.Field) bool { return f.Key == "servers" })
 	if at < 0 {
 		return slices.Concat(bytes.Join(lines, nil), []byte("servers:\n"), w.text)
 	}
-	first, end := w.root.fields[at].line, len(lines) // lines are counted from 1
-	if at+1 < len(w.root.fields) {
-		end = w.root.fields[at+1].line - 1
+	first, end := w.root.Fields[at].Line, len(lines) // lines are counted from 1
+	if at+1 < len(w.root.Fields) {
+		end = w.root.Fields[at+1].Line - 1
 	}
 	for end > first && isOutside(lines[end-1]) {
 		end--
 	}
 	lines[first-1] = noServers.ReplaceAll(lines[first-1], []byte("servers:"))
 	indent := "  "
-	if fields := w.root.fields[at].value.fields; len(fields) > 0 {
-		line := lines[fields[0].line-1]
+	if fields := w.root.Fields[at].Value.Fields; len(fields) > 0 {
+		line := lines[fields[0].Line-1]
 		indent = string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
 	}
 	var text []byte
@@ -151,42 +152,35 @@ func isOutside(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 || lin
 // check holds the new file against what it was meant to be: an edit by lines does not
 // suit every way of writing YAML.
 func (w *writer) check(out []byte) error {
-	if len(out) > maxYAML {
-		return fmt.Errorf("%s would be larger than %d MiB. Nothing was written", w.path, maxYAML>>20)
+	if len(out) > tree.MaxYAML {
+		return fmt.Errorf("%s would be larger than %d MiB. Nothing was written", w.path, tree.MaxYAML>>20)
 	}
 	byHand := fmt.Errorf("%s is written in a way that only a person can edit: run the command without a file to write to, and put in what it prints by hand. Nothing was written", w.path)
 	root, err := w.tree(out)
 	if err != nil {
 		return byHand
 	}
-	for _, f := range w.root.fields {
-		if now := root.get(f.key); f.key != "servers" && (now == nil || !same(f.value, now)) {
+	for _, f := range w.root.Fields {
+		if now := root.Get(f.Key); f.Key != "servers" && (now == nil || !tree.Same(f.Value, now)) {
 			return byHand
 		}
 	}
 	before, now := w.servers(w.root), w.servers(root)
-	if len(now.fields) != len(before.fields)+len(w.ids) {
+	if len(now.Fields) != len(before.Fields)+len(w.ids) {
 		return byHand
 	}
-	for _, f := range before.fields {
-		if one := now.get(f.key); one == nil || !same(f.value, one) {
+	for _, f := range before.Fields {
+		if one := now.Get(f.Key); one == nil || !tree.Same(f.Value, one) {
 			return byHand
 		}
 	}
 	for i, id := range w.ids {
-		if one := now.get(id); one == nil || !same(w.nodes[i], one) {
+		if one := now.Get(id); one == nil || !tree.Same(w.nodes[i], one) {
 			return byHand
 		}
 	}
 	d := &decoder{file: w.path, dir: filepath.Dir(w.path), keep: true}
 	var servers []Server
 	d.servers(&servers, nil, now, "servers")
-	return d.problems.err()
-}
-
-// same reports whether two values say the same, wherever they stand.
-func same(a, b *node) bool {
-	return a.kind == b.kind && a.text == b.text &&
-		slices.EqualFunc(a.items, b.items, same) &&
-		slices.EqualFunc(a.fields, b.fields, func(a, b field) bool { return a.key == b.key && same(a.value, b.value) })
+	return d.problems.Err()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/except"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
@@ -169,7 +170,7 @@ func status(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, config.ErrGrantsChanged), errors.Is(err, except.ErrChanged), errors.As(err, new(*except.ByHand)):
 		return http.StatusConflict
-	case errors.As(err, &wrong), errors.As(err, new(config.Problems)):
+	case errors.As(err, &wrong), errors.As(err, new(tree.Problems)):
 		return http.StatusBadRequest
 	default:
 		return http.StatusInternalServerError

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
@@ -40,9 +41,9 @@ func WithManifest(module string) (wasm []byte, embedded bool, err error) {
 func parsed(file *config.Manifest) (*sandbox.Manifest, error) {
 	m, err := sandbox.ParseManifest(file.JSON)
 	if err != nil {
-		return nil, config.Problems{file.Problem("", strings.TrimPrefix(err.Error(), "sandbox: "))}
+		return nil, tree.Problems{file.Problem("", strings.TrimPrefix(err.Error(), "sandbox: "))}
 	}
-	var problems config.Problems
+	var problems tree.Problems
 	for _, f := range Flaws(m) {
 		problems = append(problems, file.Problem(f.Pointer, f.Message))
 	}

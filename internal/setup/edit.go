@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
@@ -41,7 +42,7 @@ func edited(file, id string, change func(block [][]byte) [][]byte, want func([]c
 	}
 	byHand := fmt.Errorf("%s is written in a way that only a person can edit: change %s in it by hand. Nothing was written", file, id)
 	lines := slices.Collect(bytes.Lines(data))
-	first := config.Line(file, "servers."+id) - 1
+	first := tree.Line(file, "servers."+id) - 1
 	if first < 0 || first >= len(lines) || !slices.Contains([]string{id + ":", `"` + id + `":`, "'" + id + "':"}, strings.Fields(string(lines[first]) + " -")[0]) {
 		return nil, byHand
 	}
@@ -55,7 +56,7 @@ func edited(file, id string, change func(block [][]byte) [][]byte, want func([]c
 	block := change(lines[first:end])
 	out := bytes.Join(slices.Concat(lines[:first], block, lines[end:]), nil)
 	if block == nil && len(before.Servers) == 1 {
-		at := config.Line(file, "servers") - 1
+		at := tree.Line(file, "servers") - 1
 		lines[at] = bytes.Replace(lines[at], []byte("servers:"), []byte("servers: {}"), 1)
 		out = bytes.Join(slices.Concat(lines[:first], lines[end:]), nil)
 	}

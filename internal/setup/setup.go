@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -29,7 +30,7 @@ type Source struct {
 	Own     bool   // the file is the user's, not a project's
 	File    string
 	Servers []config.Server // all but the gateway itself
-	Notes   []config.Problem
+	Notes   []tree.Problem
 }
 
 // Sources returns the files of all known clients that have servers. Notes say which files cannot
@@ -247,7 +248,7 @@ func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 				err = errors.Join(err, os.Remove(m.File))
 			}
 		}()
-	case p.Arguments && config.Line(m.File, "audit.arguments") == 0:
+	case p.Arguments && tree.Line(m.File, "audit.arguments") == 0:
 		m.Missing = arguments
 	}
 	if err != nil {

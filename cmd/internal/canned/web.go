@@ -21,6 +21,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/dial"
 )
 
@@ -35,7 +36,7 @@ type Web struct {
 
 	mu       sync.Mutex
 	asked    []bool // of answers
-	problems []config.Problem
+	problems []tree.Problem
 	file     string
 }
 
@@ -120,7 +121,7 @@ func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		i++
 	}
 	if i == len(w.answers) {
-		w.problems = append(w.problems, config.Problem{File: w.file, Message: fmt.Sprintf("it asks for %s %s, and the case has no answer for that", r.Method, url)})
+		w.problems = append(w.problems, tree.Problem{File: w.file, Message: fmt.Sprintf("it asks for %s %s, and the case has no answer for that", r.Method, url)})
 		to.WriteHeader(http.StatusBadGateway)
 		return
 	}
@@ -128,11 +129,11 @@ func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.asked[i] = true
 	for name, want := range a.SentHeaders {
 		if got := r.Header.Get(name); got != want {
-			w.problems = append(w.problems, config.Problem{File: w.file, Line: a.Line, Message: fmt.Sprintf("it sends the header %s: %q, want %q", name, got, want)})
+			w.problems = append(w.problems, tree.Problem{File: w.file, Line: a.Line, Message: fmt.Sprintf("it sends the header %s: %q, want %q", name, got, want)})
 		}
 	}
 	if a.SentBody != nil && !sameBody(body, *a.SentBody) {
-		w.problems = append(w.problems, config.Problem{File: w.file, Line: a.Line, Message: fmt.Sprintf("it sends the body %.200q, want %.200q", body, *a.SentBody)})
+		w.problems = append(w.problems, tree.Problem{File: w.file, Line: a.Line, Message: fmt.Sprintf("it sends the body %.200q, want %.200q", body, *a.SentBody)})
 	}
 	to.Header()["Date"] = nil // equal answers are equal
 	for name, value := range a.Headers {
@@ -156,13 +157,13 @@ func sameBody(got []byte, want string) bool {
 }
 
 // Found is what was wrong with the requests of the case, which is over.
-func (w *Web) Found() []config.Problem {
+func (w *Web) Found() []tree.Problem {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := slices.Clone(w.problems)
 	for i, a := range w.answers {
 		if !w.asked[i] {
-			all = append(all, config.Problem{File: w.file, Line: a.Line, Message: fmt.Sprintf("it does not ask for %s %s", a.Method, a.URL)})
+			all = append(all, tree.Problem{File: w.file, Line: a.Line, Message: fmt.Sprintf("it does not ask for %s %s", a.Method, a.URL)})
 		}
 	}
 	return all

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
@@ -50,7 +51,7 @@ func (c commands) newPolicyCheck() *cobra.Command {
 				return err
 			}
 			p, unread, err := c.newestPolicy(cmd.Context(), cfg)
-			var grants config.Problems
+			var grants tree.Problems
 			if errors.As(err, &grants) {
 				return c.printProblems(ofGrants(grants))
 			}
@@ -102,7 +103,7 @@ func checkPolicy(ctx context.Context, cfg *config.Config, p gateway.Policy) ([]p
 }
 
 // ofGrants puts what is wrong with the grants file into the words of a policy.
-func ofGrants(from config.Problems) []policy.Problem {
+func ofGrants(from tree.Problems) []policy.Problem {
 	var to []policy.Problem
 	for _, p := range from {
 		to = append(to, policy.Problem{File: p.File, Line: p.Line, Message: strings.TrimPrefix(p.Path+": "+p.Message, ": ")})

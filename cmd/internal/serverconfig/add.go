@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/escaped"
@@ -120,7 +121,7 @@ func (a *addition) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return a.Misuse("%v", err)
 	}
-	var notes []config.Problem
+	var notes []tree.Problem
 	for _, s := range from {
 		notes = append(notes, s.Notes...)
 	}
@@ -339,7 +340,7 @@ func shortName(name string) string {
 }
 
 // printed prints the servers as a configuration.
-func (a *addition) printed(servers []config.Server, problems []config.Problem) error {
+func (a *addition) printed(servers []config.Server, problems []tree.Problem) error {
 	var moved []extract.Moved
 	if !a.tokens {
 		servers, moved = extract.Servers(servers)
@@ -367,7 +368,7 @@ type added struct {
 }
 
 // Noted returns what was left out, and which tokens became variables.
-func Noted(problems []config.Problem, moved []extract.Moved) (notes []string, variables []map[string]string) {
+func Noted(problems []tree.Problem, moved []extract.Moved) (notes []string, variables []map[string]string) {
 	notes, variables = []string{}, []map[string]string{}
 	for _, p := range problems {
 		notes = append(notes, p.String())

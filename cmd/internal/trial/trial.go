@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
@@ -142,7 +143,7 @@ func (t *Trials) run(ctx context.Context, one config.Case) Ended {
 	res, problems, err := t.try(ctx, one)
 	ended.Figures = NewFigures(res)
 	if err != nil {
-		problems = append(problems, config.Problem{File: t.cases.File, Line: one.Line, Message: err.Error()})
+		problems = append(problems, tree.Problem{File: t.cases.File, Line: one.Line, Message: err.Error()})
 	}
 	for _, p := range problems {
 		if p.Line == 0 {
@@ -155,7 +156,7 @@ func (t *Trials) run(ctx context.Context, one config.Case) Ended {
 }
 
 // try makes the call of a case, and holds what comes against what it wants.
-func (t *Trials) try(ctx context.Context, one config.Case) (res sandbox.Result, problems []config.Problem, err error) {
+func (t *Trials) try(ctx context.Context, one config.Case) (res sandbox.Result, problems []tree.Problem, err error) {
 	tool, err := Tool(t.module, one.Tool)
 	if err != nil {
 		return res, nil, err

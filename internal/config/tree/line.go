@@ -1,15 +1,15 @@
-package config
+package tree
 
 import "strings"
 
 // Line returns the line at which a key of a configuration stands, such as policy.timeout; 0
 // if the file does not have it.
 func Line(file, key string) int {
-	data, err := read(file)
+	data, err := Read(file)
 	if err != nil {
 		return 0
 	}
-	n, _ := parse(data, isJSON(file, data))
+	n, _ := Parse(data, IsJSON(file, data))
 	line := 0
 	for name := range strings.SplitSeq(key, ".") {
 		i, ok := 0, false
@@ -19,7 +19,7 @@ func Line(file, key string) int {
 		if !ok {
 			return 0
 		}
-		line, n = n.fields[i].line, n.fields[i].value
+		line, n = n.Fields[i].Line, n.Fields[i].Value
 	}
 	return line
 }

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ const (
 	maxChunk   = 16 << 10 // bytes that are parsed at once: the parser takes quadratic time
 )
 
-// readEntries returns the content of a file that is one list.
-func readEntries(path string) ([]byte, error) {
+// ReadEntries returns the content of a file that is one list.
+func ReadEntries(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -28,49 +28,50 @@ func readEntries(path string) ([]byte, error) {
 	return data, err
 }
 
-// parseEntries is parse for a file that is one list. A long one is parsed some entries at
+// ParseEntries is parse for a file that is one list. A long one is parsed some entries at
 // a time, so that an anchor of a long list is known to its neighbours alone.
-func (d *decoder) parseEntries(data []byte) *node {
+func ParseEntries(data []byte) (*Node, []Problem) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	chunks := entryChunks(data)
 	if len(chunks) == 1 {
-		return d.parse(data, false)
+		return Parse(data, false)
 	}
-	whole := &node{kind: list, line: 1, size: 1}
+	whole := &Node{Kind: List, Line: 1, size: 1}
+	var problems []Problem
 	line := 0
 	for i, chunk := range chunks {
-		root, ps := parseAt(chunk, false, len(whole.items))
+		root, ps := parseAt(chunk, false, len(whole.Items))
 		for _, p := range ps {
-			p.File, p.Line = d.file, p.Line+line
-			d.problems = append(d.problems, p)
+			p.Line += line
+			problems = append(problems, p)
 		}
-		switch {
-		case root == nil:
-			return nil
-		case i > 0 && manyDocuments(chunk):
-			d.fail(&node{line: line + 1}, "", "holds more than one document")
-			return nil
-		case !d.is(root, "", list):
-			return nil
+		if root == nil {
+			return nil, problems
 		}
-		for _, item := range root.items {
+		if i > 0 && manyDocuments(chunk) {
+			return nil, append(problems, Problem{Line: line + 1, Message: "holds more than one document"})
+		}
+		if wrong := root.Mismatch(List); wrong != "" {
+			return nil, append(problems, Problem{Line: root.Line, Message: wrong})
+		}
+		for _, item := range root.Items {
 			item.shift(line)
 		}
-		whole.items = append(whole.items, root.items...)
+		whole.Items = append(whole.Items, root.Items...)
 		line += bytes.Count(chunk, []byte("\n"))
 	}
-	return whole
+	return whole, problems
 }
 
 // shift moves a node down by some lines.
-func (n *node) shift(lines int) {
-	n.line += lines
-	for _, item := range n.items {
+func (n *Node) shift(lines int) {
+	n.Line += lines
+	for _, item := range n.Items {
 		item.shift(lines)
 	}
-	for i := range n.fields {
-		n.fields[i].line += lines
-		n.fields[i].value.shift(lines)
+	for i := range n.Fields {
+		n.Fields[i].Line += lines
+		n.Fields[i].Value.shift(lines)
 	}
 }
 

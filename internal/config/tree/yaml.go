@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // yaml parses one YAML document. Tags, complex keys and merge keys are
 // refused: nothing here needs them, and each is a way to read a file otherwise
 // than it looks.
-func (t *tree) yaml(data []byte) (*node, error) {
+func (t *tree) yaml(data []byte) (*Node, error) {
 	tokens := lexer.Tokenize(string(data))
 	if err := checkTokens(tokens); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (t *tree) yaml(data []byte) (*node, error) {
 		return nil, &syntaxError{line(f.Docs[1]), "holds more than one document"}
 	}
 	if len(f.Docs) == 0 {
-		return &node{line: 1, size: 1}, nil
+		return &Node{Line: 1, size: 1}, nil
 	}
 	return t.fromYAML(f.Docs[0].Body, "", 0)
 }
@@ -44,7 +44,7 @@ const (
 )
 
 // checkTokens refuses what would make the parser recurse until the stack ends
-// or take very long, both of which it does before any limit of its own.
+// or take very long. It does that before any limit of its own.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return &syntaxError{0, fmt.Sprintf("holds more than %d words and marks", maxTokens)}
@@ -91,24 +91,24 @@ func line(n ast.Node) int {
 	return 0
 }
 
-func (t *tree) fromYAML(n ast.Node, path string, depth int) (*node, error) {
+func (t *tree) fromYAML(n ast.Node, path string, depth int) (*Node, error) {
 	if n == nil {
-		return &node{size: 1}, nil
+		return &Node{size: 1}, nil
 	}
-	out := &node{line: line(n), size: 1}
-	if err := t.count(out.line, depth, 1); err != nil {
+	out := &Node{Line: line(n), size: 1}
+	if err := t.count(out.Line, depth, 1); err != nil {
 		return nil, err
 	}
 	switch n := n.(type) {
 	case *ast.NullNode, *ast.CommentGroupNode:
 	case *ast.BoolNode:
-		out.kind, out.text = boolean, n.GetToken().Value
+		out.Kind, out.Text = Boolean, n.GetToken().Value
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		out.kind, out.text = number, n.GetToken().Value
+		out.Kind, out.Text = Number, n.GetToken().Value
 	case *ast.StringNode:
-		out.kind, out.text = text, n.Value
+		out.Kind, out.Text = Text, n.Value
 	case *ast.LiteralNode:
-		out.kind, out.text = text, n.Value.Value
+		out.Kind, out.Text = Text, n.Value.Value
 	case *ast.SequenceNode:
 		return out, t.items(out, n, path, depth)
 	case *ast.MappingNode:
@@ -124,13 +124,13 @@ func (t *tree) fromYAML(n ast.Node, path string, depth int) (*node, error) {
 	case *ast.AliasNode:
 		return t.alias(n, depth)
 	default:
-		return nil, &syntaxError{out.line, fmt.Sprintf("a YAML %s is not used here", n.Type())}
+		return nil, &syntaxError{out.Line, fmt.Sprintf("a YAML %s is not used here", n.Type())}
 	}
 	return out, nil
 }
 
-func (t *tree) items(out *node, n *ast.SequenceNode, path string, depth int) error {
-	out.kind = list
+func (t *tree) items(out *Node, n *ast.SequenceNode, path string, depth int) error {
+	out.Kind = List
 	for i, v := range n.Values {
 		if depth == 0 {
 			i += t.first
@@ -139,14 +139,14 @@ func (t *tree) items(out *node, n *ast.SequenceNode, path string, depth int) err
 		if err != nil {
 			return err
 		}
-		out.items = append(out.items, item)
+		out.Items = append(out.Items, item)
 		out.size += item.size
 	}
 	return nil
 }
 
-func (t *tree) mapping(out *node, values []*ast.MappingValueNode, path string, depth int) error {
-	out.kind = table
+func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, path string, depth int) error {
+	out.Kind = Table
 	for _, mv := range values {
 		switch mv.Key.(type) {
 		case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
@@ -154,18 +154,18 @@ func (t *tree) mapping(out *node, values []*ast.MappingValueNode, path string, d
 			return &syntaxError{line(mv.Key), fmt.Sprintf("a YAML %s as a key is not used here", mv.Key.Type())}
 		}
 		key := mv.Key.GetToken()
-		v, err := t.fromYAML(mv.Value, join(path, key.Value), depth+1)
+		v, err := t.fromYAML(mv.Value, Join(path, key.Value), depth+1)
 		if err != nil {
 			return err
 		}
-		t.add(out, field{key: key.Value, line: key.Position.Line, value: v}, path)
+		t.add(out, Field{Key: key.Value, Line: key.Position.Line, Value: v}, path)
 	}
 	return nil
 }
 
 // alias returns a copy of the value named before. Only names that are complete
 // are known, so no value holds itself.
-func (t *tree) alias(n *ast.AliasNode, depth int) (*node, error) {
+func (t *tree) alias(n *ast.AliasNode, depth int) (*Node, error) {
 	at, name := line(n), n.Value.GetToken().Value
 	v, ok := t.anchors[name]
 	if !ok {

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"cmp"
@@ -43,8 +43,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns ps sorted by line, or nil if there are none.
-func (ps Problems) err() error {
+// Err returns ps sorted by line, or nil if there are none.
+func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
 	}

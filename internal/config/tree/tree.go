@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,66 +15,86 @@ import (
 // Bounds of a file. They keep the parsers, which recurse, off the end of the
 // stack and away from their quadratic cases.
 const (
-	maxYAML  = 1 << 20 // bytes; a configuration of 1,000 servers takes 200 KB
-	maxJSON  = 8 << 20 // bytes; Claude keeps much else in the file
+	MaxYAML  = 1 << 20 // bytes; a configuration of 1,000 servers takes 200 KB
+	MaxJSON  = 8 << 20 // bytes; Claude keeps much else in the file
 	maxDepth = 32      // levels; ours needs six
 	maxNodes = 200_000 // values, counting those behind an alias each time
 )
 
-type kind uint8
+type Kind uint8
 
 const (
-	null kind = iota
-	boolean
-	number
-	text
-	list
-	table
+	Null Kind = iota
+	Boolean
+	Number
+	Text
+	List
+	Table
 )
 
 var kindNames = [...]string{
-	null: "nothing", boolean: "true or false", number: "a number", text: "text", list: "a list", table: "a mapping",
+	Null: "nothing", Boolean: "true or false", Number: "a number", Text: "text", List: "a list", Table: "a mapping",
 }
 
-// A node is a value of either language. The kind says which fields are set.
-type node struct {
-	kind   kind
-	line   int
-	text   string // of a scalar, as written but without its quotes
-	items  []*node
-	fields []field
+// A Node is a value of either language. The kind says which fields are set.
+type Node struct {
+	Kind   Kind
+	Line   int
+	Text   string // of a scalar, as written but without its quotes
+	Items  []*Node
+	Fields []Field
 	index  map[string]int // of a key in fields
 	size   int            // nodes in the tree below and including this one
 }
 
-type field struct {
-	key   string
-	line  int
-	value *node
-	was   string // the key as written, if it was renamed
+type Field struct {
+	Key   string
+	Line  int
+	Value *Node
+	Was   string // the key as written, if it was renamed
 }
 
-// written returns the key that a person finds in the file.
-func (f field) written() string {
-	if f.was != "" {
-		return f.was
+// Written returns the key that a person finds in the file.
+func (f Field) Written() string {
+	if f.Was != "" {
+		return f.Was
 	}
-	return f.key
+	return f.Key
 }
 
-// get returns the value of key, or nil.
-func (n *node) get(key string) *node {
+// Get returns the value of key, or nil.
+func (n *Node) Get(key string) *Node {
 	if i, ok := n.index[key]; ok {
-		return n.fields[i].value
+		return n.Fields[i].Value
 	}
 	return nil
+}
+
+// Same reports whether two values say the same, wherever they stand.
+func Same(a, b *Node) bool {
+	return a.Kind == b.Kind && a.Text == b.Text &&
+		slices.EqualFunc(a.Items, b.Items, Same) &&
+		slices.EqualFunc(a.Fields, b.Fields, func(a, b Field) bool { return a.Key == b.Key && Same(a.Value, b.Value) })
+}
+
+// Mismatch says that n is not of kind k; "" if it is. An empty value is an empty list or mapping,
+// as when all its lines are commented out.
+func (n *Node) Mismatch(k Kind) string {
+	if n.Kind == k || n.Kind == Null && (k == List || k == Table) {
+		return ""
+	}
+	hint := ""
+	if k == Text && (n.Kind == Number || n.Kind == Boolean) {
+		hint = ": put it in quotes"
+	}
+	return fmt.Sprintf("must be %s, not %s%s", kindNames[k], kindNames[n.Kind], hint)
 }
 
 // A tree collects what is wrong while a parser's nodes become ours.
 type tree struct {
 	nodes    int
 	first    int // entries of a list that were parsed before
-	anchors  map[string]*node
+	anchors  map[string]*Node
 	problems []Problem
 	lineOf   func(offset int) int
 }
@@ -90,27 +111,27 @@ func (t *tree) count(line, depth, size int) error {
 }
 
 // add appends a field, and reports one that is there already.
-func (t *tree) add(n *node, f field, path string) {
-	if i, ok := n.index[f.key]; ok {
+func (t *tree) add(n *Node, f Field, path string) {
+	if i, ok := n.index[f.Key]; ok {
 		t.problems = append(t.problems, Problem{
-			Line: f.line, Path: join(path, f.key), Message: fmt.Sprintf("given twice; first in line %d", n.fields[i].line),
+			Line: f.Line, Path: Join(path, f.Key), Message: fmt.Sprintf("given twice; first in line %d", n.Fields[i].Line),
 		})
 		return
 	}
-	if f.value.kind == table || f.value.kind == list || f.value.kind == null {
-		f.value.line = f.line // where a person looks for it
+	if f.Value.Kind == Table || f.Value.Kind == List || f.Value.Kind == Null {
+		f.Value.Line = f.Line // where a person looks for it
 	}
-	n.put(f)
+	n.Put(f)
 }
 
-// put appends a field whose key is new.
-func (n *node) put(f field) {
+// Put appends a field whose key is new.
+func (n *Node) Put(f Field) {
 	if n.index == nil {
 		n.index = map[string]int{}
 	}
-	n.index[f.key] = len(n.fields)
-	n.fields = append(n.fields, f)
-	n.size += f.value.size
+	n.index[f.Key] = len(n.Fields)
+	n.Fields = append(n.Fields, f)
+	n.size += f.Value.size
 }
 
 // A syntaxError is where a parser gave up.
@@ -121,14 +142,14 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.message }
 
-// parse returns the tree of data. The problems have no File yet.
-func parse(data []byte, json bool) (root *node, ps []Problem) { return parseAt(data, json, 0) }
+// Parse returns the tree of data. The problems have no File yet.
+func Parse(data []byte, json bool) (root *Node, ps []Problem) { return parseAt(data, json, 0) }
 
-// parseAt is parse of a piece of a list, of which first entries come before.
-func parseAt(data []byte, json bool, first int) (root *node, ps []Problem) {
-	limit := maxYAML
+// parseAt parses a piece of a list that begins after its first entries, first in number.
+func parseAt(data []byte, json bool, first int) (root *Node, ps []Problem) {
+	limit := MaxYAML
 	if json {
-		limit = maxJSON
+		limit = MaxJSON
 	}
 	if len(data) > limit {
 		return nil, []Problem{{Message: fmt.Sprintf("larger than %d MiB", limit>>20)}}
@@ -139,7 +160,7 @@ func parseAt(data []byte, json bool, first int) (root *node, ps []Problem) {
 	if i := invalidUTF8(data); i >= 0 {
 		return nil, []Problem{{Line: lineAt(data, i), Message: "not UTF-8"}}
 	}
-	t := &tree{anchors: map[string]*node{}, first: first}
+	t := &tree{anchors: map[string]*Node{}, first: first}
 	// The parsers are foreign code; what panics on a file is wrong with the file.
 	defer func() {
 		if recover() != nil {
@@ -190,8 +211,8 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// join appends a key to a path, in quotes if it would not read as one.
-func join(path, key string) string {
+// Join appends a key to a path, in quotes if it would not read as one.
+func Join(path, key string) string {
 	if strings.ContainsFunc(key, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-')
 	}) || key == "" {
@@ -203,18 +224,18 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// read returns the content of a file, up to one byte beyond what is allowed.
-func read(path string) ([]byte, error) {
+// Read returns the content of a file, up to one byte beyond what is allowed.
+func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxJSON+1))
+	return io.ReadAll(io.LimitReader(f, MaxJSON+1))
 }
 
-// isJSON tells by the name, and where that says nothing by how data begins.
-func isJSON(path string, data []byte) bool {
+// IsJSON tells by the name, and where that says nothing by how data begins.
+func IsJSON(path string, data []byte) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json", ".jsonc":
 		return true

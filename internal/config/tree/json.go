@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 )
 
 // json parses JSON with comments and trailing commas.
-func (t *tree) json(data []byte) (*node, error) {
+func (t *tree) json(data []byte) (*Node, error) {
 	if at := tooDeep(data); at >= 0 {
 		return nil, &syntaxError{lineAt(data, at), fmt.Sprintf("nested deeper than %d levels", maxDepth)}
 	}
@@ -83,40 +83,40 @@ func tooDeep(data []byte) int {
 	return -1
 }
 
-func (t *tree) fromJSON(v hujson.Value, path string, depth int) (*node, error) {
-	out := &node{line: t.lineOf(v.StartOffset), size: 1}
-	if err := t.count(out.line, depth, 1); err != nil {
+func (t *tree) fromJSON(v hujson.Value, path string, depth int) (*Node, error) {
+	out := &Node{Line: t.lineOf(v.StartOffset), size: 1}
+	if err := t.count(out.Line, depth, 1); err != nil {
 		return nil, err
 	}
 	switch v := v.Value.(type) {
 	case *hujson.Object:
-		out.kind = table
+		out.Kind = Table
 		for _, m := range v.Members {
 			key := m.Name.Value.(hujson.Literal).String()
-			value, err := t.fromJSON(m.Value, join(path, key), depth+1)
+			value, err := t.fromJSON(m.Value, Join(path, key), depth+1)
 			if err != nil {
 				return nil, err
 			}
-			t.add(out, field{key: key, line: t.lineOf(m.Name.StartOffset), value: value}, path)
+			t.add(out, Field{Key: key, Line: t.lineOf(m.Name.StartOffset), Value: value}, path)
 		}
 	case *hujson.Array:
-		out.kind = list
+		out.Kind = List
 		for i, e := range v.Elements {
 			item, err := t.fromJSON(e, fmt.Sprintf("%s[%d]", path, i), depth+1)
 			if err != nil {
 				return nil, err
 			}
-			out.items = append(out.items, item)
+			out.Items = append(out.Items, item)
 			out.size += item.size
 		}
 	case hujson.Literal:
 		switch v.Kind() {
 		case 't', 'f':
-			out.kind, out.text = boolean, string(v)
+			out.Kind, out.Text = Boolean, string(v)
 		case '0':
-			out.kind, out.text = number, string(v)
+			out.Kind, out.Text = Number, string(v)
 		case '"':
-			out.kind, out.text = text, v.String()
+			out.Kind, out.Text = Text, v.String()
 		}
 	}
 	return out, nil
