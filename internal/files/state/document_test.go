@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,7 +24,7 @@ func TestFileOfOthers(t *testing.T) {
 		t.Skip("files have no such modes on Windows")
 	}
 	path := filepath.Join(t.TempDir(), "list.json")
-	if err := os.WriteFile(path, []byte("[]"), 0o644); err != nil {
+	if err := errors.Join(os.WriteFile(path, []byte("[]"), 0o644), os.Chmod(path, 0o644)); err != nil { // umask
 		t.Fatal(err)
 	}
 	if _, _, err := state.File(path).Load(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "chmod 600") {
