@@ -1,6 +1,8 @@
 package database
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -25,9 +27,6 @@ func (s *Server) Pooled(t testing.TB, url string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := give(dir); err != nil {
-		t.Fatal(err)
-	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -36,18 +35,25 @@ func (s *Server) Pooled(t testing.TB, url string) string {
 	ln.Close()
 	file := filepath.Join(dir, "pgbouncer.ini")
 	settings := fmt.Sprintf("[databases]\n* = host=127.0.0.1 port=%d user=wasmgate\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nauth_type = any\nunix_socket_dir =\npool_mode = transaction\ndefault_pool_size = 3\n", s.port, port)
-	if err := os.WriteFile(file, []byte(settings), 0o644); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte(settings), 0o600), give(file), give(dir)); err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(bin, file)
 	c.Dir = dir
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
 	unprivileged(c)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = c.Wait() // it is killed
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
-		_ = c.Wait()
+		<-ended
 	})
 	pooled := strings.Replace(url, fmt.Sprintf(":%d/", s.port), fmt.Sprintf(":%d/", port), 1)
 	for range 200 {
@@ -56,7 +62,11 @@ func (s *Server) Pooled(t testing.TB, url string) string {
 			conn.Close()
 			return pooled
 		}
-		time.Sleep(50 * time.Millisecond)
+		select {
+		case <-ended:
+			t.Fatalf("PgBouncer has ended: %s", said.String())
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 	t.Fatal("PgBouncer does not listen")
 	return ""
