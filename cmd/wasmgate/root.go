@@ -27,7 +27,6 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/skillcommands"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -126,34 +125,18 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return shell.Misuse("%v; see %s --help", err, cmd.CommandPath())
 	})
-	clients := clientconfig.Shell{
-		Open: c.Open, Config: func() string { return c.ConfigFile }, Terminal: c.AtTerminal,
-		In: c.In, Out: c.Out, Err: c.Err, Print: c.Said, Misuse: shell.Misuse,
-	}
-	connect, disconnect := clientconfig.Commands(clients)
-	servers := serverconfig.Shell{Shell: clients, Ask: func(ctx context.Context, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
-		return askFor(ctx, c, cfg, only, use)
-	}, JSON: func() bool { return c.JSON }, False: shell.FoundFalse}
-	addGroup(root, "Start here:", serveCommands{c}.newInit(), serverconfig.Add(servers), connect, serveCommands{c}.newServe(), serveCommands{c}.newDoctor())
-	addGroup(root, "Daily:", statusCommands{c}.newStatus(), callCommands{c}.newTools(), skillcommands.Command(servers), callCommands{c}.newCall(), policycommands.Grant(c), policycommands.Revoke(c), approvalcommands.Command(c), auditcommands.Audit(c), serveCommands{c}.newConsole())
+	connect, disconnect := clientconfig.Commands(c)
+	addGroup(root, "Start here:", serveCommands{c}.newInit(), serverconfig.Add(c), connect, serveCommands{c}.newServe(), serveCommands{c}.newDoctor())
+	addGroup(root, "Daily:", statusCommands{c}.newStatus(), callCommands{c}.newTools(), skillcommands.Command(c), callCommands{c}.newCall(), policycommands.Grant(c), policycommands.Revoke(c), approvalcommands.Command(c), auditcommands.Audit(c), serveCommands{c}.newConsole())
 	addGroup(root, "Policy and definitions:", policycommands.Command(c), definitioncommands.Pin(c), definitioncommands.Scan(c), auditcommands.Findings(c), auditcommands.Sessions(c), definitioncommands.Trust(c))
 	addGroup(root, "Identity:", identitycommands.Commands(c)...)
 	addGroup(root, "Modules and confinement:", sandboxcommands.Command(c), serveCommands{c}.newDev(), serveCommands{c}.newConfine())
-	addGroup(root, "Operation:", statusCommands{c}.newLogs(), statusCommands{c}.newPause(), statusCommands{c}.newResume(), hookcommands.Command(c), disconnect, serverconfig.Remove(servers), serverconfig.Outdated(servers), serverconfig.Upgrade(servers), probeCommands{c}.newProbe(), newVersion(c), newCompletion(root))
+	addGroup(root, "Operation:", statusCommands{c}.newLogs(), statusCommands{c}.newPause(), statusCommands{c}.newResume(), hookcommands.Command(c), disconnect, serverconfig.Remove(c), serverconfig.Outdated(c), serverconfig.Upgrade(c), probeCommands{c}.newProbe(), newVersion(c), newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID("Operation:")
 	complete(c, root)
 	misuseArgs(root)
 	return root
-}
-
-// askFor gives use the gateway of a configuration, as [shell.Shell.Ask] returns it.
-func askFor(ctx context.Context, c *shell.Shell, cfg *config.Config, only string, use func(serverconfig.Gateway) error) error {
-	g, err := c.Ask(ctx, cfg, only)
-	if err != nil {
-		return err
-	}
-	return errors.Join(use(g), g.End(ctx))
 }
 
 func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {

@@ -3,31 +3,23 @@ package clientconfig
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/setup"
 )
 
-// A Shell is what the commands need of the program that has them.
-type Shell struct {
-	Open     func() (*config.Config, error)
-	Config   func() string // --config; "" if it is not given
-	Terminal func() bool   // questions can be asked
-	In       io.Reader
-	Out, Err io.Writer
-	Print    func(result any, text string) error // the result as JSON, or else the text
-	Misuse   func(format string, args ...any) error
-}
+type commands struct{ *shell.Shell }
 
 // Commands returns connect and disconnect.
-func Commands(s Shell) (connect, disconnect *cobra.Command) {
+func Commands(c *shell.Shell) (connect, disconnect *cobra.Command) {
+	s := commands{c}
 	names := strings.Join(setup.Clients(), "|")
 	var http, keep, yes, show bool
 	connect = &cobra.Command{
@@ -51,7 +43,7 @@ asks whether to remove them. wasmgate disconnect puts the file back.`,
 			}
 			c, err := setup.Connect(args[0], cfg, entry)
 			if err != nil {
-				return s.Misuse("%v", err)
+				return shell.Misuse("%v", err)
 			}
 			remove := len(c.Bypass) > 0 && !keep
 			if remove && !yes && !show {
@@ -86,7 +78,7 @@ changed since, it only removes wasmgate. Then add the servers that connect remov
 		RunE: func(_ *cobra.Command, args []string) error {
 			file, whole, err := setup.Disconnect(args[0])
 			if file == "" && err != nil {
-				return s.Misuse("%v", err)
+				return shell.Misuse("%v", err)
 			}
 			if err != nil {
 				return err
@@ -95,14 +87,14 @@ changed since, it only removes wasmgate. Then add the servers that connect remov
 			if !whole {
 				text = "removed wasmgate from " + file + "; the file was changed since wasmgate connect, so nothing else was put back"
 			}
-			return s.Print(map[string]any{"client": args[0], "file": file, "restored": whole}, text)
+			return s.Said(map[string]any{"client": args[0], "file": file, "restored": whole}, text)
 		},
 	}
 	return connect, disconnect
 }
 
 // entry is how a client reaches the gateway of a configuration.
-func (s Shell) entry(cfg *config.Config, http bool) (clients.Entry, error) {
+func (s commands) entry(cfg *config.Config, http bool) (clients.Entry, error) {
 	if http {
 		return clients.Entry{URL: "http://" + cfg.Listen[0] + "/mcp"}, nil
 	}
@@ -111,10 +103,10 @@ func (s Shell) entry(cfg *config.Config, http bool) (clients.Entry, error) {
 		return clients.Entry{}, err
 	}
 	if strings.Contains(self, "go-build") {
-		return clients.Entry{}, s.Misuse("`go run` removes %s when it ends: install wasmgate first, by `go install ./cmd/wasmgate`", self)
+		return clients.Entry{}, shell.Misuse("`go run` removes %s when it ends: install wasmgate first, by `go install ./cmd/wasmgate`", self)
 	}
 	args := []string{"serve", "--stdio"}
-	if named := s.Config(); named != "" {
+	if named := s.ConfigFile; named != "" {
 		if named, err = filepath.Abs(named); err != nil {
 			return clients.Entry{}, err
 		}
@@ -124,8 +116,8 @@ func (s Shell) entry(cfg *config.Config, http bool) (clients.Entry, error) {
 }
 
 // ask puts a question to a person. Without a terminal the answer is no.
-func (s Shell) ask(question string) bool {
-	if !s.Terminal() {
+func (s commands) ask(question string) bool {
+	if !s.AtTerminal() {
 		return false
 	}
 	fmt.Fprint(s.Err, question+" [y/N] ")
@@ -134,7 +126,7 @@ func (s Shell) ask(question string) bool {
 }
 
 // report says what was changed, and what is left to do.
-func (s Shell) report(c setup.Connection, removed bool) error {
+func (s commands) report(c setup.Connection, removed bool) error {
 	lines := []string{"added wasmgate to " + c.File}
 	if removed {
 		lines = append(lines, "removed "+strings.Join(c.Bypass, ", ")+", which the gateway protects")
@@ -147,5 +139,5 @@ func (s Shell) report(c setup.Connection, removed bool) error {
 	}
 	lines = append(lines, "restart "+c.Client+" to use it; `wasmgate disconnect "+c.Client+"` puts the file back")
 	result := map[string]any{"client": c.Client, "file": c.File, "bypass": append([]string{}, c.Bypass...), "removed": removed, "others": append([]string{}, c.Others...)}
-	return s.Print(result, strings.Join(lines, "\n"))
+	return s.Said(result, strings.Join(lines, "\n"))
 }

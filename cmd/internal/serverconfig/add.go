@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/cmd/internal/clientconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -30,28 +30,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/setup/registry"
 )
 
-// A Gateway is what the commands ask of the gateway of a configuration.
-type Gateway interface {
-	Status(ctx context.Context) (*app.Status, error)
-	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
-	Skills(ctx context.Context, as string) ([]app.Skill, error)
-	PinReview(ctx context.Context, selector string) (*lock.Review, error)
-	ReloadPins(ctx context.Context, by string) error
-}
-
-// A Shell is what the commands need of the program that has them.
-type Shell struct {
-	clientconfig.Shell
-	// Ask gives use the gateway that runs on a configuration, or one that is started for it, with the server only
-	// if that is not empty.
-	Ask   func(ctx context.Context, cfg *config.Config, only string, use func(Gateway) error) error
-	JSON  func() bool                            // results are printed as JSON
-	False func(format string, args ...any) error // an error that says what does not work
-}
+type commands struct{ *shell.Shell }
 
 // addition is what a call of add wants.
 type addition struct {
-	Shell
+	*shell.Shell
 	id                     string
 	from, env, read, write []string
 	project, print         bool
@@ -66,8 +49,8 @@ type addition struct {
 }
 
 // Add returns the command that adds servers.
-func Add(s Shell) *cobra.Command {
-	a := addition{Shell: s}
+func Add(c *shell.Shell) *cobra.Command {
+	a := addition{Shell: c}
 	cmd := &cobra.Command{
 		Use:   "add NAME[@VERSION] | URL | -- COMMAND [WORD...] | --from CLIENT|FILE",
 		Short: "Add a server to the configuration, confined and pinned",
@@ -108,7 +91,7 @@ Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place,
 	flags.BoolVar(&a.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")
 	flags.BoolVar(&a.noCheck, "no-check", false, "do not start the server; pins nothing")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return s.Misuse("%v; see %s --help. Write the options of a command after --: wasmgate add -- npx -y PACKAGE", err, cmd.CommandPath())
+		return shell.Misuse("%v; see %s --help. Write the options of a command after --: wasmgate add -- npx -y PACKAGE", err, cmd.CommandPath())
 	})
 	return cmd
 }
@@ -116,10 +99,10 @@ Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place,
 func (a *addition) run(cmd *cobra.Command, args []string) error {
 	servers, from, err := a.servers(cmd.Context(), args)
 	if errors.Is(err, errUnconfirmed) {
-		return a.False("%v", err)
+		return shell.FoundFalse("%v", err)
 	}
 	if err != nil {
-		return a.Misuse("%v", err)
+		return shell.Misuse("%v", err)
 	}
 	var notes []tree.Problem
 	for _, s := range from {
@@ -132,7 +115,7 @@ func (a *addition) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	made, err := setup.Write(a.Config(), cwd, setup.Plan{Servers: servers, Tokens: true, Project: a.project, Complete: a.complete}, true)
+	made, err := setup.Write(a.ConfigFile, cwd, setup.Plan{Servers: servers, Tokens: true, Project: a.project, Complete: a.complete}, true)
 	if err != nil {
 		return err
 	}
@@ -158,7 +141,7 @@ func (a *addition) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	result.Next = made.Next(a.Config(), "http://"+cfg.Listen[0]+"/mcp", from)
+	result.Next = made.Next(a.ConfigFile, "http://"+cfg.Listen[0]+"/mcp", from)
 	return a.report(&result)
 }
 
@@ -349,7 +332,7 @@ func (a *addition) printed(servers []config.Server, problems []tree.Problem) err
 	result := added{Added: setup.IDs(servers), Configuration: yaml}
 	result.Notes, result.Moved = Noted(problems, moved)
 	a.notes(&result)
-	return a.Print(&result, strings.TrimSuffix(yaml, "\n"))
+	return a.Said(&result, strings.TrimSuffix(yaml, "\n"))
 }
 
 // added is what was done, for machines.
@@ -381,7 +364,7 @@ func Noted(problems []tree.Problem, moved []extract.Moved) (notes []string, vari
 
 // notes writes to the person what was noted.
 func (a *addition) notes(r *added) {
-	if a.JSON() {
+	if a.JSON {
 		return
 	}
 	for _, n := range r.Notes {
@@ -398,7 +381,7 @@ func (a *addition) look(ctx context.Context, cfg *config.Config, r *added) error
 	if len(r.Added) == 1 {
 		only = r.Added[0]
 	}
-	return a.Ask(ctx, cfg, only, func(g Gateway) error {
+	return a.With(ctx, cfg, only, func(g shell.Gateway) error {
 		s, err := doctor.Await(ctx, g.Status, r.Added)
 		if err != nil {
 			return err
@@ -431,7 +414,7 @@ func pinnable(all []lock.Pin) []lock.Pin {
 }
 
 // pin approves what the servers declare: a person has just added them.
-func pin(ctx context.Context, g Gateway, cfg *config.Config, r *added) error {
+func pin(ctx context.Context, g shell.Gateway, cfg *config.Config, r *added) error {
 	r.Lockfile = cfg.Pins.Lockfile
 	for _, id := range r.Added {
 		review, err := g.PinReview(ctx, id)
@@ -474,9 +457,9 @@ func (a *addition) report(r *added) error {
 	for i := range lines {
 		lines[i] = escaped.Text(lines[i])
 	}
-	err := a.Print(r, strings.Join(lines, "\n"))
+	err := a.Said(r, strings.Join(lines, "\n"))
 	if err == nil && len(r.Faults) > 0 {
-		err = a.False("the server was added, but does not work: read its log with `wasmgate status %s`; if it needs more files, use --read, --write or --unconfined", r.Added[0])
+		err = shell.FoundFalse("the server was added, but does not work: read its log with `wasmgate status %s`; if it needs more files, use --read, --write or --unconfined", r.Added[0])
 	}
 	return err
 }

@@ -168,14 +168,14 @@ func (a *addition) show(e *registry.Entry, p *registry.Plan) {
 
 // answered asks for what an entry wants, and whether it is to be added.
 func (a *addition) answered(e *registry.Entry, p *registry.Plan, o registry.Options) (*registry.Plan, error) {
-	if len(p.Wanted) > 0 && (a.yes || !a.Terminal()) {
+	if len(p.Wanted) > 0 && (a.yes || !a.AtTerminal()) {
 		var names []string
 		for _, in := range p.Wanted {
 			names = append(names, "--env "+in.Key()+"=VALUE")
 		}
 		return nil, fmt.Errorf("it wants values: add %s; a secret may be a reference such as '${file:PATH}'", strings.Join(names, " "))
 	}
-	if !a.yes && !a.Terminal() {
+	if !a.yes && !a.AtTerminal() {
 		return nil, errors.New("this asks a person first, and there is no terminal: run it in one, or add --yes")
 	}
 	in := bufio.NewReader(a.In)

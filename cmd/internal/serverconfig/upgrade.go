@@ -1,7 +1,6 @@
 package serverconfig
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -29,7 +29,8 @@ import (
 )
 
 // Remove returns the command that removes a server.
-func Remove(s Shell) *cobra.Command {
+func Remove(c *shell.Shell) *cobra.Command {
+	s := commands{c}
 	return &cobra.Command{
 		Use:   "remove SERVER",
 		Short: "Remove a server from the configuration",
@@ -60,7 +61,7 @@ before another server gets the name.`,
 			if err := os.RemoveAll(filepath.Join(cfg.State, "servers", one.ID)); err != nil {
 				return err
 			}
-			return s.Print(map[string]any{"file": cfg.File, "removed": one.ID, "secrets": append([]string{}, names...)}, fmt.Sprintf("removed %s from %s; its grants and pins stay", one.ID, cfg.File))
+			return s.Said(map[string]any{"file": cfg.File, "removed": one.ID, "secrets": append([]string{}, names...)}, fmt.Sprintf("removed %s from %s; its grants and pins stay", one.ID, cfg.File))
 		},
 	}
 }
@@ -83,14 +84,14 @@ func secretsOf(file, id string) (names []string) {
 }
 
 // server returns a server of the configuration by its name.
-func (s Shell) server(id string) (*config.Config, config.Server, error) {
+func (s commands) server(id string) (*config.Config, config.Server, error) {
 	cfg, err := s.Open()
 	if err != nil {
 		return nil, config.Server{}, err
 	}
 	i := slices.IndexFunc(cfg.Servers, func(one config.Server) bool { return one.ID == id })
 	if i < 0 {
-		return nil, config.Server{}, s.Misuse("there is no server %q; these are: %s", id, strings.Join(setup.IDs(cfg.Servers), ", "))
+		return nil, config.Server{}, shell.Misuse("there is no server %q; these are: %s", id, strings.Join(setup.IDs(cfg.Servers), ", "))
 	}
 	return cfg, cfg.Servers[i], nil
 }
@@ -105,7 +106,8 @@ type age struct {
 }
 
 // Outdated returns the command that compares versions.
-func Outdated(s Shell) *cobra.Command {
+func Outdated(c *shell.Shell) *cobra.Command {
+	s := commands{c}
 	return &cobra.Command{
 		Use:   "outdated",
 		Short: "List servers that have a newer version in their registry",
@@ -133,10 +135,10 @@ whose entry has changed although its version has not. It exits with 3 if there a
 			if len(all) == 0 {
 				lines = append(lines, "nothing is outdated")
 			}
-			if err := s.Print(all, strings.Join(lines, "\n")); err != nil || len(all) == 0 {
+			if err := s.Said(all, strings.Join(lines, "\n")); err != nil || len(all) == 0 {
 				return err
 			}
-			return s.False("wasmgate upgrade SERVER shows what changes, and asks")
+			return shell.FoundFalse("wasmgate upgrade SERVER shows what changes, and asks")
 		},
 	}
 }
@@ -166,7 +168,8 @@ func aged(ctx context.Context, cfg *config.Config, s config.Server) age {
 }
 
 // Upgrade returns the command that takes a newer version.
-func Upgrade(s Shell) *cobra.Command {
+func Upgrade(c *shell.Shell) *cobra.Command {
+	s := commands{c}
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "upgrade SERVER[@VERSION]",
@@ -182,14 +185,14 @@ configuration and pins the new definitions. New tools are not granted.`,
 	return cmd
 }
 
-func (s Shell) upgrade(ctx context.Context, word string, yes bool) error {
+func (s commands) upgrade(ctx context.Context, word string, yes bool) error {
 	id, version, _ := strings.Cut(word, "@")
 	cfg, one, err := s.server(id)
 	if err != nil {
 		return err
 	}
 	if one.Origin == nil {
-		return s.Misuse("%s was not added by a name of a registry: change it in %s", id, cfg.File)
+		return shell.Misuse("%s was not added by a name of a registry: change it in %s", id, cfg.File)
 	}
 	content, to, err := s.upgraded(ctx, cfg, one, version)
 	if err != nil || to == "" {
@@ -201,15 +204,9 @@ func (s Shell) upgrade(ctx context.Context, word string, yes bool) error {
 	}
 	show.Differences(s.Err, review.Differences)
 	fmt.Fprintf(s.Err, "%s %s -> %s\n", id, one.Origin.Version, to)
-	if !yes {
-		if !s.Terminal() {
-			return s.Misuse("this asks a person first, and there is no terminal: run it in one, or look at it first and add --yes")
-		}
-		fmt.Fprint(s.Err, "Upgrade it? [y/N] ")
-		answer, _ := bufio.NewReader(s.In).ReadString('\n') // an end without an answer is no
-		if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
-			return s.False("nothing was changed")
-		}
+	shown := func() error { return nil } // above, without a terminal too
+	if err := s.Confirmed(yes, shown, "Upgrade it?"); err != nil {
+		return err
 	}
 	if cfg.Pins.Mode != "off" {
 		if _, err := lock.Approve(cfg.Pins.Lockfile, pinnable(review.Approval)); err != nil {
@@ -219,11 +216,11 @@ func (s Shell) upgrade(ctx context.Context, word string, yes bool) error {
 	if err := setup.Put(cfg.File, content); err != nil {
 		return err
 	}
-	return s.Print(map[string]any{"server": id, "from": one.Origin.Version, "to": to}, fmt.Sprintf("%s is at %s now", id, to))
+	return s.Said(map[string]any{"server": id, "from": one.Origin.Version, "to": to}, fmt.Sprintf("%s is at %s now", id, to))
 }
 
 // upgraded returns the configuration with another version of a server; to is "" if it has that already.
-func (s Shell) upgraded(ctx context.Context, cfg *config.Config, one config.Server, version string) (content []byte, to string, err error) {
+func (s commands) upgraded(ctx context.Context, cfg *config.Config, one config.Server, version string) (content []byte, to string, err error) {
 	from := address(cfg, one.Origin)
 	name := one.Origin.Name
 	if version != "" {
@@ -234,7 +231,7 @@ func (s Shell) upgraded(ctx context.Context, cfg *config.Config, one config.Serv
 		return nil, "", err
 	}
 	if next.Version == one.Origin.Version {
-		return nil, "", s.Print(map[string]any{"server": one.ID, "from": next.Version, "to": next.Version}, one.ID+" is at "+next.Version+" already")
+		return nil, "", s.Said(map[string]any{"server": one.ID, "from": next.Version, "to": next.Version}, one.ID+" is at "+next.Version+" already")
 	}
 	values := map[string]string{}
 	for _, set := range []map[string]config.Secret{one.Env, one.Headers} {
@@ -297,7 +294,7 @@ func what(s config.Server) (string, error) {
 }
 
 // review starts a server as it would be, in a state folder of its own, and compares it with what is pinned.
-func (s Shell) review(ctx context.Context, cfg *config.Config, id string, content []byte) (review *lock.Review, err error) {
+func (s commands) review(ctx context.Context, cfg *config.Config, id string, content []byte) (review *lock.Review, err error) {
 	trial, err := setup.Trial(cfg.File, content)
 	if err != nil {
 		return nil, err
@@ -323,7 +320,7 @@ func (s Shell) review(ctx context.Context, cfg *config.Config, id string, conten
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	err = s.Ask(ctx, next, id, func(g Gateway) error {
+	err = s.With(ctx, next, id, func(g shell.Gateway) error {
 		status, err := doctor.Await(ctx, g.Status, []string{id})
 		if err != nil {
 			return err

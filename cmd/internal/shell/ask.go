@@ -107,6 +107,15 @@ func (c *Shell) Ask(ctx context.Context, cfg *config.Config, only string) (Gatew
 	return Own{a, end}, nil
 }
 
+// With gives use the gateway of a configuration, as [Shell.Ask] returns it.
+func (c *Shell) With(ctx context.Context, cfg *config.Config, only string, use func(Gateway) error) error {
+	g, err := c.Ask(ctx, cfg, only)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(g), g.End(ctx))
+}
+
 // ReadToken reads the token that a flag speaks of; "" without the flag.
 func (c *Shell) ReadToken(flag string) (string, error) {
 	switch flag {

@@ -10,18 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/skills/folder"
 )
 
-// shell is what the commands need of the program that has them.
-type shell struct{ serverconfig.Shell }
+type commands struct{ *shell.Shell }
 
 // Command returns skills with its commands. Without one of them it lists.
-func Command(of serverconfig.Shell) *cobra.Command {
-	s := shell{of}
+func Command(c *shell.Shell) *cobra.Command {
+	s := commands{c}
 	var as string
 	list := &cobra.Command{
 		Use: "list", Short: "List the skills of all servers", Args: cobra.NoArgs,
@@ -55,16 +54,16 @@ Exits with 0 if all could be offered, 3 if one could not.`,
 	return all
 }
 
-func (s shell) list(ctx context.Context, as string) error {
+func (s commands) list(ctx context.Context, as string) error {
 	all, err := s.skills(ctx, as)
 	if err != nil {
 		return err
 	}
-	if s.JSON() {
-		return s.Print(all, "")
+	if s.JSON {
+		return s.Said(all, "")
 	}
 	if len(all) == 0 {
-		return s.Print(nil, "no server has skills")
+		return s.Said(nil, "no server has skills")
 	}
 	t := show.NewTable(s.Out, "NAME", "FILES", "SIZE", "NOTES", "STATE")
 	for _, one := range all {
@@ -74,29 +73,29 @@ func (s shell) list(ctx context.Context, as string) error {
 }
 
 // skills asks the gateway of the configuration for the skills of all servers.
-func (s shell) skills(ctx context.Context, as string) (all []app.Skill, err error) {
+func (s commands) skills(ctx context.Context, as string) (all []app.Skill, err error) {
 	cfg, err := s.Open()
 	if err != nil {
 		return nil, err
 	}
-	err = s.Ask(ctx, cfg, "", func(g serverconfig.Gateway) (err error) {
+	err = s.With(ctx, cfg, "", func(g shell.Gateway) (err error) {
 		all, err = g.Skills(ctx, as)
 		return err
 	})
 	return all, err
 }
 
-func (s shell) show(ctx context.Context, as, name string) error {
+func (s commands) show(ctx context.Context, as, name string) error {
 	all, err := s.skills(ctx, as)
 	if err != nil {
 		return err
 	}
 	for _, one := range all {
 		if one.Name == name || one.URI == name {
-			return s.Print(one, described(one))
+			return s.Said(one, described(one))
 		}
 	}
-	return s.Misuse("no skill %q; `wasmgate skills` lists them", name)
+	return shell.Misuse("no skill %q; `wasmgate skills` lists them", name)
 }
 
 // described writes a skill for a person. What is foreign in it is made visible.
@@ -121,7 +120,7 @@ func described(one app.Skill) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (s shell) verify(dir string) error {
+func (s commands) verify(dir string) error {
 	all, err := folder.Check(dir)
 	if err != nil {
 		return err
@@ -140,8 +139,8 @@ func (s shell) verify(dir string) error {
 		}
 	}
 	fmt.Fprintf(&b, "%s checked", show.Plural(len(all), "skill"))
-	if err := s.Print(all, b.String()); err != nil || bad == 0 {
+	if err := s.Said(all, b.String()); err != nil || bad == 0 {
 		return err
 	}
-	return s.False("%d of %s could not be offered", bad, show.Plural(len(all), "skill"))
+	return shell.FoundFalse("%d of %s could not be offered", bad, show.Plural(len(all), "skill"))
 }
