@@ -110,13 +110,19 @@ main() {
   [ "$got" = "$want" ] || fail "$file has the checksum $got, not $want: nothing was installed"
 
   mkdir "$tmp/files"
-  tar -xzf "$tmp/$file" -C "$tmp/files" ./wasmgate ./wasmgate-hook
+  tar -xzf "$tmp/$file" -C "$tmp/files" ./wasmgate ./wasmgate-hook ./wasmgate.1
   mkdir -p "$dir"
   for program in wasmgate wasmgate-hook; do
     cp "$tmp/files/$program" "$dir/.$program.new"
     chmod 755 "$dir/.$program.new"
     mv -f "$dir/.$program.new" "$dir/$program" # at once, also while it runs
   done
+  case $dir in
+  */bin) # where man looks, once the folder is in PATH
+    mkdir -p "${dir%/bin}/share/man/man1"
+    cp "$tmp/files/wasmgate.1" "${dir%/bin}/share/man/man1/wasmgate.1"
+    ;;
+  esac
   echo "installed $("$dir/wasmgate" --version) in $dir"
   case :$PATH: in
   *:"$dir":*) ;;

@@ -265,6 +265,31 @@ func TestPromisesNameTests(t *testing.T) {
 	}
 }
 
+// generated are the parts of documents that programs write.
+var generated = regexp.MustCompile(`(?s)<!-- (fields of the input|allowlist begin).*?<!-- (end of the fields|allowlist end)`)
+
+// What people have to read stays short: a page that grows takes its words from others. SECURITY.md is
+// apart, since a gap left out there to save words would be a lie.
+func TestDocumentsAreShort(t *testing.T) {
+	words := len(strings.Fields(document(t, "README.md")))
+	err := filepath.WalkDir("../../../docs", func(path string, e fs.DirEntry, err error) error {
+		switch name := filepath.ToSlash(path); {
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() == "internals":
+			return fs.SkipDir
+		case filepath.Ext(name) == ".md" && !strings.HasSuffix(name, "reference/commands.md") && !strings.HasSuffix(name, "reference/configuration.md"):
+			b, err := os.ReadFile(path)
+			words += len(strings.Fields(generated.ReplaceAllString(string(b), "")))
+			return err
+		}
+		return nil
+	})
+	if err != nil || words > 35_000 {
+		t.Errorf("README.md and docs, internals and generated parts apart, have %d words, of at most 35,000: %v", words, err)
+	}
+}
+
 func TestReadmeIsShort(t *testing.T) {
 	if words := len(strings.Fields(document(t, "README.md"))); words > 900 {
 		t.Errorf("README.md has %d words, of at most 900", words)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,6 +76,17 @@ func (r release) deb(folder string) ([]byte, error) {
 		}
 		files.file(to, 0o644, text)
 	}
+	manual, err := read("wasmgate.1")
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	zip, _ := gzip.NewWriterLevel(&page, gzip.BestCompression) // a level that there is
+	_, err = zip.Write(manual)
+	if err = errors.Join(err, zip.Close()); err != nil {
+		return nil, err
+	}
+	files.file("usr/share/man/man1/wasmgate.1.gz", 0o644, page.Bytes())
 	data, _, err := files.packed()
 	if err != nil {
 		return nil, err

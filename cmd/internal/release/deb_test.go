@@ -25,7 +25,7 @@ func unpacked(t *testing.T) string {
 		t.Fatal(err)
 	}
 	err = os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS(filepath.Join(root, "deploy")))
-	for name, from := range map[string]string{"LICENSE": "LICENSE", "README.md": "README.md"} {
+	for name, from := range map[string]string{"LICENSE": "LICENSE", "README.md": "README.md", "wasmgate.1": "deploy/man/wasmgate.1"} {
 		text, readErr := os.ReadFile(filepath.Join(root, from))
 		err = errors.Join(err, readErr, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 	}
@@ -89,6 +89,9 @@ func TestDeb(t *testing.T) {
 		if text := string(read(t, dir, name)); !strings.Contains(text, want) {
 			t.Errorf("%s has no %q:\n%s", name, want, text)
 		}
+	}
+	if manual, err := exec.CommandContext(t.Context(), "gzip", "-dc", filepath.Join(dir, "usr/share/man/man1/wasmgate.1.gz")).Output(); err != nil || !bytes.HasPrefix(manual, []byte(".TH WASMGATE 1\n")) {
+		t.Errorf("the manual page: %.100s, %v", manual, err)
 	}
 	for _, name := range []string{"usr/bin/wasmgate", "usr/bin/wasmgate-hook", "DEBIAN/postinst", "DEBIAN/prerm", "DEBIAN/postrm"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o755 {

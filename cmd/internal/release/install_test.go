@@ -124,7 +124,7 @@ func TestInstall(t *testing.T) {
 				}
 				return nil
 			})
-			want := []string{"wasmgate", "wasmgate-hook"}
+			want := []string{"wasmgate", "wasmgate-hook", "wasmgate.1"}
 			if tt.fails || tt.want == "" {
 				want = nil
 			}

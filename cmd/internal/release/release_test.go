@@ -139,7 +139,7 @@ func released(t *testing.T, root string) string {
 		}
 	}
 	for _, name := range []string{
-		"LICENSE", "README.md", "CHANGELOG.md", ".ci/release", "deploy/install.sh", "deploy/systemd/wasmgate.service", "deploy/systemd/wasmgate.yaml",
+		"LICENSE", "README.md", "CHANGELOG.md", ".ci/release", "deploy/install.sh", "deploy/man/wasmgate.1", "deploy/systemd/wasmgate.service", "deploy/systemd/wasmgate.yaml",
 		"cmd/wasmgate/main.go", "cmd/wasmgate-hook/main.go", "cmd/internal/release/main.go",
 	} {
 		data, err := os.ReadFile(filepath.Join(root, name))
@@ -231,7 +231,7 @@ func listedFiles(t *testing.T, page string) map[string][]string {
 				}
 				for _, held := range code.FindAllStringSubmatch(all, -1) {
 					name := held[1]
-					if os == "windows" && strings.HasPrefix(name, "wasmgate") {
+					if os == "windows" && strings.HasPrefix(name, "wasmgate") && name != "wasmgate.1" {
 						name += ".exe"
 					}
 					listed[file] = append(listed[file], name)
