@@ -32,7 +32,7 @@ func (c serveCommands) doctor(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	checks := doctor.Look(cmd.Context(), cfg, log, nil)
+	checks := doctor.Look(cmd.Context(), cfg, log, nil, c.Coming)
 	text, faults := doctor.Text(checks)
 	if err := c.Said(checks, text); err != nil || faults == 0 {
 		return err

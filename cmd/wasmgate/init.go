@@ -99,7 +99,7 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 				}
 			}
 			return nil
-		})
+		}, c.Coming)
 	}
 	text, faults := doctor.Text(checks)
 	var notes []tree.Problem

@@ -56,7 +56,9 @@ type Use func(tools []app.Tool) error
 
 // Look looks everything over. A gateway that runs is asked how its servers are; without one they
 // are started for it, once. Their tools are given to use.
-func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use) []Check {
+//
+// While servers start, coming is called with what tells how they are, and what it returns once they are up; it may be nil.
+func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *app.Status) (stop func())) []Check {
 	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
 	all = append(all, rules(ctx, cfg, log))
 	running, err := app.Dial(ctx, cfg)
@@ -77,7 +79,7 @@ func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use) []
 		all = append(all, hooks(ctx, cfg, true)...)
 	} else {
 		all = append(all, ports(cfg)...)
-		all = append(all, started(ctx, cfg, log, use)...)
+		all = append(all, started(ctx, cfg, log, use, coming)...)
 		all = append(all, hooks(ctx, cfg, false)...)
 	}
 	return append(all, targets(ctx, cfg)...)
@@ -230,14 +232,22 @@ func ports(cfg *config.Config) (all []Check) {
 }
 
 // started starts the servers once, and looks how they are.
-func started(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use) []Check {
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
-	defer cancel()
+func started(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *app.Status) (stop func())) []Check {
 	a, err := app.New(ctx, cfg, log, "")
 	if err != nil {
 		return []Check{{"start", Fault, err.Error(), ""}}
 	}
-	err = a.Connect(ctx)
+	stop := func() {}
+	if coming != nil {
+		stop = coming(a.Status)
+	}
+	waiting, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	err = a.Connect(waiting)
+	stop()
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = nil // the servers that are not up are named below
+	}
 	all := append(use.of(ctx, a), servers(a.Status(), err)...)
 	if err := a.Close(ctx); err != nil {
 		all = append(all, Check{"start", Warning, err.Error(), ""})
@@ -291,6 +301,8 @@ func servers(s *app.Status, err error) (all []Check) {
 	}
 	for _, one := range s.Servers {
 		switch {
+		case one.Phase == gateway.Connecting:
+			all = append(all, Check{"server " + one.Server, Fault, "it is still starting: the first start of a package can take minutes", "wasmgate status " + one.Server})
 		case one.Error != "" || one.Phase == gateway.Faulted:
 			all = append(all, Check{"server " + one.Server, Fault, fmt.Sprintf("%s: %s", one.Phase, one.Error), "wasmgate status " + one.Server})
 		case len(one.Quarantined) > 0:

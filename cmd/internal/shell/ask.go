@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
-	"time"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -66,9 +63,6 @@ func (c *Shell) Start(ctx context.Context, cfg *config.Config, only string) (*ap
 	return a, err
 }
 
-// SlowStart is after how long a person is told what a command waits for.
-const SlowStart = time.Second
-
 // Ask returns the gateway of a configuration. If none runs it starts one, with
 // the server only if that is not empty, and waits until all have connected or
 // failed. Other processes can ask that one meanwhile, if it has all servers.
@@ -90,17 +84,10 @@ func (c *Shell) Ask(ctx context.Context, cfg *config.Config, only string) (Gatew
 			return nil, errors.Join(err, a.Close(ctx))
 		}
 	}
-	if show.IsTerminal(c.Err) {
-		var names []string
-		for _, s := range cfg.Servers {
-			if s.Enabled && (only == "" || only == s.ID) {
-				names = append(names, s.ID)
-			}
-		}
-		note := time.AfterFunc(SlowStart, func() { fmt.Fprintf(c.Err, "connecting %s ...\n", strings.Join(names, ", ")) })
-		defer note.Stop()
-	}
-	if err := a.Connect(ctx); err != nil {
+	stop := c.Coming(a.Status)
+	err = a.Connect(ctx)
+	stop()
+	if err != nil {
 		end()
 		return nil, errors.Join(err, a.Close(ctx))
 	}
