@@ -22,6 +22,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(database.Main(m, (*testing.M).Run)) }
 
+// patient is longer than a query takes on a slow machine.
+const patient = time.Minute
+
 // secret is that of all gateways of these tests.
 var secret = func() []byte {
 	b := make([]byte, 32)
@@ -34,7 +37,7 @@ func open(t *testing.T) (all []*postgres.Store) {
 	t.Helper()
 	url := database.Shared(t).New(t)
 	for i := range 3 {
-		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: bytes.Clone(secret), Node: fmt.Sprintf("n%d", i), Version: "test"})
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: bytes.Clone(secret), Node: fmt.Sprintf("n%d", i), Version: "test", Timeout: patient})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +105,7 @@ func TestJobsOfTheDead(t *testing.T) {
 	url := server.New(t)
 	var all []*postgres.Jobs
 	for _, node := range []string{"n0", "n1"} {
-		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: node})
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: node, Timeout: patient})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +154,7 @@ func TestPooled(t *testing.T) {
 	pooled := func(t *testing.T) (all []*postgres.Store) {
 		url := server.Pooled(t, server.New(t))
 		for i := range 3 {
-			s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: fmt.Sprint("n", i), Version: "test", Pooled: true})
+			s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: fmt.Sprint("n", i), Version: "test", Pooled: true, Timeout: patient})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +187,7 @@ func TestPooled(t *testing.T) {
 	})
 	t.Run("not said", func(t *testing.T) {
 		url := server.Pooled(t, server.New(t))
-		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "n"})
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "n", Timeout: patient})
 		if err == nil {
 			_ = s.Close(context.Background())
 		}
@@ -200,7 +203,7 @@ func TestNodes(t *testing.T) {
 	url := s.New(t)
 	seen := func(gone ...bool) {
 		t.Helper()
-		last, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "z", Version: "2"})
+		last, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "z", Version: "2", Timeout: patient})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +220,7 @@ func TestNodes(t *testing.T) {
 	}
 	var all []*postgres.Store
 	for i := range 2 {
-		one, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: fmt.Sprint("n", i), Version: "1"})
+		one, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: fmt.Sprint("n", i), Version: "1", Timeout: patient})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +287,7 @@ func TestJobWithoutEnd(t *testing.T) {
 func TestApprovalsOfTheDead(t *testing.T) {
 	server := database.Shared(t)
 	url := server.New(t)
-	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "n"})
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "n", Timeout: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +351,7 @@ func TestGeneration(t *testing.T) {
 func TestTaken(t *testing.T) {
 	s := database.Shared(t)
 	url := s.New(t)
-	o := postgres.Options{URL: url, Secret: secret, Node: "n"}
+	o := postgres.Options{URL: url, Secret: secret, Node: "n", Timeout: patient}
 	first, err := postgres.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(database.Main(m, (*testing.M).Run)) }
 
 func options(url string) Options {
-	return Options{URL: url, Secret: bytes.Repeat([]byte{1}, MinSecret), Node: "n1", Boot: "b1", Version: "test", Timeout: 5 * time.Second}
+	return Options{URL: url, Secret: bytes.Repeat([]byte{1}, MinSecret), Node: "n1", Boot: "b1", Version: "test", Timeout: time.Minute}
 }
 
 func open(t *testing.T, o Options) *DB {

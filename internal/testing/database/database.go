@@ -162,7 +162,7 @@ func (s *Server) Stop() {
 }
 
 func (s *Server) psql(database, query string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	c := s.command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", s.url(database), "-c", query)
 	killed := exec.CommandContext(ctx, c.Path, c.Args[1:]...)
