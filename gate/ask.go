@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // ask has a person approve the call, and returns the binding of what they have approved.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
-	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // A call holds no place while its client is asked, and has one again when its server goes

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxPointer bounds the place of a finding, in bytes: the server chooses the

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // clean returns what the client gets of a result, with a sanitizer that makes

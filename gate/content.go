@@ -1,7 +1,7 @@
 package gate
 
 import (
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // A ContentChecker judges content that is no text: images, sounds, files, links to

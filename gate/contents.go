@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/actions"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // contents judges the contents of what the server of a call says. A nil checker passes

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // maxDecisions bounds how often a call is decided on: again when its session has changed

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // destinationKeeper is a [Sessions] that keeps destinations which a person has approved.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // there approves what it is asked about, and its destinations, with those beside them if beside

@@ -12,8 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 var (

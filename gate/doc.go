@@ -91,7 +91,7 @@
 // # Parts
 //
 // The package imports nothing but the standard library and leaves of this module: JSON, a
-// [Doc], is read in internal/doc; how steps, outcomes, actions, obligations and labels are called
+// [Doc], is read in gate/doc; how steps, outcomes, actions, obligations and labels are called
 // is in gate/step, codes, actions, obligation and provenance. It declares what it needs from others as small
 // interfaces ([Upstream], [Authorizer], [Sessions], [Sanitizer], [Recorder], and others
 // that may be missing); [Parts] holds one of each, and [Gate.Swap] replaces them all at

@@ -3,7 +3,7 @@ package gate
 import (
 	"unicode/utf8"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // A Doc is an immutable JSON value, read strictly: the one form in which arguments and

@@ -1,6 +1,6 @@
 package gate
 
-import "github.com/wasmgate/wasmgate/internal/provenance"
+import "github.com/wasmgate/wasmgate/gate/provenance"
 
 type (
 	// Labels say what a session has read: a sorted set of at most 64 names. Labels only

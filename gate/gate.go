@@ -2,7 +2,7 @@ package gate
 
 import (
 	"fmt"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"sync"
 	"sync/atomic"
 )

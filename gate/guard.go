@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // HostCall decides whether the permitted call may do something outside of its

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/pointer"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // An Inquiry is what a person is asked before a call passes, in parts. Every channel shows the same

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // invoke has the upstream carry out the call, within the time that the decision leaves

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // kind returns what the texts are that a call brings: what the operator says of the tool,

@@ -3,8 +3,8 @@ package gate
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // readPrompt takes the user's own words that come with a call.

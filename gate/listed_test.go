@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // A tool that repeats what only a listing has said makes it no more trusted, and so with what it

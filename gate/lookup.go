@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // parse refuses what is no call that could be decided on.

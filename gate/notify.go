@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // maxNotifications bounds what a client is told during one call; a server that

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // Parts are the collaborators of a gate, one immutable snapshot. Those whose comment does

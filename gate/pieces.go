@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/actions"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // A pieceSanitizer is a [Sanitizer] that knows what texts make that a client shows side

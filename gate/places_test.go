@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/gate/provenance"
+	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // A scene is a gate in front of tools that return what they are told to, and one session.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // MaxSet bounds the calls of one proposal: a person reads them all.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // An Approver asks people about calls whose policy answers ask. It is called

@@ -7,7 +7,7 @@ import (
 	"hash/maphash"
 
 	"github.com/wasmgate/wasmgate/gate/codes"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // eventLabel is not of a call but of a session: it was shown a listing by which its labels

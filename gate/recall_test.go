@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/provenance"
-	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/gate/provenance"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // inPlace stands in the place of what the obligation [obligation.Redact] takes out.

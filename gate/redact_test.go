@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // obliged returns a rig whose policy allows under obligations.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"unicode"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (

@@ -1,7 +1,7 @@
 package gate
 
 import (
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // Tell returns the parameters of a notification that a server sends outside of any

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // validateInput refuses arguments that break the tool's input schema, as the client sent

@@ -2,47 +2,39 @@
 //
 // [Load] compiles the built-in packs, the user's files and the grants into an
 // [Engine], which is immutable and a [gate.Authorizer]. A policy that changes is
-// another engine. What rules look like, and what they see, is in docs/explanation/policy.md.
+// another engine. Packs and files are Rego v1 in package wasmgate and add to
+// the sets allow, ask, deny (of reasons), obligations and labels; the gate's own
+// module makes data.wasmgate.decision of them: what nothing allows is denied, of what
+// is allowed ask has a person asked, and deny beats both.
 //
-// Whatever goes wrong denies: an error in a built-in function, a decision of another
-// shape, an obligation that is not understood, a panic, a policy that takes more steps
-// than its timeout allows. Policies reach no network, no environment and no randomness.
+//	package wasmgate
 //
-// The package is the promised surface of internal/policy, which also tests, explains,
-// replays and packs policies for the program.
+//	allow contains "everybody may read" if startswith(input.tool.local_name, "read_")
+//
+//	deny contains "only drafts" if not startswith(input.arguments.title, "DRAFT ")
+//
+// The keyword not has the semantics that OPA offers as future.keywords.not, in
+// every file: not holds as well when something in the negated expression is
+// undefined, so the deny rule above denies a call that has no title.
+//
+// A [Bundle], in OPA's format, brings rules, data and tests of its own; it loads only
+// if these pass. A [Shadow] has a second policy decide on calls that were decided
+// already, and reports where it would differ.
+//
+// What is listed follows from the same rules: [Engine.Visible] evaluates the
+// sets with the arguments and the session unknown, and hides a tool of which no
+// call could pass.
+//
+// Whatever goes wrong denies: an error in a built-in function, a decision of
+// another shape, an obligation that is not understood, a panic, a policy that
+// takes more steps than its timeout allows. Policies reach no network, no environment and
+// no randomness: the built-in functions that do are not there. The clock is,
+// as time.now_ns.
+//
+// What rules look like, and what they see, is in docs/explanation/policy.md. Programs need [Load],
+// and [Check] and [Test] for policies that people write. [Explain], [Replay], [VerdictOf] and a
+// [Shadow] tell people what a policy does, or would do.
+//
+// The package does not read YAML, does not watch files, and does not ask people:
+// it says allow, ask or deny.
 package policy
-
-import (
-	"context"
-	"io/fs"
-
-	"github.com/wasmgate/wasmgate/internal/policy"
-)
-
-// An Engine is a compiled policy.
-type Engine = policy.Engine
-
-// Options say what a policy consists of beside its files.
-type Options = policy.Options
-
-// A Grant lets principals use what its patterns name, a Label says of tools what they may
-// cause, and a RateLimit bounds how often they are called.
-type (
-	Grant     = policy.Grant
-	Label     = policy.Label
-	RateLimit = policy.RateLimit
-)
-
-// A CompileError lists the problems of a policy's files.
-type (
-	CompileError = policy.CompileError
-	Problem      = policy.Problem
-)
-
-// Load compiles a policy of the files in fsys, which may be nil, and of the options.
-func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
-	return policy.Load(ctx, fsys, o)
-}
-
-// Check returns what is wrong with a policy, and what in it will never do what it seems to.
-func Check(fsys fs.FS, o Options) ([]Problem, error) { return policy.Check(fsys, o) }

@@ -1,92 +1,75 @@
 // Package sandbox runs functions of untrusted WebAssembly modules under limits.
 //
-// A [Runtime] compiles a [Module], which holds one or more tools: functions from JSON to
-// JSON. What a call leaves is seen by no other, and a guest reaches what [Grants] and the
-// [Host] of the call give it. How modules look, and what bounds them, is in docs/reference/modules.md.
+// A [Module] holds one or more tools: functions from JSON to JSON. It speaks
+// one of three ABIs, told apart by its imports and exports:
 //
-// The package is the promised surface of internal/sandbox, which also inspects modules,
-// runs those that are servers, and holds the tools that the program brings along.
+//   - A WASI command (`_start`, WASI preview 1) reads {"name","arguments"} from
+//     stdin and writes one JSON value to stdout. Another exit code than 0 is a
+//     tool error, with stderr as its text.
+//   - A reactor (`tool_call`, `cabi_realloc`) exports the canonical-ABI lowering
+//     of call(name: string, args: string) -> result<string, string>. It is the
+//     faster one for languages with a heavy start.
+//   - A plug-in made for Extism (package extism).
+//
+// The definitions of its tools stand in its custom section `wasmgate` or are
+// given beside it, so that nothing of a module runs before its first call; only
+// a plug-in without either is asked for its tools. A WASI command can also be a
+// server that speaks on its streams for as long as it lives: see [Module.Serve].
+//
+// How modules look, and what bounds them, is in docs/reference/modules.md.
+//
+// # How a call gets its instance
+//
+// Making an instance costs from tens of microseconds to milliseconds. So a
+// module is written again when it is loaded (package rewrite): all of its state
+// that can change is then its memory and its globals, both in the hands of the
+// host. The first call takes a snapshot of them, after instantiation, after
+// initialization, or after a sample call. Instances are pooled; after each call,
+// memory (package image) and globals are put back to the snapshot, however the
+// call ended. A module that could change anything else, its tables for example,
+// gets a new instance for each call; [Inspect] says why.
+//
+// Instances of a command with [SnapshotInput] are started before their calls, and wait where they
+// first read their input. When such a guest exits it goes back there: memory and globals are put back
+// to an image that was taken there, stack and registers by the engine, and its call and process
+// are new. One of which not all could be put back so serves one call, and so does one that ends in any
+// other way.
+//
+// What the host keeps for a guest, descriptors, streams, quotas, is in the call,
+// never in the instance: WASI is our own for that reason (package wasi).
+//
+// # What it promises
+//
+// Nothing that a call leaves in memory, globals or tables is seen by another. A
+// guest has what the module's [Grants] and the call's [Host] give it, and else no
+// file system, no network, no environment and no arguments but its tool's name;
+// it has coarse clocks, random numbers and what it is given to read.
+// Instructions, time, memory, stack, output, log, host calls, files, table size,
+// module size and the number of calls at once are bounded. What a guest gives
+// back is checked before it is believed: pointers, lengths, UTF-8, JSON.
+//
+// Every module counts what it executes and comes back to the host for more, at
+// the latest after 524288 instructions, fewer if it has more than 4 MiB of memory,
+// while it returns from what it has paid for long ago, before each call of the host
+// and after each long move of bytes. There the budget, the deadline, the context and the
+// stack are looked at, so that they end any code, with loops or without; and
+// there the garbage collector can stop a guest.
+//
+// # What it does not
+//
+// The count is an upper bound: a branch that is not taken costs what it would
+// if it were. Code compiled by Go, of which every function is one large loop
+// with a jump table, is charged many times what it executes.
+//
+// A single call of WASI is not interrupted: over much memory it takes some tens of
+// milliseconds (for 64 MiB); so late may a call end, and so long may the garbage
+// collector wait. Nor are the faults of pages that a guest writes for the first time
+// counted: a slice of nothing else takes up to 22 ms in a virtual machine within another.
+// Compiling cannot be interrupted; the size of a module and the number of its
+// functions are bounded instead. Time as such is not hidden, only made coarse.
+//
+// What a module draws or reads before its snapshot is the same in each call:
+// seeds of random generators and of hash maps, the time, the environment. What
+// it draws in a call is new. The calls of an instance with [SnapshotInput] share what it drew before it
+// read its input. A module that must not share seeds begins at [SnapshotInst].
 package sandbox
-
-import (
-	"context"
-
-	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
-)
-
-// A Runtime compiles and runs modules.
-type Runtime = sandbox.Runtime
-
-// A Config configures a [Runtime], and Limits bound calls.
-type (
-	Config = sandbox.Config
-	Limits = sandbox.Limits
-)
-
-// A Module is compiled code with its tools.
-type Module = sandbox.Module
-
-// A ModuleConfig configures a [Module]: its Manifest states its tools, Grants what it may
-// have, such as a Dir, and Isolation what its calls share.
-type (
-	ModuleConfig = sandbox.ModuleConfig
-	Manifest     = sandbox.Manifest
-	Tool         = sandbox.Tool
-	Grants       = sandbox.Grants
-	Dir          = sandbox.Dir
-	Isolation    = sandbox.Isolation
-)
-
-// What calls share: nothing but instances that were put back, nothing, or the state of
-// their session.
-const (
-	IsolationCall     = sandbox.IsolationCall
-	IsolationInstance = sandbox.IsolationInstance
-	IsolationSession  = sandbox.IsolationSession
-)
-
-// A CallConfig is what one call has beyond its arguments, and a Result what it answered.
-type (
-	CallConfig = sandbox.CallConfig
-	Result     = sandbox.Result
-)
-
-// A Host carries out what the guest of one call asks for.
-type (
-	Host         = sandbox.Host
-	HTTPRequest  = sandbox.HTTPRequest
-	HTTPResponse = sandbox.HTTPResponse
-	KVRequest    = sandbox.KVRequest
-	KVResponse   = sandbox.KVResponse
-)
-
-// A Trap reports that a guest failed or exceeded a limit, as its Code says, and a BusyError
-// that a call ended before its guest began.
-type (
-	Trap      = sandbox.Trap
-	BusyError = sandbox.BusyError
-)
-
-// ErrDenied says that a guest may not have what it asked for.
-var ErrDenied = sandbox.ErrDenied
-
-// New returns a [Runtime]. It must be closed.
-func New(ctx context.Context, cfg Config) (*Runtime, error) { return sandbox.New(ctx, cfg) }
-
-// ParseManifest reads a manifest in YAML, such as `wasmgate sandbox new` writes, or in JSON.
-func ParseManifest(b []byte) (Manifest, error) {
-	file, err := config.ParseManifest("manifest", b)
-	if err != nil {
-		return Manifest{}, err
-	}
-	return sandbox.ParseManifest(file.JSON)
-}
-
-// EmbeddedTools returns the module that holds the tools which wasmgate brings along.
-func EmbeddedTools() ([]byte, error) { return sandbox.EmbeddedTools() }
-
-// ChildMain compiles a module if this process was started for that, and does not return
-// then. A program calls it first thing in main, as gateway.ChildMain does: without it
-// modules are compiled in the process itself, under a quarter of the bounds.
-func ChildMain() { sandbox.ChildMain() }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/agents"
-	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // kept is more sessions than the gateway keeps of one owner.

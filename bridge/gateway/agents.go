@@ -8,9 +8,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/agents"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // Hook takes what the hook of an agent tells of who's session: of a call of one of the

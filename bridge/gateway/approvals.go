@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/gate/approval"
 )
 
 // newQueue makes what asks people. Without Config.Approvals it asks nobody but clients with

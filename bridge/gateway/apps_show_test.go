@@ -13,9 +13,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 const html = "<!doctype html><script>\u202e/*\x00*/alert(1)</script><!-- x --><p>hello</p>"

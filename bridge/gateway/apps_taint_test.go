@@ -8,8 +8,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // flowing is the pack flow, with a tool that sends mail.

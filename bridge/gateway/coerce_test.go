@@ -11,7 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
 // Arguments as models write them reach policy, log and server as what the schema says;

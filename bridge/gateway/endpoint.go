@@ -6,8 +6,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/clean"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/schema"
-	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // An Endpoint is the connection to one server. It connects when it is told to, and again by

@@ -6,8 +6,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // A gateway with the pack flow: what a mail says does not choose whom a mail goes

@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // guest makes the server of an endpoint out of a module. One that does not

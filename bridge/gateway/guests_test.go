@@ -11,8 +11,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // buildGuest builds a Go program for WASI.

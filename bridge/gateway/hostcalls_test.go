@@ -16,12 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/audit"
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // A web is an origin that shows what it was sent.

@@ -1,6 +1,6 @@
 package gateway
 
-import "github.com/wasmgate/wasmgate/internal/audit"
+import "github.com/wasmgate/wasmgate/gate/audit"
 
 // journal is what the audit log has, and has been told.
 type journal struct {

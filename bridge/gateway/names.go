@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/internal/clean"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
@@ -13,14 +14,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
-	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/confine"
+	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/apps"
-	"github.com/wasmgate/wasmgate/internal/confine"
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/secrets"
-	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/secrets"
 )
 
 // What users of a gateway name of the packages that it is made of.

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 const shared = "doc://shared"

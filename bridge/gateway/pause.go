@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
-	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // Pause refuses every new call of a server, or of all if server is "", until [operator.Resume].

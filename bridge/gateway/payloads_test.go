@@ -15,10 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/testing/judges"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // A server puts active texts wherever MCP lets it put a text: into blocks, halves of them,

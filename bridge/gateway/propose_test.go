@@ -13,8 +13,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // proposing is a gateway with the tool that proposes calls.

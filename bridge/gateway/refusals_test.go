@@ -8,7 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/gate/approval"
 )
 
 // The log tells the operator by which command a refused call would pass; of what

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // counting is a module whose tool keeps its state for a session: a reactor that answers

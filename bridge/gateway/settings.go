@@ -3,8 +3,8 @@ package gateway
 import (
 	"sync/atomic"
 
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // settings are what of a [Config] may change while calls run, beside its servers and

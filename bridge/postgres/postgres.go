@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/pg"
-	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // Options say which database is used, and who uses it.

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/pg"
-	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // sessions keeps a row for each session that has read something.

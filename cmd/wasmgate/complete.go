@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // complete has shells complete what has a closed set of words, and the names that the

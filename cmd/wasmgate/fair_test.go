@@ -94,7 +94,7 @@ func fairPlace(b *testing.B) string {
 		}
 	}
 	c := exec.CommandContext(b.Context(), "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", filepath.Join(dir, "marks.wasm"), ".")
-	c.Dir = "../../internal/sandbox/testdata/marks"
+	c.Dir = "../../sandbox/testdata/marks"
 	c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)

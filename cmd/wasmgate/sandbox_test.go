@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // guest returns a reactor with one tool. It imports one function of a type that

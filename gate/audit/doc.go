@@ -41,4 +41,12 @@
 // a whole new chain: against that a copy of a [Head], kept elsewhere, is needed.
 // Texts in a log were in part written by clients and servers; they are bounded
 // and escaped, but still theirs.
+//
+// # In the source
+//
+// log.go is the one writer's way in, entry.go what a line says, encode.go how; writer.go puts lines
+// that wait together into one write, owed.go holds the end of a call that could not be written.
+// files.go, member.go, pack.go and retention.go are about files: their names, what is within a
+// packed one, packing, and which goes. read.go answers questions, verify.go checks a chain, and
+// hide.go takes secrets out.
 package audit

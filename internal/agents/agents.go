@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // Rules are what the operator says of one agent. The zero Rules are the usual ones.

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // firstPolicy returns the policy to begin with.

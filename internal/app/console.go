@@ -15,8 +15,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/web"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // Admin decides on what somebody who runs the gateway would do: see [gateway.Gateway.Admin].

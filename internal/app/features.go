@@ -5,7 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/find"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // features are what servers offer beside tools, in the order in which it is listed.

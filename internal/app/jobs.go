@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/jobs"
 	"github.com/wasmgate/wasmgate/bridge/sqlite"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 // jobsFile is what jobs are kept in, in the state folder.

@@ -4,7 +4,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/secrets"
+	"github.com/wasmgate/wasmgate/secrets"
 )
 
 // secretRules puts what a file says of secrets into the words of a gateway.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/secrets"
+	"github.com/wasmgate/wasmgate/secrets"
 )
 
 func TestSecretRules(t *testing.T) {

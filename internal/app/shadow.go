@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // ShadowStatus tells how the shadow policy is.

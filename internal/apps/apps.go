@@ -4,7 +4,7 @@ import (
 	"mime"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 const (

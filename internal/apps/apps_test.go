@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/apps"
-	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 

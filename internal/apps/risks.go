@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // The rules that tell a person what a page may do. Package scan has their severities.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 

@@ -17,8 +17,8 @@ import (
 	"unsafe"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/internal/apikey"
 )
 
 // The ways in which a principal can have been verified: gate.Principal.Auth.

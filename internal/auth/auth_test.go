@@ -19,10 +19,10 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/files/state"
-	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 

@@ -3,7 +3,7 @@ package auth
 import (
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
+	"github.com/wasmgate/wasmgate/internal/apikey"
 )
 
 // Fix says what the operator can do about a token, or an API key, that is refused for a

@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/files/state"
-	"github.com/wasmgate/wasmgate/internal/secrets/apikey"
 )
 
 // A Key is what the gateway keeps of an API key: not the key. Its principal is somebody of

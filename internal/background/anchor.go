@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/background/notify"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/watch"

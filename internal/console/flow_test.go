@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // What a call was stopped for is drawn from the call that brought it, which need not be one

@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 const decides = `package wasmgate

@@ -22,8 +22,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/hook/install"
-	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // A State says how something is.

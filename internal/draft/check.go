@@ -1,10 +1,10 @@
 package draft
 
 import (
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/structure"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // Check returns what recorded calls of a tool contradict in its label: that of a labels file, or the

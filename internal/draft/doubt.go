@@ -7,8 +7,8 @@ import (
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // Doubt returns why a tool may do more than read; "" if its name, its texts, its arguments and

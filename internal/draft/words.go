@@ -6,7 +6,7 @@ import (
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // An effectWord is one of the words by which tools have an effect.

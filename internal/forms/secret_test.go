@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate/actions"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/forms"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // ManifestBeside returns the manifest next to a module, nil if there is none.

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/modules/artifact"
 	"github.com/wasmgate/wasmgate/internal/modules/signature"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // signer returns whose key has signed a module, "" if nobody had to. The bytes are those

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // A BundleError says that there is no policy to begin with: a bundle cannot be had,

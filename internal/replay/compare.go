@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/policy"
-	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/structure"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // MaxDifferences bounds the differences that a comparison tells of.

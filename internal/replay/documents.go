@@ -3,7 +3,7 @@ package replay
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
 // Documents returns the documents that are kept beside a log, of those digests that are

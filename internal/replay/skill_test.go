@@ -13,8 +13,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/replay"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // denies look at what a skill is, at its files, and at what the session has loaded before.

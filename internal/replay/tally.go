@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // Tally counts decisions by tool and principal.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // maxCoerce bounds the steps of one coercion: values looked at and changes tried.

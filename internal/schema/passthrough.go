@@ -2,7 +2,7 @@ package schema
 
 import (
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // PassThrough returns a schema as [Normalize] reshapes it, in which every object may

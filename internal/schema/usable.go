@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // KeywordError is the error of a schema with one keyword that cannot be judged: its value is not

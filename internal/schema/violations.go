@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // Limits of what is said about a document. They suit a model that is to mend

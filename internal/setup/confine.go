@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
 // Access is what a confined server gets in addition to what [Confine] finds in its command.

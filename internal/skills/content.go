@@ -9,7 +9,7 @@ import (
 	"regexp"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // mediaType is one that is passed on.

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/jobs"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
-	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 var _ jobs.Store = (*DB)(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/secrets"
-	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/secrets"
 )
 
 // SecretRules say what becomes of secrets in arguments and results. The zero

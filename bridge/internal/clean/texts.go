@@ -11,8 +11,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/clean/media"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 

@@ -3,8 +3,8 @@ package guest
 import (
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 func TestCheck(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package jobtools has the tools of the server jobs, by which clients start calls that outlive
 // their requests, wait for them, and fetch what came of them.
 //
-// They need no grant: what they start does. Jobs themselves are package internal/jobs'; clients
+// They need no grant: what they start does. Jobs themselves are package bridge/jobs'; clients
 // that know MCP's tasks use those, of package host.
 package jobtools
 
@@ -15,9 +15,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/jobs"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // Parts are what the tools need beside jobs.

@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // variables are those of a template of URIs.

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listings"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/apps"
-	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/skills"
 )
 

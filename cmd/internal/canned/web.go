@@ -19,10 +19,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
-	"github.com/wasmgate/wasmgate/internal/dial"
 )
 
 // A Web answers the requests of a case in the place of all origins. What is asked

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // Dirs returns the folders that are written as PATH or PATH=NAME, with :rw at the end for one that

@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"path/filepath"
 
-	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // A Host carries out what the one call of `sandbox run`, or a case of `sandbox check`, asks for.

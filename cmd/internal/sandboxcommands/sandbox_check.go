@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/modules"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // defaultCases is the file of cases beside a module.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/modules/artifact"
 	"github.com/wasmgate/wasmgate/internal/setup"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/modules"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/testing/packages"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // TestPrograms calls programs of the world that know nothing of tools as tools, by a manifest

@@ -20,9 +20,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // commandTime ends a command that hangs: building the Go starter on a busy

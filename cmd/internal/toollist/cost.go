@@ -14,8 +14,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // bytesPerToken is the estimate: the tokenizers of current models make a token from about four bytes

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // A Refused call is one that the gate would refuse as well.

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/spelling"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // Manifest returns the manifest of a module, beside it or in it.

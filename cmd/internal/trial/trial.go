@@ -10,13 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/cmd/internal/canned"
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // Ended is what came of a case. It is as it should be without Problems.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A flow is of one session alone, and begins with what raised its labels, also if the process

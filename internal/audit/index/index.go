@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
-	"github.com/wasmgate/wasmgate/internal/doc"
-	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/background/altered"
-	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // labels are what an operator says of tools, by their names.

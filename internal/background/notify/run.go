@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/confine"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
-	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // The numbers of the Open Cybersecurity Schema Framework that are used (schema.ocsf.io,

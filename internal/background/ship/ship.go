@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )

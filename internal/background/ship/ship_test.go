@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/background/ship"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"

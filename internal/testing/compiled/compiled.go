@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // Folder returns the folder of the machine code, that of the embedded tools included.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // Sessions tests what several gateways know of sessions. Open returns it without sessions, as

@@ -29,7 +29,7 @@ var trials = map[string]string{
 	"node":   `node -e 'if (parseInt(process.versions.node) < 20) throw "node is older than 20"'`,
 	"setsid": `setsid true`,
 	// The library of gitleaks, which only tests use: a module of its own that is fetched first.
-	"gitleaks": `go build -C "$ROOT/internal/secrets/gitleaks" -o /dev/null .`,
+	"gitleaks": `go build -C "$ROOT/secrets/gitleaks" -o /dev/null .`,
 	"sh":       `true`,
 	"chromium": `chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD" --dump-dom 'data:text/html,<p>works' >page
 		grep -q works page`,

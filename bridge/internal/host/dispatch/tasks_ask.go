@@ -8,8 +8,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/questions"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/jobs"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 // askFor asks a client with a session what the server of a task asks, on the stream of

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/tracing"
-	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // ownMeta are the members of a client's _meta that say what holds between it and the

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // offersTasks reports whether the server may answer calls by tasks.

@@ -37,10 +37,10 @@ func sandboxed(t *testing.T, p *e2e.Program, configuration string, build ...gues
 type guestModule struct{ name, dir, mode, manifest string }
 
 var (
-	askerModule  = guestModule{"asker.wasm", "../../../../internal/sandbox/testdata/asker", "c-shared", `{"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}`}
-	serverModule = guestModule{"server.wasm", "../../../../internal/sandbox/testdata/mcpserver", "exe", ""}
-	v1Module     = guestModule{"v1.wasm", "../../../../internal/sandbox/internal/extism/testdata/v1", "c-shared", ""}
-	v2Module     = guestModule{"v2.wasm", "../../../../internal/sandbox/internal/extism/testdata/v2", "c-shared", ""}
+	askerModule  = guestModule{"asker.wasm", "../../../../sandbox/testdata/asker", "c-shared", `{"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}`}
+	serverModule = guestModule{"server.wasm", "../../../../sandbox/testdata/mcpserver", "exe", ""}
+	v1Module     = guestModule{"v1.wasm", "../../../../sandbox/internal/extism/testdata/v1", "c-shared", ""}
+	v2Module     = guestModule{"v2.wasm", "../../../../sandbox/internal/extism/testdata/v2", "c-shared", ""}
 )
 
 var builtModules sync.Map

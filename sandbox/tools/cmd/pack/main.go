@@ -34,7 +34,7 @@ var modules = map[string]tool.Module{
 }
 
 func main() {
-	out := flag.String("o", "../../internal/sandbox", "the `directory` to write to")
+	out := flag.String("o", "..", "the `directory` to write to")
 	flag.Parse()
 	if err := packAll(*out); err != nil {
 		fmt.Fprintln(os.Stderr, "pack:", err)

@@ -1,0 +1,33 @@
+// Package provenance knows where values came from: what labels say of tools and of places in
+// results, which values a session has met where, and what of a result is not what its tool
+// is said to return. It decides nothing. Package gate names the types that most
+// programs need as well.
+//
+//	tool_labels.go, places.go   what the operator says of a tool, and of places in its results
+//	labels.go                   what a session has read
+//	values.go, forms.go         the values of a document, and the forms in which one is met again
+//	provenance.go, shown.go     where a session has met them: in results, and in listings
+//	lists.go                    the other values at the place of a result where one stands
+//	use.go                      what holds for the arguments of one call besides
+//	matches.go, check.go        which labelled places results never have, and what else recorded calls contradict
+//	echo.go                     whether a tool says what it is told, or what somebody put there
+package provenance
+
+import "github.com/wasmgate/wasmgate/gate/doc"
+
+type (
+	// A Doc is a JSON value.
+	Doc = doc.Doc
+	// A Kind tells which of JSON's types a [Doc] has.
+	Kind = doc.Kind
+)
+
+// The kinds that are told apart here.
+const (
+	Null   = doc.Null
+	Bool   = doc.Bool
+	Number = doc.Number
+	String = doc.String
+	Array  = doc.Array
+	Object = doc.Object
+)

@@ -1,0 +1,192 @@
+package provenance
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/pointer"
+)
+
+// A List is what one place of one result held, if that is several values, each of which can
+// say to whom or where: the addresses in a text, those that are names of members of an object,
+// or what stands at one place of each element of an array (/channels/*, /items/*/sender).
+type List struct {
+	Tool   string   // server__tool
+	Call   string   // its ID
+	Place  string   // into what the result says
+	Values []string // addresses in their one spelling
+}
+
+const (
+	// maxLists bounds the lists of a session that are kept, the newest ones.
+	maxLists = 32
+	// maxInList is how many values a list has at most: what a person reads who is asked about
+	// all of them. A longer one is not kept.
+	maxInList = 10
+	// maxReadable bounds one of them, in bytes, so that it is shown whole.
+	maxReadable = 128
+	// maxPlaces bounds the places of a result that are looked at.
+	maxPlaces = 256
+)
+
+// newerLists returns lists with newer ones, without the oldest.
+func newerLists(older *[]List, newer []List) *[]List {
+	if len(newer) == 0 {
+		return older
+	}
+	all := slices.Clone(newer[:min(len(newer), maxLists)])
+	if older != nil {
+		all = append(all, (*older)[:min(len(*older), maxLists-len(all))]...)
+	}
+	return &all
+}
+
+// Beside returns the other values of the newest list that has all destinations of a call, without
+// those that need no approval. There are none if there is no such list.
+func Beside(p Provenance, destinations []string) (of List, others []string) {
+	if p.lists == nil || len(destinations) == 0 {
+		return List{}, nil
+	}
+	for _, l := range *p.lists {
+		if !slices.ContainsFunc(destinations, func(to string) bool { return !covers(l.Values, to) }) {
+			return l, slices.DeleteFunc(slices.Clone(l.Values), func(v string) bool { return covers(destinations, v) || p.needless(v) })
+		}
+	}
+	return List{}, nil
+}
+
+// needless reports whether nobody is asked about a value that says to whom or where.
+func (p Provenance) needless(v string) bool {
+	return p.OfText(v).Trusted() || p.use != nil && (p.use.own.has(v) || p.use.destination(v))
+}
+
+// takeLists takes the lists in what a result says that somebody outside may have written. A
+// text that is no document stands at the place that its block has.
+func (n *notes) takeLists(content, structured Doc, read func(string) (Doc, bool)) {
+	if !n.of.Origins || n.of.Tool == "" || n.from&FromTrusted != 0 {
+		return
+	}
+	l := lister{places: make(map[string]int)}
+	if !structured.IsZero() {
+		l.take(structured)
+	} else {
+		i := 0
+		for block := range content.Elements() {
+			text := block.Get("text").Text()
+			if d, ok := document(text, read); ok {
+				l.take(d)
+			} else {
+				l.at = append(l.at[:0], "/content/"+strconv.Itoa(i)+"/text"...)
+				l.addresses(text)
+				l.at = l.at[:0]
+			}
+			i++
+		}
+	}
+	for _, one := range l.all {
+		if !one.hidden && len(one.Values) > 1 {
+			n.lists = append(n.lists, List{n.of.Tool, n.of.Call, one.Place, one.Values})
+		}
+	}
+}
+
+// A lister collects the lists in one result.
+type lister struct {
+	at     []byte // JSON Pointer of what is taken
+	every  []byte // the same, with * for the elements of arrays
+	arrays int    // around it
+	all    []listing
+	places map[string]int // in all
+}
+
+// A listing is a list that is being collected.
+type listing struct {
+	List
+	hidden bool // it has more, or what a question could not show as it is
+}
+
+// take takes a value.
+func (l *lister) take(d Doc) {
+	switch d.Kind() {
+	case Number:
+		l.whole(TextOf(d))
+	case String:
+		l.text(TextOf(d))
+	case Array:
+		i := 0
+		l.arrays++
+		for e := range d.Elements() {
+			l.within(strconv.Itoa(i), "*", e)
+			i++
+		}
+		l.arrays--
+	case Object:
+		for name, v := range d.Members() {
+			if a := address.Of(plain(name)); a != "" {
+				l.add(l.at, a)
+			}
+			l.within(name, name, v)
+		}
+	}
+}
+
+// within takes what stands below a value.
+func (l *lister) within(name, every string, d Doc) {
+	at, all := len(l.at), len(l.every)
+	l.at = append(append(l.at, '/'), pointer.Escape(name)...)
+	l.every = append(append(l.every, '/'), pointer.Escape(every)...)
+	l.take(d)
+	l.at, l.every = l.at[:at], l.every[:all]
+}
+
+// text takes a text, as the value that it is, or its addresses.
+func (l *lister) text(text string) {
+	if a := address.Of(text); a != "" {
+		l.whole(a)
+	} else if !l.addresses(text) && len(text) <= maxReadable && !strings.Contains(text, "\n") {
+		l.whole(text)
+	}
+}
+
+// whole takes a value that stands by itself in an element of an array.
+func (l *lister) whole(v string) {
+	if _, _, dated := moment(v); l.arrays > 0 && v != "" && !dated {
+		l.add(l.every, v)
+	}
+}
+
+// addresses takes those in a text, and reports whether there are some.
+func (l *lister) addresses(text string) (some bool) {
+	address.In(text, func(a string) {
+		some = true
+		l.add(l.at, a)
+	})
+	return some
+}
+
+// add adds a value to the list of a place.
+func (l *lister) add(place []byte, v string) {
+	i, ok := l.places[string(place)]
+	if !ok {
+		if len(l.all) == maxPlaces {
+			return
+		}
+		i = len(l.all)
+		l.all = append(l.all, listing{List: List{Place: string(place)}})
+		l.places[string(place)] = i
+	}
+	one := &l.all[i]
+	if one.hidden || slices.Contains(one.Values, v) {
+		return
+	}
+	if one.hidden = len(one.Values) == maxInList || len(v) > maxReadable || strings.ContainsFunc(v, hides); one.hidden {
+		one.Values = nil
+		return
+	}
+	one.Values = append(one.Values, v)
+}
+
+// hides reports whether a character can be taken for another one, or is not seen.
+func hides(r rune) bool { return r < ' ' || r > '~' }

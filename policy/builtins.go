@@ -1,0 +1,60 @@
+package policy
+
+import (
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/types"
+
+	"github.com/wasmgate/wasmgate/policy/internal/plain"
+)
+
+// The built-in functions of the packs paths and urls. They are Go because Rego
+// would need a regular expression for each trick with a name, and one more for
+// each that nobody had thought of; here what is not known to be plain is refused.
+// They are functions of their arguments, and linear in their length.
+var (
+	pathDecl = &rego.Function{
+		Name: "wasmgate.path_within",
+		Decl: types.NewFunction(types.Args(types.A, types.A), types.B),
+	}
+	urlDecl = &rego.Function{
+		Name: "wasmgate.url",
+		Decl: types.NewFunction(types.Args(types.A), types.NewObject(nil, types.NewDynamicProperty(types.S, types.A))),
+	}
+)
+
+// declared returns the functions that rules have beside OPA's.
+func declared() []*ast.Builtin {
+	functions := []*rego.Function{rateLookup.decl, pathDecl, urlDecl}
+	for _, l := range grantLookups {
+		functions = append(functions, l.decl)
+	}
+	var all []*ast.Builtin
+	for _, f := range functions {
+		all = append(all, &ast.Builtin{Name: f.Name, Decl: f.Decl})
+	}
+	return all
+}
+
+// plainBuiltins gives an evaluation the functions that need no data.
+func plainBuiltins(r *rego.Rego) {
+	rego.Function2(pathDecl, func(_ rego.BuiltinContext, path, root *ast.Term) (*ast.Term, error) {
+		p, ok1 := path.Value.(ast.String)
+		dir, ok2 := root.Value.(ast.String)
+		return ast.BooleanTerm(ok1 && ok2 && plain.Within(string(p), string(dir))), nil
+	})(r)
+	rego.Function1(urlDecl, func(_ rego.BuiltinContext, text *ast.Term) (*ast.Term, error) {
+		s, ok := text.Value.(ast.String)
+		if !ok {
+			return nil, nil
+		}
+		u, ok := plain.ParseURL(string(s))
+		if !ok {
+			return nil, nil // undefined
+		}
+		return ast.ObjectTerm(
+			pair("scheme", ast.StringTerm(u.Scheme)), pair("host", ast.StringTerm(u.Host)), pair("port", ast.IntNumberTerm(u.Port)),
+			pair("path", ast.StringTerm(u.Path)), pair("query", ast.StringTerm(u.Query)), pair("origin", ast.StringTerm(u.Origin())),
+		), nil
+	})(r)
+}

@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/internal/spelling"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
+)
+
+// warnings returns what is doubtful in rules that compile.
+func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
+	problems := slices.Concat(idle(c), s.idleAsks(c, o))
+	for file, m := range s.rules {
+		if strings.HasPrefix(file, packFolder) {
+			continue
+		}
+		problems = append(problems, readsAllGrants(m)...)
+		problems = append(problems, beginnings(m)...)
+	}
+	problems = slices.Concat(problems, unindexed(c), unsuited(c), s.doubts, s.noActions())
+	sortProblems(problems)
+	return problems
+}
+
+func warn(loc *ast.Location, format string, args ...any) Problem {
+	return Problem{File: loc.File, Line: loc.Row, Warning: true, Message: fmt.Sprintf(format, args...)}
+}
+
+// noActions warns of comparisons of the action with what is no action.
+func (s *source) noActions() []Problem {
+	var problems []Problem
+	known := input.Actions()
+	for _, c := range s.compared {
+		if c.Path == "input.action" && !c.Beginning && !slices.Contains(known, c.Text) && (!actions.IsMethod(gate.Action(c.Text)) || meant(c.Text, known) != "") {
+			problems = append(problems, warn(c.At, "there is no action %q, so input.action is never that%s", c.Text, meant(c.Text, known)))
+		}
+	}
+	return problems
+}
+
+// eachCall gives f the terms of each call of a function in a module, the function first:
+// where it stands for itself, and where it is a value.
+func eachCall(m *ast.Module, f func(terms []*ast.Term, at *ast.Location)) {
+	ast.WalkNodes(m, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Expr:
+			if terms, ok := n.Terms.([]*ast.Term); ok {
+				f(terms, n.Location)
+			}
+		case *ast.Term:
+			if call, ok := n.Value.(ast.Call); ok {
+				f(call, n.Location)
+			}
+		}
+		return false
+	})
+}
+
+// textsIn returns a term that is a string, or the strings that a list or set
+// holds.
+func textsIn(t *ast.Term) []string {
+	var texts []string
+	add := func(t *ast.Term) {
+		if s, ok := t.Value.(ast.String); ok {
+			texts = append(texts, string(s))
+		}
+	}
+	switch v := t.Value.(type) {
+	case ast.String:
+		add(t)
+	case *ast.Array:
+		v.Foreach(add)
+	case ast.Set:
+		v.Foreach(add)
+	}
+	return texts
+}
+
+// meant suggests the known name that is spelt most alike, if one is.
+func meant(name string, known []string) string {
+	const alike = 3 // letters that differ
+	best, least := "", alike+1
+	for _, action := range known {
+		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(action)); d < least {
+			best, least = action, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// readsAllGrants warns of rules that go through data.grants one by one, which
+// with a thousand grants costs more than all other rules together. As an argument
+// of the function that has an index of them they cost nothing.
+func readsAllGrants(m *ast.Module) []Problem {
+	var problems []Problem
+	ast.WalkRules(m, func(r *ast.Rule) bool {
+		found := false
+		ast.WalkNodes(r, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Expr:
+				return n.IsCall() && looksUp(n.Operator().String())
+			case *ast.Term:
+				switch v := n.Value.(type) {
+				case ast.Call:
+					return looksUp(v[0].String())
+				case ast.Ref:
+					found = found || v.HasPrefix(grantsRef)
+				}
+			}
+			return false
+		})
+		if found {
+			problems = append(problems, warn(r.Location,
+				"%s goes through all grants for each call; ask %s(data.grants, \"tools\", input.tool.name, input.principal.id, input.principal.roles) instead",
+				r.Head.Ref(), grantedLookup.decl.Name))
+		}
+		return true
+	})
+	return problems
+}
+
+// looksUp reports whether a function looks into the grants by their index.
+func looksUp(function string) bool {
+	return slices.ContainsFunc(grantLookups, func(l lookup) bool { return l.decl.Name == function })
+}
+
+var grantsRef = ast.MustParseRef("data.grants")
+
+// other resolves an input in which nothing is as any rule wants it: no argument
+// is there, and all else is something that no rule names.
+type other struct{}
+
+// Resolve returns a part of the input.
+func (other) Resolve(ref ast.Ref) (ast.Value, error) {
+	if slices.ContainsFunc(unknowns, func(u *ast.Term) bool { return ref.HasPrefix(u.Value.(ast.Ref)) }) {
+		return nil, nil
+	}
+	return ast.String("\x00"), nil
+}
+
+// unindexed warns of the user's rules that are evaluated for each call, whatever
+// it is, because the rule index has nothing by which to pass them over. Rules
+// that hold for everything cost nothing and are left out.
+func unindexed(c *ast.Compiler) []Problem {
+	var problems []Problem
+	for _, set := range sets {
+		index := c.RuleIndex(ast.MustParseRef("data.wasmgate." + set))
+		if index == nil {
+			continue
+		}
+		found, err := index.Lookup(other{})
+		if err != nil {
+			continue
+		}
+		for _, r := range found.Rules {
+			if strings.HasPrefix(r.Location.File, packFolder) || unconditional(r) {
+				continue
+			}
+			problems = append(problems, warn(r.Location,
+				"%s is evaluated for every call, for the rule index cannot pass it over; begin it with what it is about, such as input.action == \"tools/call\" or input.tool.name == \"server__tool\"", set))
+		}
+	}
+	return problems
+}
+
+// unconditional reports whether a rule has no condition on anything.
+func unconditional(r *ast.Rule) bool {
+	return !slices.ContainsFunc(r.Body, func(e *ast.Expr) bool {
+		t, ok := e.Terms.(*ast.Term)
+		return !ok || !constantTerm(t)
+	})
+}

@@ -1,0 +1,515 @@
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
+	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
+)
+
+// A CallConfig is what one call has beyond its arguments. The zero CallConfig
+// has the module's limits and no host.
+type CallConfig struct {
+	// Limits are stricter than the module's, or without effect.
+	Limits Limits
+	// Host carries out what the guest asks for. Nil denies it all.
+	Host Host
+	// Sees reports whether the guest may know of a place in a granted directory at all,
+	// such as its metadata. One that it may not is refused, and the host is asked about
+	// reading it. Nil hides nothing.
+	Sees func(path string) bool
+	// Caller names who calls. The callers of a module that wait are served in turn, and one
+	// of whom no call is under way does not wait for others.
+	Caller string
+	// Session names whose instance a module with [IsolationSession] uses: calls
+	// that must not see each other's state have different ones.
+	Session string
+	// Waiter, if it is not nil, learns when the call begins to wait for others of the sandbox.
+	Waiter Waiter
+}
+
+// A Waiter learns that a call waits, perhaps several times.
+type Waiter interface{ Waits() }
+
+// A Result is what a tool answered. Its figures are also set when Call
+// returns an error.
+type Result struct {
+	// Output is one JSON value in UTF-8, or, if IsError, the text of the tool
+	// error. It is the caller's.
+	Output  []byte
+	IsError bool // the tool reported an error of its own
+	// Whole says that Output is a whole result of an MCP tools/call, as Extism
+	// guests answer, with IsError as it stands there.
+	Whole bool
+
+	Fuel       uint64        // instructions; the same for the same call, unless the guest looks at clocks or random numbers; up to a slice too few if it trapped
+	MemoryPeak int64         // bytes of linear memory
+	HostCalls  int           // what the guest asked its host for
+	Took       time.Duration // of it, waiting included
+}
+
+// Call runs a tool on args, a JSON value; empty args mean {}. A reactor gets them
+// as they are.
+//
+// The guest may use what the limits allow, and sees only what the module's
+// [Grants] and the call's [Host] let it see. What it can change of its own state
+// is seen by no other call, unless the module has [IsolationSession].
+//
+// The first call of a module also takes its snapshot.
+//
+// The error is a [*Trap] if the guest failed or exceeded a limit, a [*BusyError] if
+// the time of the call was over before it could begin, and wraps ctx.Err() if ctx
+// ended first. Call may be used from several goroutines.
+func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallConfig) (Result, error) {
+	if !slices.ContainsFunc(m.tools, func(t Tool) bool { return t.Name == tool }) {
+		return Result{}, fmt.Errorf("sandbox: module %q has no tool %q", m.name, tool)
+	}
+	if len(args) == 0 {
+		args = []byte("{}")
+	}
+	if m.kind != reactor && !json.Valid(args) { // others get them as a part of JSON
+		return Result{}, fmt.Errorf("sandbox: tool %s: the arguments are not JSON", tool)
+	}
+	limits, err := cfg.Limits.narrowed(m.limits)
+	if err != nil {
+		return Result{}, err
+	}
+	c := newCall(ctx, m, tool, args, cfg, limits)
+	if m.invocation.filled() {
+		if err := m.invocation.fill(c); err != nil {
+			return Result{Output: []byte(err.Error()), IsError: true}, nil
+		}
+	}
+	if m.isolation == IsolationSession {
+		return m.runtime.sessions.call(c, cfg.Session)
+	}
+	if m.standbys != nil {
+		return m.callStandby(c)
+	}
+	c.begin()
+	leave, err := c.enter()
+	if err != nil {
+		return Result{Took: time.Since(c.started)}, err
+	}
+	defer leave()
+	return c.once()
+}
+
+// enter waits for a place among the calls under way, and for a slot to run in.
+func (c *call) enter() (leave func(), err error) {
+	places := c.module.places
+	if err := places.enter(c, c.turn.name, c.waiter); err != nil {
+		return nil, c.busy(err)
+	}
+	if err := c.turn.enter(c); err != nil {
+		places.leave(c.turn.name)
+		return nil, c.busy(err)
+	}
+	c.beginTime() // what it has waited for others is none of its time
+	return func() {
+		c.turn.leave()
+		places.leave(c.turn.name)
+	}, nil
+}
+
+// busy says why a call has not begun.
+func (c *call) busy(err error) error {
+	switch {
+	case errors.Is(err, errClosed):
+		return err
+	case ended(c.parent) != nil:
+		return fmt.Errorf("sandbox: tool %s: wait for other calls: %w", c.tool, ended(c.parent))
+	}
+	return &BusyError{Tool: c.tool, Waited: time.Since(c.started).Round(time.Millisecond)}
+}
+
+// away carries out what a guest waits for. Another has its slot meanwhile.
+func (c *call) away(wait func()) {
+	c.turn.leave()
+	defer func() {
+		if err := c.turn.enter(c); err != nil {
+			panic(err) // is how a host function ends a guest
+		}
+	}()
+	wait()
+}
+
+// sleep waits until ctx ends, for a guest that waits for nothing but a clock.
+func (c *call) sleep(ctx context.Context) {
+	if c.serving { // whose own end is none of its deadline
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, c.meter.deadline)
+		defer cancel()
+	}
+	c.away(func() { <-ctx.Done() })
+}
+
+// A call is the state of one call, and the context in which its guest runs:
+// nothing that the host keeps for a guest is anywhere else. Its deadline needs
+// no timer as long as nobody waits for it.
+type call struct {
+	parent  context.Context
+	started time.Time
+	module  *Module
+	tool    string
+	args    []byte
+	input   []byte // that a command reads; nil for the request
+	limits  Limits
+	host    Host
+	sees    func(path string) bool
+	waiter  Waiter // may be nil
+
+	meter   meter
+	turn    *turn          // of the goroutine in which the guest runs
+	process *wasi.Process  // nil if the module does not use WASI
+	plugin  *extism.Plugin // nil if it is none
+	stdin   bytes.Reader
+	stdout  output
+	stderr  output // and, of a reactor, stdout
+
+	instance     *instance
+	running      api.Function // of the guest, innermost
+	hostCalls    int
+	denied       int
+	deniedMemory bool
+	allocating   bool     // the guest runs its cabi_realloc
+	quoted       bool     // stderr became the text of a tool error
+	intact       bool     // the instance can be used again
+	broken       error    // the host's panic, if any
+	serving      bool     // the guest is a server, whose deadline moves
+	standby      *standby // that is the call; nil for others
+	fuel         uint64
+	logBytes     int64  // that the guest wrote by its function log
+	complaint    string // the last that it wrote there as an error
+	peak         int64
+
+	over  atomic.Bool
+	timer struct {
+		mu     sync.Mutex
+		ctx    context.Context
+		at     time.Time // when it ends
+		cancel context.CancelFunc
+	}
+}
+
+func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallConfig, limits Limits) *call {
+	c := &call{
+		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: noHost{}, sees: cfg.Sees, waiter: cfg.Waiter,
+		stdout: output{max: limits.Output},
+		stderr: output{max: limits.Log},
+	}
+	if cfg.Host != nil {
+		c.host = guarded{c, cfg.Host}
+	}
+	c.meter = meter{call: c, budget: int64(limits.Fuel)}
+	c.turn = &turn{lane: m.slots, name: cfg.Caller}
+	if m.wasi {
+		c.process = c.newProcess()
+	}
+	if m.kind == plugin {
+		c.plugin = c.newPlugin(m.grants.Config)
+	}
+	return c
+}
+
+// newProcess is what the guest sees through WASI.
+func (c *call) newProcess() *wasi.Process {
+	name := c.tool
+	if c.module.kind != command { // what it has read once is there for all of its tools
+		name = c.module.name
+	}
+	p := &wasi.Process{
+		Args: append([]string{name}, c.module.invocation.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
+		Ask: c.file, Sees: c.sees, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
+	}
+	if c.module.kind == command {
+		p.Stdin, p.Stdout = &c.stdin, &c.stdout
+	}
+	return p
+}
+
+// callKey finds the call in the context that the engine hands to host functions.
+type callKey struct{}
+
+// Value implements [context.Context].
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.parent.Value(key)
+}
+
+// Deadline implements [context.Context].
+func (c *call) Deadline() (time.Time, bool) {
+	if c.serving {
+		return c.parent.Deadline()
+	}
+	return c.meter.deadline, true
+}
+
+// Err implements [context.Context]. It says the truth also before a timer rings.
+func (c *call) Err() error { return c.endedAt(c.now()) }
+
+// now is [time.Now] at half its price: it does not ask for the time of day.
+func (c *call) now() time.Time { return c.started.Add(time.Since(c.started)) }
+
+// endedAt is why the call has ended by now.
+func (c *call) endedAt(now time.Time) error {
+	if err := c.parent.Err(); err != nil {
+		return err
+	}
+	if !now.Before(c.meter.deadline) {
+		return context.DeadlineExceeded
+	}
+	if c.over.Load() { // a host may have made contexts of it that outlive it
+		return context.Canceled
+	}
+	return nil
+}
+
+// Done implements [context.Context]. Only who waits for it starts the timer.
+func (c *call) Done() <-chan struct{} {
+	if c.serving {
+		return c.parent.Done()
+	}
+	t := &c.timer
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx == nil || !t.at.Equal(c.meter.deadline) { // which can have begun anew
+		if t.cancel != nil {
+			t.cancel()
+		}
+		t.at = c.meter.deadline
+		t.ctx, t.cancel = context.WithDeadline(c.parent, t.at)
+	}
+	return t.ctx.Done()
+}
+
+// begin starts the time of the call.
+func (c *call) begin() {
+	c.started = time.Now()
+	c.beginTime()
+}
+
+// beginTime sets when the call has to end.
+func (c *call) beginTime() {
+	c.meter.deadline = time.Now().Add(c.limits.Timeout)
+	if at, ok := c.parent.Deadline(); ok && !c.serving && at.Before(c.meter.deadline) {
+		c.meter.deadline = at
+	}
+}
+
+// once carries out the call on an instance that no other call uses meanwhile,
+// and that is as the snapshot left it.
+func (c *call) once() (res Result, err error) {
+	s, res, err := c.prepare()
+	if err != nil {
+		return res, err
+	}
+	defer c.finish(&res, &err)
+	in, err := c.module.acquire(c, s)
+	if err != nil {
+		return Result{}, c.outcome(err)
+	}
+	defer func() {
+		c.measure(in)
+		c.module.release(c.parent, in, s, c.intact)
+	}()
+	return c.on(in, true)
+}
+
+// on carries out the call on an instance, which, if it is fresh, is at the
+// module's snapshot point.
+func (c *call) on(in *instance, fresh bool) (res Result, err error) {
+	in.fuel.begin()
+	c.meter.globals = in.fuel
+	if fresh && c.module.point == SnapshotInst {
+		err = c.initialize(in)
+	}
+	if err == nil {
+		res, err = c.serve(in)
+	}
+	return res, c.settle(in, err)
+}
+
+// settle looks at how the guest ended.
+func (c *call) settle(in *instance, err error) error {
+	if c.meter.used() > deepFuel {
+		in.dropStacks()
+	}
+	c.intact = c.endedWell(err) && c.broken == nil
+	return c.outcome(err)
+}
+
+// conclude is the end of a call that is not carried out by [call.once]. There may be no instance.
+func (c *call) conclude(in *instance, res Result, cause error) (_ Result, err error) {
+	if in == nil {
+		err = c.outcome(cause)
+	} else {
+		err = c.settle(in, cause)
+		c.measure(in)
+	}
+	c.finish(&res, &err)
+	return res, err
+}
+
+// measure takes the figures of the call from the instance, which is the next
+// call's afterwards.
+func (c *call) measure(in *instance) {
+	c.fuel, c.peak = c.meter.used(), in.memory.Peak()
+}
+
+// outcome says why a call failed, if it did: not each guest that is ended fails
+// at once, and some exit as if they had chosen to.
+func (c *call) outcome(err error) error {
+	var trap *Trap
+	switch {
+	case c.broken != nil:
+		return c.broken
+	case c.stdout.full:
+		return c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.stdout.max), err)
+	case err == nil:
+		return nil
+	case errors.As(err, &trap) && trap.final:
+		return trap
+	case c.meter.empty:
+		return c.trap(TrapFuel, fmt.Sprintf("it needs more than %d instructions", c.limits.Fuel), err)
+	case ended(c.parent) != nil:
+		return fmt.Errorf("sandbox: tool %s: %w", c.tool, ended(c.parent))
+	case c.Err() != nil:
+		return c.trap(TrapDeadline, fmt.Sprintf("it ran longer than %v", c.limits.Timeout), err)
+	case c.deniedMemory:
+		return c.trap(TrapMemory, fmt.Sprintf("it needs more than %d bytes of memory", c.limits.Memory), err)
+	}
+	return err
+}
+
+// ended is ctx.Err(), also before the context's timer rings.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+// finish fills in what there is to say of a call when it has ended, also by a
+// panic of the engine.
+func (c *call) finish(res *Result, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("sandbox: tool %s: panic in the engine: %v", c.tool, p)
+	}
+	if c.process != nil {
+		*err = errors.Join(*err, c.process.Close())
+	}
+	if *err != nil {
+		*res = Result{}
+	}
+	if t, ok := errors.AsType[*Trap](*err); ok && !c.quoted {
+		t.Said = cmp.Or(said(c.stderr.buf), c.complaint)
+	}
+	c.over.Store(true)
+	if c.timer.cancel != nil {
+		c.timer.cancel()
+	}
+	res.Fuel, res.MemoryPeak, res.HostCalls, res.Took = c.fuel, c.peak, c.hostCalls, time.Since(c.started)
+	c.log(c.parent)
+}
+
+func (c *call) trap(kind TrapKind, reason string, err error) *Trap {
+	return &Trap{Kind: kind, Tool: c.tool, Reason: reason, Err: err}
+}
+
+// end ends the guest from within a host function, which a panic does.
+func (c *call) end(kind TrapKind, reason string) {
+	t := c.trap(kind, reason, nil)
+	t.final = true
+	panic(t)
+}
+
+// guestTraps are the traps of the WebAssembly specification (Core 2.0, 4.4), in
+// the words of the engine. A guest that ran into one stands still, and can be
+// put back; "stack overflow" is left out, after which the stack is as large as it
+// can get.
+var guestTraps = []string{
+	"unreachable", "out of bounds memory access", "integer divide by zero", "integer overflow",
+	"invalid conversion to integer", "invalid table access", "indirect call type mismatch",
+}
+
+// endedWell reports whether an instance can be used again after err: whether it is
+// known how it ended. After a panic of ours or the engine's nobody can tell.
+func (c *call) endedWell(err error) bool {
+	var exit *sys.ExitError
+	var trap *Trap
+	switch {
+	case err == nil, errors.As(err, &exit), c.Err() != nil, errors.Is(err, errFuel), errors.Is(err, errOutput):
+		return true
+	case !errors.As(err, &trap):
+		return false
+	case trap.final || trap.Err == nil:
+		return true
+	}
+	return slices.Contains(guestTraps, innermost(trap.Err).Error())
+}
+
+func innermost(err error) error {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
+}
+
+// failure makes a trap of an engine's error. Of a chain of errors only the
+// innermost is told: around it stand names that the module chose.
+func (c *call) failure(what string, err error) error {
+	var exit *sys.ExitError
+	var trap *Trap
+	switch {
+	case errors.As(err, &trap):
+		return trap
+	case errors.As(err, &exit):
+		return c.trap(TrapGuest, fmt.Sprintf("%s: it exited with code %d", what, exit.ExitCode()), err)
+	}
+	return c.trap(TrapGuest, fmt.Sprintf("%s: %.200q", what, innermost(err).Error()), err)
+}
+
+// log writes what the guest wrote to stderr as one record. Handlers quote it,
+// so that it cannot look like records of its own. What was returned to the
+// caller is not logged: results never are.
+func (c *call) log(ctx context.Context) {
+	if len(c.stderr.buf) == 0 || c.quoted {
+		return
+	}
+	c.module.runtime.log.LogAttrs(ctx, slog.LevelInfo, "guest stderr",
+		slog.String("module", c.module.name), slog.String("tool", c.tool),
+		slog.String("text", strings.ToValidUTF8(string(c.stderr.buf), "\ufffd")), slog.Bool("truncated", c.stderr.full))
+}
+
+// An output takes what a guest writes, up to max bytes. Only the guest's
+// goroutine uses it.
+type output struct {
+	buf  []byte
+	max  int64
+	full bool // more came, and was dropped
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(p []byte) (int, error) {
+	room := o.max - int64(len(o.buf))
+	o.full = o.full || int64(len(p)) > room
+	o.buf = append(o.buf, p[:min(int64(len(p)), room)]...)
+	return len(p), nil
+}

@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
+)
+
+// A guest executes a slice of instructions between two looks at the time, of
+// which each costs a quarter of a microsecond. A slice is also how long the
+// garbage collector waits for a guest, which cannot be preempted. No slice is
+// larger than what takes some milliseconds of the slowest instructions, whatever
+// was executed before; where they are slow, slices become smaller.
+const (
+	maxSlice  = int64(1 << 19)
+	farSlice  = int64(1 << 15)
+	minSlice  = 1 << 12
+	longSlice = 2 * time.Millisecond // a slice that took more is followed by a smaller one
+)
+
+// sliceOf is how large a slice is at most of a guest with so many bytes of memory, of which 4
+// GiB are 0. A load takes 10 to 20 ns from 4 MiB, and 100 to 300 ns from what no cache holds;
+// and each page can be new, which takes 0.4 to 2 us. Without memory the slowest are products
+// of subnormal numbers, for which some processors take 50 ns: every second instruction can be
+// one. Between two looks a guest executes a slice that it pays for, and while it returns from
+// calls as much again that it has paid for.
+func sliceOf(memory uint32) int64 {
+	doublings := max(bits.Len32(memory-1)-22, 0) // of 4 MiB
+	return max(maxSlice>>doublings, farSlice)
+}
+
+// A meter counts the instructions of one call, and looks at the time.
+type meter struct {
+	call     *call
+	budget   int64
+	granted  int64     // what the guest was given of the budget
+	deadline time.Time // of the call
+	globals  meterGlobals
+	empty    bool // the guest needed more than the budget
+
+	slice  int64
+	looked time.Time // when the last slice began
+}
+
+// meterGlobals are what an instance counts in: the fuel that is left, and what may be
+// executed of what was paid for before the host was asked last.
+type meterGlobals struct{ left, behind api.MutableGlobal }
+
+func globalsOf(guest api.Module) meterGlobals {
+	return meterGlobals{guest.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal), guest.ExportedGlobal(rewrite.BehindGlobal).(api.MutableGlobal)}
+}
+
+// begin is how both are when a call begins.
+func (g meterGlobals) begin() {
+	g.left.Set(0)
+	g.behind.Set(uint64(farSlice))
+}
+
+var errFuel = errors.New("the fuel is used up")
+
+// provideMeter makes the function that metered modules import.
+func provideMeter(ctx context.Context, engine wazero.Runtime) error {
+	i64 := []api.ValueType{api.ValueTypeI64}
+	_, err := engine.NewHostModuleBuilder(rewrite.MeterModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refill), i64, i64).Export(rewrite.MeterFunction).Instantiate(ctx)
+	return err
+}
+
+// refill is called by a guest that has used up a slice, or calls the host. A
+// panic is how a host function ends a guest.
+func refill(ctx context.Context, guest api.Module, stack []uint64) {
+	c := ctx.Value(callKey{}).(*call)
+	m := &c.meter
+	if m.globals.left == nil { // a start function runs before the host gets hold of the instance
+		m.globals = globalsOf(guest)
+	}
+	left, now := int64(stack[0]), c.now()
+	if err := m.check(left, now); err != nil {
+		m.stop(left, err)
+	}
+	if left < 0 || int64(m.globals.behind.Get()) < 0 { // a slice is used up
+		m.adapt(now, sliceOf(guest.Memory().Size()))
+		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
+			m.globals.left.Set(stack[0])
+			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
+		}
+	}
+	if err := c.turn.pass(c, now); err != nil { // also of a guest that calls its host so often that it uses up no slice
+		m.stop(left, err)
+	}
+	more := min(m.slice-min(left, m.slice), m.budget-m.granted)
+	m.granted += more
+	m.globals.behind.Set(uint64(m.slice))
+	stack[0] = uint64(left + more)
+}
+
+// stop ends the guest, which has so much left.
+func (m *meter) stop(left int64, err error) {
+	m.globals.left.Set(uint64(left))
+	panic(err)
+}
+
+// adapt chooses the size of the next slice, which is most at most.
+func (m *meter) adapt(now time.Time, most int64) {
+	if since := m.call.turn.since; since.After(m.looked) { // it has waited for its slot
+		m.looked = since
+	}
+	switch took := now.Sub(m.looked); {
+	case m.slice == 0:
+		m.slice = most
+	case took > longSlice:
+		m.slice = max(m.slice/4, minSlice)
+	case took < longSlice/4:
+		m.slice *= 2
+	}
+	m.slice = min(m.slice, most)
+	m.looked = now
+}
+
+// check returns why the guest must end now, if it must, of so much that is left. The clock is asked as well
+// as the context: a context ends by a timer, which may be late when guests keep
+// all processors busy.
+func (m *meter) check(left int64, now time.Time) error {
+	if m.granted-left > m.budget {
+		m.empty = true
+		return errFuel
+	}
+	if m.call.stdout.full {
+		return errOutput
+	}
+	return m.call.endedAt(now)
+}
+
+var errOutput = errors.New("the output is full")
+
+// renew gives the guest of a server the limits of a call again.
+func (m *meter) renew(l Limits) {
+	used := m.granted - m.unspent()
+	m.budget = used + min(int64(l.Fuel), math.MaxInt64-used)
+	m.deadline = time.Now().Add(l.Timeout)
+}
+
+// used is how many instructions were executed, at most the budget.
+func (m *meter) used() uint64 { return uint64(min(m.granted-m.unspent(), m.budget)) }
+
+// unspent is what the guest has left of what it was given.
+func (m *meter) unspent() int64 {
+	if m.globals.left == nil {
+		return 0
+	}
+	return int64(m.globals.left.Get())
+}
+
+// charge takes bytes that the host moves for a guest out of its fuel, at the
+// price of a bulk instruction. What an instance has from the start is free.
+func (m *meter) charge(bytes uint64) {
+	if left := m.globals.left; left != nil {
+		left.Set(left.Get() - bytes/8)
+	}
+}
+
+// hostPiece is what the host charges for each piece of work beside its bytes:
+// one host call may read or write a million times.
+const hostPiece = 1 << 9
+
+// toll charges for what passes between host and guest, and returns why the guest
+// must end, if it must.
+func (c *call) toll(bytes int) error {
+	m := &c.meter
+	m.charge(uint64(bytes) + hostPiece)
+	return m.check(m.unspent(), c.now())
+}
