@@ -45,7 +45,7 @@ func TestGuest(t *testing.T) {
 		Servers: []gateway.EndpointConfig{{Server: "wasm"}, {Server: "broken"}},
 		Guests: map[string]gateway.Guest{
 			"wasm": {
-				WASM:   buildGuest(t, filepath.Join("..", "..", "internal", "sandbox", "testdata", "mcpserver"), "exe"),
+				WASM:   buildGuest(t, filepath.Join("..", "..", "sandbox", "testdata", "mcpserver"), "exe"),
 				Config: sandbox.ModuleConfig{Name: "wasm", Limits: sandbox.Limits{Timeout: 5 * time.Second}},
 			},
 			"broken": {WASM: []byte("no module")},

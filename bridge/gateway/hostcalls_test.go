@@ -93,7 +93,7 @@ func TestHostCalls(t *testing.T) {
 	g := start(t, gateway.Config{
 		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: policy, Secrets: []dial.Secret{secret}, Log: slog.New(slog.NewTextHandler(&logged, nil)), CacheDir: compiled.Folder(t),
 		Modules: []gateway.Module{{
-			WASM:   buildGuest(t, filepath.Join("..", "..", "internal", "sandbox", "testdata", "asker"), "c-shared"),
+			WASM:   buildGuest(t, filepath.Join("..", "..", "sandbox", "testdata", "asker"), "c-shared"),
 			Config: sandbox.ModuleConfig{Name: "asker", Manifest: &manifest},
 			Grant: gateway.Grant{
 				HTTP:    []dial.Rule{{Origin: origin.URL, Methods: []string{"GET", "POST"}, Path: "/v1/", Private: true}},
