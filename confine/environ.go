@@ -129,7 +129,11 @@ func lookPath(name, dir string, env []string) (string, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return program(name, suffixes)
+		file, err := program(name, suffixes)
+		if words := args(name); words != "" && errors.Is(err, fs.ErrNotExist) {
+			return "", notFoundError("there is no program " + name + words)
+		}
+		return file, err
 	}
 	path := getenv(env, "PATH")
 	if path == "" {
@@ -165,7 +169,18 @@ func lookPath(name, dir string, env []string) (string, error) {
 	default:
 		where += fmt.Sprintf(" (%d of its folders cannot be read, the first is %s)", n, unreadable[0])
 	}
+	if words := args(name); words != "" {
+		return "", notFoundError("there is no program " + name + words)
+	}
 	return "", notFoundError(fmt.Sprintf("%s is not installed, or not in %s: install it, or use its absolute path", name, where))
+}
+
+// args says what to do about a command that was written with its arguments, and nothing of one without spaces.
+func args(name string) string {
+	if !strings.Contains(name, " ") {
+		return ""
+	}
+	return ": write its arguments under args, one item each"
 }
 
 // program returns path with the first of suffixes that makes it the name of a

@@ -256,6 +256,29 @@ var ignoredKeys = map[string]string{
 	"gallery": "ignored: " + noSense, "dev": "ignored: " + noSense, "id": "ignored: " + noSense,
 }
 
+// ofHosts adds readers of the keys that only an mcp.json has, which say what to write in a wasmgate.yaml.
+func (d *decoder) ofHosts(n *tree.Node, path string, readers map[string]reader) {
+	for _, f := range n.Fields {
+		own, known := hostKeys[f.Key], ignoredKeys[f.Key]
+		_, reason, _ := strings.Cut(known, ": ")
+		switch {
+		case readers[f.Key] != nil:
+			continue
+		case f.Key == "type":
+			reason = "leave it out: command or url says how the server is reached; transport: sse is for older servers"
+		case f.Key == "disabled":
+			reason = "write enabled: false"
+		case own != "":
+			reason = "here it is called " + own
+		case reason == "":
+			continue
+		}
+		readers[f.Key] = func(*tree.Node, string) {
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, f.Key), "unknown key; %s", reason)
+		}
+	}
+}
+
 // server returns n with the keys and variables of a wasmgate.yaml.
 func (h *host) server(n *tree.Node, path string) *tree.Node {
 	out := &tree.Node{Kind: tree.Table, Line: n.Line}
