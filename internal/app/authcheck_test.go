@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -201,12 +202,31 @@ func TestWhoCanCome(t *testing.T) {
 	listed := load(t, "version: 1\nprincipals: {ann: {roles: [lead]}}\n")
 	mapped := load(t, "version: 1\npublic_url: http://127.0.0.1:1\nauth: {issuers: {corp: {issuer: "+p.URL+", claims: {roles: groups}, roles: {x: dev}}}}\n")
 	proxied := load(t, "version: 1\nauth: {proxy: {unix: run/p.sock, user: X-User, groups: X-Groups, roles: {x: ops}}}\nlisten: [\"unix:run/p.sock\"]\n")
-	if !app.CanCome(listed, "ann") || app.CanCome(listed, "bob") || !app.CanCome(mapped, "bob") || !app.CanCome(proxied, "bob") {
-		t.Error("of ids")
+	for to, want := range map[string][3]bool{
+		"ann": {true, true, true}, "bob": {false, true, true}, "*": {true, true, true},
+		"role:lead": {true, false, false}, "role:dev": {false, true, false}, "role:ops": {false, false, true},
+	} {
+		var got [3]bool
+		for i, cfg := range []*config.Config{listed, mapped, proxied} {
+			got[i] = app.UnknownIn(t.Context(), cfg, config.Grant{To: []string{to}}) == nil
+		}
+		if got != want {
+			t.Errorf("%s: %v", to, got)
+		}
 	}
-	for role, want := range map[string][3]bool{"lead": {true, false, false}, "dev": {false, true, false}, "ops": {false, false, true}} {
-		if got := [3]bool{app.Given(listed, role), app.Given(mapped, role), app.Given(proxied, role)}; got != want {
-			t.Errorf("%s: %v", role, got)
+}
+
+// TestGrantsThatWereMeant: what no grant can name is answered with what it was meant to be.
+func TestGrantsThatWereMeant(t *testing.T) {
+	cfg := load(t, "version: 1\nprincipals: {ann: {roles: [dev]}}\nservers: {files: {command: x}}\n")
+	for want, g := range map[string]config.Grant{
+		`the configuration has no server flies; did you mean "files"?`: {To: []string{"ann"}, Tools: []string{"flies__read_*"}},
+		`no principal is named rol:dev; did you mean "role:dev"?`:      {To: []string{"rol:dev"}},
+		`no principal is named anm; did you mean "ann"?`:               {To: []string{"anm"}},
+		`no principal has the role devs; did you mean "role:dev"?`:     {To: []string{"role:devs"}},
+	} {
+		if got := app.UnknownIn(t.Context(), cfg, g); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%v: %q, want %q", g, got, want)
 		}
 	}
 }

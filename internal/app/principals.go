@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -45,22 +44,11 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	return nil, &PrincipalError{id, known}
 }
 
-// CanCome reports whether somebody can be of an id: it is listed, or what issuers, proxies and
+// canCome reports whether a principal can have an id: it is listed, or what issuers, proxies and
 // certificates say decides.
-func CanCome(c *config.Config, id string) bool {
+func canCome(c *config.Config, id string) bool {
 	_, err := principal(c, id)
 	return err == nil || len(c.Auth.Issuers) > 0 || c.Auth.MTLS != nil || c.Auth.Proxy != nil
-}
-
-// Given reports whether somebody can have a role.
-func Given(c *config.Config, role string) bool {
-	for _, p := range c.Principals {
-		if slices.Contains(p.Roles, role) {
-			return true
-		}
-	}
-	_, mapped := mappedRoles(c)[role]
-	return mapped
 }
 
 // mappedRoles are the roles that credentials give, with the key that says so.

@@ -13,10 +13,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
-// UnknownIn says, in words, what a grant names that nobody has, as far as that is known:
-// the servers are those of the configuration, what they have is what the running gateway
-// knows or what was kept when they were first seen.
+// UnknownIn says, in words, what a grant names that does not exist, and what it may have meant,
+// as far as that is known: servers, principals and roles are those of the configuration, what
+// servers have is what the running gateway knows or what was kept when they were first seen.
 func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []string) {
+	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	servers := ServerIDs(cfg)
 	has := known(ctx, cfg)
 	unknown := func(kind, name, server string) {
@@ -30,9 +31,9 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 		}
 		switch {
 		case server != "" && !slices.Contains(servers, server):
-			said = append(said, fmt.Sprintf("warning: the configuration has no server %s%s", server, spelling.Suggest(server, servers)))
+			say("the configuration has no server %s%s", server, spelling.Suggest(server, servers))
 		case slices.ContainsFunc(all, func(one string) bool { return server == "" || strings.HasPrefix(one, server+"__") }):
-			said = append(said, fmt.Sprintf("warning: no %s is named %s%s", kind, name, spelling.Suggest(name, all)))
+			say("no %s is named %s%s", kind, name, spelling.Suggest(name, alike(p, all)))
 		}
 	}
 	for kind, patterns := range map[string][]string{"tool": g.Tools, "prompt": g.Prompts, "resource": g.Resources} {
@@ -46,21 +47,61 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 	}
 	for _, server := range g.Servers {
 		if !slices.Contains(servers, server) {
-			said = append(said, fmt.Sprintf("warning: the configuration has no server %s%s", server, spelling.Suggest(server, servers)))
+			say("the configuration has no server %s%s", server, spelling.Suggest(server, servers))
 		}
 	}
 	for _, method := range g.Methods {
 		if !slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return listsMethod(s, match.Pattern(method)) }) {
-			said = append(said, fmt.Sprintf("warning: no server lists a method %s under methods", method))
+			say("no server lists a method %s under methods", method)
 		}
 	}
 	for _, group := range g.Groups {
 		if err := CheckGroups(cfg, []string{group}); err != nil {
-			said = append(said, "warning: "+err.Error())
+			say("%v", err)
+		}
+	}
+	principals, roles := recipients(cfg)
+	for _, to := range g.To {
+		suggest := spelling.Suggest(to, append(principals, roles...))
+		switch role, isRole := strings.CutPrefix(to, "role:"); {
+		case to == "*":
+		case isRole && !slices.Contains(roles, to):
+			say("no principal has the role %s%s: give it to a principal in the configuration, or map a value to it under auth", role, suggest)
+		case !isRole && !canCome(cfg, to):
+			say("no principal is named %s%s: list it under principals in the configuration", to, suggest)
 		}
 	}
 	slices.Sort(said)
 	return slices.Compact(said)
+}
+
+// alike returns the names that a pattern is compared with for a suggestion: where it ends with *,
+// patterns with as much of each name.
+func alike(p match.Pattern, names []string) []string {
+	prefix, open := p.Cut()
+	if !open {
+		return names
+	}
+	var patterns []string
+	for _, name := range names {
+		patterns = append(patterns, name[:min(len(prefix), len(name))]+"*")
+	}
+	return patterns
+}
+
+// recipients returns the names of principals, and the roles, that a grant can be to.
+func recipients(cfg *config.Config) (principals, roles []string) {
+	for _, p := range cfg.Principals {
+		principals = append(principals, match.Name(p.Tenant, p.ID))
+		for _, role := range p.Roles {
+			roles = append(roles, "role:"+role)
+		}
+	}
+	for role := range mappedRoles(cfg) {
+		roles = append(roles, "role:"+role)
+	}
+	slices.Sort(roles)
+	return principals, slices.Compact(roles)
 }
 
 // listsMethod reports whether a server lists a method that a pattern matches.

@@ -1,7 +1,6 @@
 package policycommands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,12 +26,13 @@ func Revoke(c *shell.Shell) *cobra.Command { return grants{c}.newRevoke() }
 func (c grants) newGrant() *cobra.Command {
 	var g config.Grant
 	var to string
-	var yes bool
+	var yes, force bool
 	cmd := &cobra.Command{
 		Use:   "grant [PATTERN]...",
 		Short: "Grant tools, prompts, resources or whole servers to a principal",
 		Long: `Adds a grant to the grants file. PATTERN is a tool's name, or the beginning of names and *. --server grants
 everything of a server: tools, prompts, resources, skills and methods. wasmgate tools --all lists them.
+A name that nothing has is refused, unless --force is given.
 
 For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant --server files --asks roots --yes\n  wasmgate grant tickets__create --to role:dev",
@@ -48,7 +48,9 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 			if err != nil {
 				return err
 			}
-			c.warnGrant(cmd.Context(), cfg, g)
+			if unknown := app.UnknownIn(cmd.Context(), cfg, g); len(unknown) > 0 && !force {
+				return shell.Misuse("%s\nadd --force to grant it before it exists", strings.Join(unknown, "\n"))
+			}
 			if wholeServer(g) {
 				preview := func() error {
 					fmt.Fprintf(c.Err, "this grants %s to %s, with all that is added to it later\n", show.Visible(grantWords(g)), show.Visible(to))
@@ -71,6 +73,7 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 	}
 	cmd.Flags().StringVar(&to, "to", "local", "principal, role:NAME, or * for everyone")
 	shell.YesFlag(cmd, &yes)
+	cmd.Flags().BoolVar(&force, "force", false, "grant what does not exist yet")
 	grantFlags(cmd, &g)
 	cmd.Flags().StringSliceVar(&g.Asks, "asks", nil, "what its servers may ask the client for: roots, sampling, secrets")
 	return cmd
@@ -143,23 +146,6 @@ func checkGrant(g config.Grant) error {
 		return shell.Misuse("%v", problems[0].Err)
 	}
 	return nil
-}
-
-// warnGrant says what of a grant nothing is known of: it may be meant for later, or misspelt.
-func (c grants) warnGrant(ctx context.Context, cfg *config.Config, g config.Grant) {
-	for _, to := range g.To {
-		role, isRole := strings.CutPrefix(to, "role:")
-		switch {
-		case to == "*":
-		case !isRole && !app.CanCome(cfg, to):
-			fmt.Fprintf(c.Err, "no principal is named %s yet: list it under principals in the configuration\n", to)
-		case isRole && !app.Given(cfg, role):
-			fmt.Fprintf(c.Err, "no principal has the role %s yet: give it to one of the principals in the configuration, or map a value to it under auth\n", role)
-		}
-	}
-	for _, text := range app.UnknownIn(ctx, cfg, g) {
-		fmt.Fprintln(c.Err, text)
-	}
 }
 
 func (c grants) newRevoke() *cobra.Command {
