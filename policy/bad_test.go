@@ -13,12 +13,13 @@ import (
 // so; what is only known to be missing at a call allows nothing.
 func TestRulesAboutWhatIsNotThere(t *testing.T) {
 	for name, tt := range map[string]struct{ rules, want string }{
-		"a function that does not exist":       {`allow contains "x" if nonsense(input)`, "user.rego:3: undefined function nonsense"},
-		"a function of a package that is none": {`allow contains "x" if data.team.trusted(input.principal.id)`, "user.rego:3: undefined function data.team.trusted"},
-		"a variable that is none":              {`allow contains "x" if principal == "ann"`, "user.rego:3: var principal is unsafe"},
-		"fields that the input does not have":  {`allow contains "x" if input.tool.owner == "ann"`, `user.rego:3: input.tool has no field "owner"; it has annotations, `},
-		"a rule about itself":                  {`allow contains "x" if count(allow) == 0`, "user.rego:3: rule data.wasmgate.allow is recursive"},
-		"rules about each other":               {"a if not b\n\nb if not a\n\nallow contains \"x\" if a", "is recursive"},
+		"a function that does not exist":        {`allow contains "x" if nonsense(input)`, "user.rego:3: undefined function nonsense"},
+		"a function of a package that is none":  {`allow contains "x" if data.team.trusted(input.principal.id)`, "user.rego:3: undefined function data.team.trusted"},
+		"a function of a pack that is left out": {`allow contains "x" if data.wasmgate.paths.within("/a", "/b")`, "user.rego:3: undefined function data.wasmgate.paths.within; it is in the pack paths: add it to policy.packs, or write --pack paths"},
+		"a variable that is none":               {`allow contains "x" if principal == "ann"`, "user.rego:3: var principal is unsafe"},
+		"fields that the input does not have":   {`allow contains "x" if input.tool.owner == "ann"`, `user.rego:3: input.tool has no field "owner"; it has annotations, `},
+		"a rule about itself":                   {`allow contains "x" if count(allow) == 0`, "user.rego:3: rule data.wasmgate.allow is recursive"},
+		"rules about each other":                {"a if not b\n\nb if not a\n\nallow contains \"x\" if a", "is recursive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := policy.Load(t.Context(), user(tt.rules), policy.Options{Packs: []string{}})

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/policies"
 )
 
 // A Problem is one thing that is wrong with the policies.
@@ -75,13 +77,25 @@ func problemsOf(file string, err error) []Problem {
 	}
 	problems := make([]Problem, len(list))
 	for i, e := range list {
-		problems[i] = Problem{File: file, Message: strings.Join(strings.Fields(e.Message), " ")}
+		message := strings.Join(strings.Fields(e.Message), " ")
+		problems[i] = Problem{File: file, Message: message + packOf(message)}
 		if e.Location != nil {
 			problems[i].File, problems[i].Line = e.Location.File, e.Location.Row
 		}
 	}
 	sortProblems(problems)
 	return problems
+}
+
+// packOf says which pack has the function that a message calls undefined; "" if none has it.
+func packOf(message string) string {
+	name, ok := strings.CutPrefix(message, "undefined function data.wasmgate.")
+	pack, function, _ := strings.Cut(name, ".")
+	rules, _, err := policies.Pack(pack)
+	if !ok || err != nil || !strings.Contains(string(rules), "\n"+function+"(") {
+		return ""
+	}
+	return fmt.Sprintf("; it is in the pack %s: add it to policy.packs, or write --pack %s", pack, pack)
 }
 
 // atUsers returns problems that the compiler finds between a pack and the user's rules at the

@@ -35,11 +35,13 @@ type replayFlags struct {
 func (c commands) newPolicyReplay() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use:   "replay [--policy DIR] [--pack NAME]... [--grants FILE] [--labels FILE] [--tools FILE] [--approve-asks | --approve-beside] TRACE|AUDIT-LOG",
+		Use:   "replay [--policy DIR] [--pack NAME]... [--grants FILE] [--labels FILE] [--tools FILE] [--approve-asks | --approve-beside] [TRACE|AUDIT-LOG]",
 		Short: "Decide recorded calls by another policy, without calling anything",
 		Long: `Decides the calls of recorded sessions in their order, as the gateway would. The session does not see
 the result of a call that is refused. Without --policy the configuration's policy decides. DIR holds
 .rego files, grants.yaml and labels.yaml; --grants and --labels replace those files.
+
+Without a file, it takes the audit log of the configuration.
 
 For an audit log it compares each decision with the one that was made. It leaves out prompts,
 and resources except skills. If the log has no arguments, rules that need them count as unknown.
@@ -50,9 +52,18 @@ A TRACE has one session on each line. For it, and with --tools, tools have the d
 none, and count as not sandboxed, not pinned and without findings. Reads of skills are left out.
 
 Exits with 3 if a call would pass that did not pass then, or if nothing could be decided.`,
-		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.policyReplay(cmd.Context(), f, args[0]) },
+		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				cfg, err := c.Open()
+				if err != nil {
+					return err
+				}
+				args = []string{cfg.Audit.Path}
+			}
+			return c.policyReplay(cmd.Context(), f, args[0])
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "", "folder of the policy (default: the configuration's)")
