@@ -9,20 +9,12 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
 // PolicyNames returns the names that rules can mean under a configuration.
 func PolicyNames(cfg *config.Config, tools []*gate.Tool) policy.Names {
-	n := policy.Names{Servers: []string{product.LocalServer, product.JobsServer, product.CatalogServer, product.GatewayServer}, Tools: tools}
-	for _, s := range cfg.Servers {
-		n.Servers = append(n.Servers, s.ID)
-	}
-	for _, m := range cfg.Tools {
-		n.Servers = append(n.Servers, m.Server)
-	}
-	n.Servers = slices.AppendSeq(n.Servers, maps.Keys(agentRules(cfg)))
+	n := policy.Names{Servers: slices.AppendSeq(ServerIDs(cfg), maps.Keys(agentRules(cfg))), Tools: tools}
 	for _, p := range cfg.Principals {
 		n.Roles = append(n.Roles, p.Roles...)
 	}

@@ -33,7 +33,7 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 		case server != "" && !slices.Contains(servers, server):
 			say("the configuration has no server %s%s", server, spelling.Suggest(server, servers))
 		case slices.ContainsFunc(all, func(one string) bool { return server == "" || strings.HasPrefix(one, server+"__") }):
-			say("no %s is named %s%s", kind, name, spelling.Suggest(name, alike(p, all)))
+			say("no %s is named %s%s", kind, name, spelling.Suggest(name, p.Like(all)))
 		}
 	}
 	for kind, patterns := range map[string][]string{"tool": g.Tools, "prompt": g.Prompts, "resource": g.Resources} {
@@ -60,12 +60,18 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 			say("%v", err)
 		}
 	}
-	principals, roles := recipients(cfg)
+	var recipients []string
+	for _, role := range PolicyNames(cfg, nil).Roles {
+		recipients = append(recipients, "role:"+role)
+	}
+	for _, p := range cfg.Principals {
+		recipients = append(recipients, match.Name(p.Tenant, p.ID))
+	}
 	for _, to := range g.To {
-		suggest := spelling.Suggest(to, append(principals, roles...))
+		suggest := spelling.Suggest(to, recipients)
 		switch role, isRole := strings.CutPrefix(to, "role:"); {
 		case to == "*":
-		case isRole && !slices.Contains(roles, to):
+		case isRole && !slices.Contains(recipients, to):
 			say("no principal has the role %s%s: give it to a principal in the configuration, or map a value to it under auth", role, suggest)
 		case !isRole && !canCome(cfg, to):
 			say("no principal is named %s%s: list it under principals in the configuration", to, suggest)
@@ -73,35 +79,6 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 	}
 	slices.Sort(said)
 	return slices.Compact(said)
-}
-
-// alike returns the names that a pattern is compared with for a suggestion: where it ends with *,
-// patterns with as much of each name.
-func alike(p match.Pattern, names []string) []string {
-	prefix, open := p.Cut()
-	if !open {
-		return names
-	}
-	var patterns []string
-	for _, name := range names {
-		patterns = append(patterns, name[:min(len(prefix), len(name))]+"*")
-	}
-	return patterns
-}
-
-// recipients returns the names of principals, and the roles, that a grant can be to.
-func recipients(cfg *config.Config) (principals, roles []string) {
-	for _, p := range cfg.Principals {
-		principals = append(principals, match.Name(p.Tenant, p.ID))
-		for _, role := range p.Roles {
-			roles = append(roles, "role:"+role)
-		}
-	}
-	for role := range mappedRoles(cfg) {
-		roles = append(roles, "role:"+role)
-	}
-	slices.Sort(roles)
-	return principals, slices.Compact(roles)
 }
 
 // listsMethod reports whether a server lists a method that a pattern matches.

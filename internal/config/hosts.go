@@ -257,7 +257,7 @@ var ignoredKeys = map[string]string{
 }
 
 // ofHosts adds readers of the keys that only an mcp.json has, which say what to write in a wasmgate.yaml.
-func (d *decoder) ofHosts(n *tree.Node, path string, readers map[string]reader) {
+func ofHosts(d *decoder, n *tree.Node, path string, readers map[string]reader) {
 	for _, f := range n.Fields {
 		own, known := hostKeys[f.Key], ignoredKeys[f.Key]
 		_, reason, _ := strings.Cut(known, ": ")

@@ -215,7 +215,7 @@ func (d *decoder) server(f tree.Field, path string) Server {
 	for _, key := range ofModule {
 		readers[key] = of[key]
 	}
-	d.ofHosts(f.Value, path, readers)
+	ofHosts(d, f.Value, path, readers)
 	d.table(f.Value, path, readers)
 	s.Env = joined(envFile, envFrom, s.Env)
 	s.Fault = fault()

@@ -31,6 +31,20 @@ func (p Pattern) Matches(name string) bool {
 	return name == string(p) || open && strings.HasPrefix(name, literal)
 }
 
+// Like returns names as patterns of its kind, for a suggestion: if it ends with *, as much of each
+// as it has itself, and *.
+func (p Pattern) Like(names []string) []string {
+	prefix, open := p.Cut()
+	if !open {
+		return names
+	}
+	patterns := make([]string, len(names))
+	for i, name := range names {
+		patterns[i] = name[:min(len(prefix), len(name))] + "*"
+	}
+	return patterns
+}
+
 // Overlaps reports whether some name matches both.
 func (p Pattern) Overlaps(other Pattern) bool {
 	a, openA := p.Cut()
