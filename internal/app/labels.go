@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -20,6 +21,18 @@ func PolicyNames(cfg *config.Config, tools []*gate.Tool) policy.Names {
 	}
 	n.Roles = slices.AppendSeq(n.Roles, maps.Keys(mappedRoles(cfg)))
 	return n
+}
+
+// ServerIDs returns the ids of all that has tools in a configuration.
+func ServerIDs(cfg *config.Config) []string {
+	ids := []string{product.LocalServer, product.JobsServer, product.CatalogServer, product.GatewayServer}
+	for _, s := range cfg.Servers {
+		ids = append(ids, s.ID)
+	}
+	for _, m := range cfg.Tools {
+		ids = append(ids, m.Server)
+	}
+	return ids
 }
 
 // LabelWarnings warns of labels for servers that the configuration does not have.

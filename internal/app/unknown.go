@@ -9,7 +9,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
@@ -84,18 +83,6 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 // listsMethod reports whether a server lists a method that a pattern matches.
 func listsMethod(s config.Server, p match.Pattern) bool {
 	return slices.ContainsFunc(s.Methods, func(m string) bool { return p.Matches(m) || p.Matches(s.ID+"__"+m) })
-}
-
-// ServerIDs returns the ids of all that has tools in a configuration.
-func ServerIDs(cfg *config.Config) []string {
-	ids := []string{product.LocalServer, product.JobsServer, product.CatalogServer, product.GatewayServer}
-	for _, s := range cfg.Servers {
-		ids = append(ids, s.ID)
-	}
-	for _, m := range cfg.Tools {
-		ids = append(ids, m.Server)
-	}
-	return ids
 }
 
 // known returns what is known to be there, by kind and as grants name it. Of a gateway

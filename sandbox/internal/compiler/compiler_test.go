@@ -406,17 +406,21 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A module that takes too much is refused, and leaves nothing behind.
+// A module that takes too much is refused, and leaves nothing behind. How much one takes depends on the machine, so they grow
+// until one does, each in a folder of its own.
 func TestLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		set  func(*limits)
-		wasm []byte // nil for ever larger ones
+		wasm func(times int) []byte
 		want string
 		skip bool
 	}{
-		"memory":       {func(l *limits) { l.memory = 48 << 20 }, calls(1000, 100), "more than 48 MiB of memory", runtime.GOOS != "linux" && runtime.GOOS != "windows"},
-		"CPU":          {func(l *limits) { l.cpu = time.Second }, nil, "more than 1s of CPU", false},
-		"machine code": {func(l *limits) { l.code = 1 << 20 }, calls(100, 1000), "bytes of machine code, and may have 1048576", false},
+		"memory": {func(l *limits) { l.memory = 48 << 20 }, func(times int) []byte { return calls(1000, 100*times) },
+			"more than 48 MiB of memory", runtime.GOOS != "linux" && runtime.GOOS != "windows"},
+		"CPU": {func(l *limits) { l.cpu, l.code, l.memory = time.Second, 1<<40, max(l.memory, 16<<30) }, func(times int) []byte { return calls(1000, 600*times) },
+			"more than 1s of CPU", false},
+		"machine code": {func(l *limits) { l.code = 1 << 20 }, func(times int) []byte { return calls(100*times, 1000) },
+			"bytes of machine code, and may have 1048576", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.skip {
@@ -425,14 +429,15 @@ func TestLimits(t *testing.T) {
 			if name == "CPU" {
 				unraced.Long(t)
 			}
-			dir := filepath.Join(t.TempDir(), "cache")
-			c := open(t, dir)
-			tt.set(&c.limits)
+			var dir string
+			var c *Cache
 			var err error
-			if tt.wasm == nil {
-				err = tooMuch(t.Context(), c)
-			} else {
-				_, err = c.Fill(t.Context(), keyOf(tt.wasm), tt.wasm, nil)
+			for times := 1; err == nil; times *= 2 {
+				dir = filepath.Join(t.TempDir(), "cache")
+				c = open(t, dir)
+				tt.set(&c.limits)
+				wasm := tt.wasm(times)
+				_, err = c.Fill(t.Context(), keyOf(wasm), wasm, nil)
 			}
 			var cost *rewrite.CostError
 			if !errors.As(err, &cost) || !strings.Contains(err.Error(), "too costly to compile: it ") || !strings.Contains(err.Error(), tt.want) {
