@@ -1,5 +1,5 @@
 // Compares what the suite found without wasmgate and with it. Each argument is a folder with a folder of results a way:
-// direct, plain (nothing is changed on the way) and guarded (validation and sanitizing). Prints a table, and exits 1
+// direct, plain (nothing is changed on the way), guarded (validation and sanitizing) and nodes (as plain, by three gateways in turns). Prints a table, and exits 1
 // when a check fails through wasmgate that does not fail without it, or is not even come to.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -39,7 +39,7 @@ for (const folder of process.argv.slice(2)) {
   const direct = read(join(folder, "direct"));
   if (basename(folder) === "authorization" && direct.count.FAILURE > 0) worse.push("the identity provider fails as an authorization server");
   if (direct.count.SUCCESS === 0) worse.push(`${basename(folder)}, direct: nothing has passed`);
-  for (const way of ["direct", "plain", "guarded"].filter((way) => existsSync(join(folder, way)))) {
+  for (const way of ["direct", "plain", "guarded", "nodes"].filter((way) => existsSync(join(folder, way)))) {
     const { checks, count, scenarios } = read(join(folder, way));
     const more = [];
     const differs = (what, key) => {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/find"
@@ -42,6 +43,10 @@ func (g operator) Conflicts() []status.Conflict { return g.fleet.Conflicts() }
 // Offer narrows what clients over HTTP are offered to what is in one of the groups; none
 // narrows nothing. It is called before the first request.
 func (g operator) Offer(groups []string) { g.host.Offer(groups) }
+
+// Share has requests over HTTP about what is at other gateways answered there. It is called before the
+// first request.
+func (g operator) Share(p transport.Peers) { g.host.Share(p) }
 
 // Resolve returns the name by which a principal calls a tool that it names as the tool's
 // server does: see [find.Resolve].

@@ -141,6 +141,9 @@ func (r *Runner) follow(life context.Context, one *run, outcome func() (gate.Res
 	r.ends(life, one, res, err)
 }
 
+// NodeOf returns the gateway that the id of a job names; "" if it names none.
+func NodeOf(id string) string { return id[:max(0, strings.LastIndex(id, "-"))] }
+
 // newID returns an id of 128 random bits.
 func (r *Runner) newID() string { return r.o.Node + "-" + strings.ToLower(rand.Text()) }
 

@@ -20,6 +20,8 @@ type Options struct {
 	Version string
 	Pooled  bool          // a pooler lends connections for one transaction each
 	Timeout time.Duration // of each query; zero means 2 s
+	// Listens is the URL at which this gateway answers what others forward; "" if it does not.
+	Listens string
 	// Lost is called once if another process has the name of this gateway. From then on no call
 	// is admitted. Nil does nothing.
 	Lost func(error)
@@ -38,7 +40,7 @@ type Store struct {
 // of the node. It must be closed.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	db, err := pg.Open(ctx, pg.Options{
-		URL: o.URL, Secret: o.Secret, Node: o.Node, Version: o.Version, Pooled: o.Pooled, Timeout: o.Timeout, Lost: o.Lost, Boot: rand.Text()[:10],
+		URL: o.URL, Secret: o.Secret, Node: o.Node, Version: o.Version, Pooled: o.Pooled, Timeout: o.Timeout, Listens: o.Listens, Lost: o.Lost, Boot: rand.Text()[:10],
 	})
 	if err != nil {
 		return nil, err
@@ -70,6 +72,20 @@ func (s *Store) Nodes() []Node {
 		return *all
 	}
 	return nil
+}
+
+// Find returns the URL at which a gateway answers what others forward; "" if it does not, or does not
+// run: as it was a few seconds ago, or now.
+func (s *Store) Find(ctx context.Context, node string, now bool) (string, error) {
+	if now {
+		return s.db.URL(ctx, node)
+	}
+	for _, n := range s.Nodes() {
+		if n.Name == node && !n.Gone {
+			return n.URL, nil
+		}
+	}
+	return "", nil
 }
 
 // Close gives the name of the node back.

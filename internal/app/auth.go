@@ -52,18 +52,13 @@ func (a *App) sender(r *http.Request) (*gate.Principal, error) {
 	if !s.throughProxy(r) {
 		return nil, &challenge{&auth.Refusal{Status: http.StatusForbidden, Description: "this address serves the proxy that speaks TLS", Reason: "a request past tls.terminated_by"}, ""}
 	}
-	own, parent := s.resource(r.PathValue(groupParam)), s.resource("")
-	who, err := s.now.Load().Principal(r, own, parent)
+	who, err := a.holder(r, r.PathValue(groupParam))
 	refusal, refused := errors.AsType[*auth.Refusal](err)
-	if refused && a.shared.refusedTooSoon(r.Context()) {
-		who, err = s.now.Load().Principal(r, own, parent)
-		refusal, refused = errors.AsType[*auth.Refusal](err)
-	}
 	if !refused {
 		a.logins.Saw(who, r)
 		return who, err
 	}
-	if s.denied.add(refusal, r) {
+	if s.denied.Add(refusal, r) {
 		a.log.Warn("authentication refused", "reason", refusal.Reason, "from", r.RemoteAddr)
 	}
 	return nil, &challenge{refusal, s.metadataURL(r.PathValue(groupParam))}
@@ -78,7 +73,7 @@ func (a *App) KeyHolder(r *http.Request) (*gate.Principal, error) {
 	}
 	who, _, err := a.senders.now.Load().Identify(r.Context(), key)
 	if refusal, refused := errors.AsType[*auth.Refusal](err); refused {
-		a.senders.denied.add(refusal, r)
+		a.senders.denied.Add(refusal, r)
 	}
 	return who, err
 }
@@ -175,6 +170,10 @@ func hosts(c *config.Config) []string {
 	return all
 }
 
+// foldEvery is how often refused authentication is put into the audit log: strangers
+// cause no write each.
+const foldEvery = time.Minute
+
 // foldDenials records refused authentication until ctx ends.
 func (a *App) foldDenials(ctx context.Context) {
 	tick := time.NewTicker(foldEvery)
@@ -191,8 +190,8 @@ func (a *App) foldDenials(ctx context.Context) {
 }
 
 func (a *App) recordDenials() {
-	for k, n := range a.senders.denied.take() {
-		if err := a.gateway.Operator().Note(audit.Entry{Event: audit.Denied, Reasons: []string{k.reason}, Network: k.network, Count: n}); err != nil {
+	for k, n := range a.senders.denied.Take() {
+		if err := a.gateway.Operator().Note(audit.Entry{Event: audit.Denied, Reasons: []string{k.Reason}, Network: k.Network, Count: n}); err != nil {
 			a.log.Error("refused authentication is not in the audit log", "error", err)
 			return
 		}

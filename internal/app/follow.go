@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/cluster"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
@@ -26,11 +27,19 @@ func (a *App) openShared(ctx context.Context) (err error) {
 		return err
 	}
 	a.shared.Store, err = postgres.Open(ctx, postgres.Options{
-		URL: string(c.Postgres), Secret: []byte(c.Secret), Node: node, Version: product.Version(), Pooled: c.Pooled,
+		URL: string(c.Postgres), Secret: []byte(c.Secret), Node: node, Version: product.Version(), Pooled: c.Pooled, Listens: a.cfg.Cluster.At(),
 		Lost: func(err error) { a.log.Error("no call is admitted any more", "error", err) },
 	})
 	if err != nil {
 		return err
+	}
+	key, err := sharedKey(a.cfg, "wasmgate cluster 1")
+	if err != nil {
+		return errors.Join(err, a.closeShared(ctx))
+	}
+	a.shared.peers, err = cluster.New(cluster.Options{Node: node, Listen: a.cfg.Cluster.Listen, Key: key, Find: a.shared.Find, Log: a.log})
+	if err != nil {
+		return errors.Join(err, a.closeShared(ctx))
 	}
 	a.shared.catchUp = a.catchUp
 	a.records = records{a.shared.Document("keys"), a.shared.Document("revoked"), a.shared.Document("paused")}

@@ -73,6 +73,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}
+	if a.shared.peers != nil {
+		a.gateway.Operator().Share(a.shared.peers)
+	}
 	a.gateway.Operator().SetRequired(required(cfg))
 	if err := errors.Join(a.stayPaused(ctx), a.noteBundles()); err != nil {
 		return nil, errors.Join(err, a.gateway.Close(ctx))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
+	"github.com/wasmgate/wasmgate/internal/cluster"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
@@ -30,11 +31,14 @@ func recordsOf(c *config.Config) records {
 type shared struct {
 	*postgres.Store // nil without one
 
+	peers *cluster.Peers // nil if this gateway forwards nothing
+
 	catchUp   func(ctx context.Context) bool
 	following sync.Mutex
 	followed  atomic.Uint64         // the generation whose changes have been made
 	failed    atomic.Pointer[error] // what the last look at the generation came to; nil before the first
-	asked     atomic.Int64          // when a refused caller last had the generation looked at
+	looking   sync.Mutex            // held over a look for refused callers
+	looked    time.Time             // when the last of those began, with looking
 	here      map[string]bool       // what is paused here only, since the database was away; with App.pausing
 }
 
@@ -61,10 +65,24 @@ func (s *shared) pausedHere(server string, only bool) {
 const askEvery = 50 * time.Millisecond
 
 // refusedTooSoon reports whether a caller that was refused may be let in now, because its key was
-// made by another gateway a moment ago.
+// made by another gateway a moment ago. Callers that are refused at the same time share one look.
 func (s *shared) refusedTooSoon(ctx context.Context) bool {
-	now, last := time.Now().UnixNano(), s.asked.Load()
-	return s.Store != nil && now-last >= int64(askEvery) && s.asked.CompareAndSwap(last, now) && s.catchUp(ctx)
+	if s.Store == nil {
+		return false
+	}
+	refused := time.Now()
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	if s.looked.After(refused) {
+		return true
+	}
+	select {
+	case <-time.After(time.Until(s.looked.Add(askEvery))):
+	case <-ctx.Done():
+		return false
+	}
+	s.looked = time.Now()
+	return s.catchUp(ctx)
 }
 
 // sealOf returns the secret for what clients hold: of the gateway, or of all that share a
@@ -73,5 +91,10 @@ func sealOf(c *config.Config) ([]byte, error) {
 	if !c.Store.On() {
 		return state.Secret(c.State)
 	}
-	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, "wasmgate seal 1", 32)
+	return sharedKey(c, "wasmgate seal 1")
+}
+
+// sharedKey returns a key for a purpose, which all gateways of the database have.
+func sharedKey(c *config.Config, purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, purpose, 32)
 }

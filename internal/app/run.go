@@ -188,9 +188,10 @@ func (a *App) url() string {
 	return scheme + at.String() + "/mcp"
 }
 
-// serve serves who comes over HTTP, and over the control socket.
+// serve serves who comes over HTTP, from other gateways, and over the control socket.
 func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, on []net.Listener, socket net.Listener) {
 	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, a.api, 0) })
+	g.Go(func() error { return a.shared.peers.Serve(ctx, server.Handler) })
 	for _, ln := range on {
 		g.Go(func() error { return web.Serve(ctx, server, ln) })
 	}
@@ -257,4 +258,5 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 	answers, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	_ = s.Shutdown(answers) // what is busy after this is cut off
+	a.shared.peers.Shutdown(answers)
 }

@@ -25,7 +25,7 @@ type senders struct {
 	keys    *auth.Keys
 	now     atomic.Pointer[auth.Authenticator]
 	reached atomic.Pointer[reached]
-	denied  denials
+	denied  auth.Denials
 	looks   bell // at who has opened streams
 
 	revoking  sync.Mutex // held while revocations change, and are kept

@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/auth"
 )
 
 // lookAgain is after which time who has opened a stream is found out again.
@@ -39,11 +41,10 @@ func streams(r *http.Request) bool {
 func (a *App) whileHeld(r *http.Request, end func()) {
 	_, group, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	s := a.senders
-	holder := func() (*gate.Principal, error) { return s.now.Load().Principal(r, s.resource(group), s.resource("")) }
 	var owner *gate.Owner
 	for {
 		again := s.looks.next() // before the look: what is revoked meanwhile is seen
-		who, err := holder()
+		who, err := a.holder(r, group)
 		if err != nil || owner != nil && *owner != who.Owner {
 			break
 		}
@@ -56,6 +57,19 @@ func (a *App) whileHeld(r *http.Request, end func()) {
 		}
 	}
 	end()
+}
+
+// holder returns whose credential a request at a group brings.
+func (a *App) holder(r *http.Request, group string) (*gate.Principal, error) {
+	s := a.senders
+	find := func() (*gate.Principal, error) {
+		return s.now.Load().Principal(r, s.resource(group), s.resource(""))
+	}
+	who, err := find()
+	if _, refused := errors.AsType[*auth.Refusal](err); refused && a.shared.refusedTooSoon(r.Context()) {
+		return find()
+	}
+	return who, err
 }
 
 // revoked ends what principals have under way whose credentials do not hold any more.

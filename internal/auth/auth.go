@@ -181,7 +181,7 @@ func (a *Authenticator) sender(r *http.Request, resources []string) (*gate.Princ
 	case a.o.MTLS != "" && certificate(r) != nil:
 		return a.certified(certificate(r))
 	}
-	if p := peerOf(r.Context()); p.Unix && !p.Proxy && a.o.Unix != nil {
+	if p := PeerOf(r.Context()); p.Unix && !p.Proxy && a.o.Unix != nil {
 		return a.local(p.UID)
 	}
 	if a.o.Local != nil {

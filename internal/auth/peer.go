@@ -32,7 +32,8 @@ func WithPeer(ctx context.Context, p Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-func peerOf(ctx context.Context) Peer {
+// PeerOf returns what WithPeer was given.
+func PeerOf(ctx context.Context) Peer {
 	p, _ := ctx.Value(peerKey{}).(Peer)
 	return p
 }
@@ -55,7 +56,7 @@ type Proxy struct {
 func (p *Proxy) proves(r *http.Request, now time.Time) bool {
 	switch {
 	case p.Socket:
-		return peerOf(r.Context()).Proxy
+		return PeerOf(r.Context()).Proxy
 	case p.Cert != "":
 		c := certificate(r)
 		return c != nil && !now.After(c.NotAfter) && (c.Subject.CommonName == p.Cert || slices.ContainsFunc(c.DNSNames, func(name string) bool { return strings.EqualFold(name, p.Cert) }))

@@ -52,6 +52,7 @@ type Config struct {
 	ServerInfo ServerInfo `key:"server_info"`
 	Registry   string     `key:"registry"` // that servers are added from by their names: a URL or a path; empty: the official one
 	Store      Store      `key:"store" restart:"yes"`
+	Cluster    Cluster    `key:"cluster" restart:"yes"`
 	State      string     `key:"state path" restart:"yes"` // folder of keys, caches, control socket; see [Config.place]
 	Warnings   []tree.Problem
 	Replay     Replay

@@ -103,7 +103,7 @@ func (d *decoder) config(root *tree.Node, c *Config) {
 			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate add --from FILE`")
 		},
 	})
-	for _, k := range []string{"node", "secret", "tenants", "cluster"} {
+	for _, k := range []string{"node", "secret", "tenants"} {
 		readers[k] = d.later
 	}
 	d.table(root, "", readers)
@@ -113,7 +113,7 @@ func (d *decoder) config(root *tree.Node, c *Config) {
 	d.checkGroups(root.Get("principals"), c)
 	d.checkSecrets(root.Get("tools"), c)
 	d.checkAuth(root, c)
-	d.checkStore(root.Get("store"), c)
+	d.checkStore(root, c)
 }
 
 // clashes reports modules that claim the name of a server.

@@ -368,7 +368,7 @@ func TestLoadProblems(t *testing.T) {
 		"a control character":              {"state: \"a\\nb\"\n", `wasmgate.yaml:1: state: "a\nb" holds a control character`},
 		"everything at once, in its order": {"log: {level: x}\nlisten: 1\nzzz: 1\nlog: {}\n", "wasmgate.yaml:1: log.level: \"x\" is none of debug, info, warn, error\nwasmgate.yaml:2: listen: must be text, not a number: put it in quotes\nwasmgate.yaml:3: zzz: unknown key\nwasmgate.yaml:4: log: given twice; first in line 1"},
 	}
-	for _, k := range []string{"node", "secret", "tenants", "cluster"} {
+	for _, k := range []string{"node", "secret", "tenants"} {
 		tests["not built: "+k] = struct{ file, want string }{k + ": {a: b}\n", "wasmgate.yaml:1: " + k + ": not in this version"}
 	}
 	for name, tt := range tests {

@@ -43,6 +43,8 @@ type Options struct {
 	Connections int32
 	// Timeout bounds each query. Zero means 2 s.
 	Timeout time.Duration
+	// Listens is the URL at which it listens for other gateways; "" if it does not.
+	Listens string
 	// Boot tells this run of the node from others.
 	Boot string
 	// Lost is called once if another process has the name of this gateway; nil does nothing.
@@ -221,10 +223,10 @@ func (e *errTaken) Error() string {
 func (d *DB) claim(ctx context.Context) error {
 	until := time.Now().Add(lease + beat)
 	for {
-		tag, err := d.Exec(ctx, `insert into nodes as n (node, boot, version, started, lease_until)
-			values ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond')
-			on conflict (node) do update set boot = excluded.boot, version = excluded.version, started = excluded.started, lease_until = excluded.lease_until
-			where n.lease_until < clock_timestamp()`, d.o.Node, d.o.Boot, d.o.Version, lease.Microseconds())
+		tag, err := d.Exec(ctx, `insert into nodes as n (node, boot, version, started, lease_until, url)
+			values ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond', $5)
+			on conflict (node) do update set boot = excluded.boot, version = excluded.version, started = excluded.started, lease_until = excluded.lease_until, url = excluded.url
+			where n.lease_until < clock_timestamp()`, d.o.Node, d.o.Boot, d.o.Version, lease.Microseconds(), d.o.Listens)
 		if err != nil || tag == 1 {
 			return err
 		}
@@ -271,18 +273,28 @@ type Node struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Gone    bool      `json:"gone,omitempty"` // it has stopped, or given no sign of life for the time of its lease
+	URL     string    `json:"url,omitempty"`  // where it listens for other gateways
 }
 
 // Nodes returns the gateways of the database, by name: those that run, and those that ran in the last day.
 func (d *DB) Nodes(ctx context.Context) (all []Node, err error) {
-	err = d.Rows(ctx, `select node, version, started, lease_until < clock_timestamp() from nodes
+	err = d.Rows(ctx, `select node, version, started, lease_until < clock_timestamp(), url from nodes
 		where lease_until > clock_timestamp() - interval '1 day' order by node`, nil, func(row pgx.CollectableRow) error {
 		var n Node
-		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone)
+		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone, &n.URL)
 		all = append(all, n)
 		return err
 	})
 	return all, err
+}
+
+// URL returns where a gateway listens for others; "" if it does not, or does not run.
+func (d *DB) URL(ctx context.Context, node string) (url string, err error) {
+	err = d.Row(ctx, "select url from nodes where node = $1 and lease_until >= clock_timestamp()", []any{node}, &url)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return url, err
 }
 
 // Close gives the name of the node back.

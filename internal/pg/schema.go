@@ -88,6 +88,8 @@ create table jobs (
 );
 create index jobs_owner on jobs (tenant, owner, seq);
 create index jobs_node on jobs (node);
+`, `
+alter table nodes add column url text not null default ''; -- where it listens for other gateways
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried

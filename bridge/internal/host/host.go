@@ -42,6 +42,13 @@ func New(cfg Config) (*Host, error) {
 	return h, nil
 }
 
+// Share has requests about what is at other gateways answered there. It is called before the first
+// request.
+func (h *Host) Share(p transport.Peers) {
+	h.Front.Share(p)
+	h.Dispatcher.Share(p.Node())
+}
+
 // Change puts other terms in place, for requests to come.
 func (h *Host) Change(t Terms) {
 	h.Front.Change(transport.Terms{MaxBody: t.MaxBody, Origins: t.Origins, Hosts: t.Hosts, Drain: t.Drain})

@@ -40,8 +40,7 @@ func Main(m *testing.M, run func(*testing.M) int) int {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, s := range all {
-			s.Stop()
-			os.RemoveAll(s.dir)
+			s.Close()
 		}
 	}()
 	return run(m)
@@ -149,6 +148,21 @@ func (s *Server) Run() error {
 	}
 	said, _ := os.ReadFile(log.Name())
 	return fmt.Errorf("postgres does not answer: %w: %s", err, said)
+}
+
+// Open starts a server for a program that is no test, and returns the URL of a database. It must be
+// closed.
+func Open() (s *Server, url string, err error) {
+	if s, err = start(); err != nil {
+		return nil, "", err
+	}
+	return s, s.url("postgres"), nil
+}
+
+// Close ends a server, and removes its files.
+func (s *Server) Close() {
+	s.Stop()
+	os.RemoveAll(s.dir)
 }
 
 // Stop ends the server at once, with all connections.

@@ -9,13 +9,14 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // A Dispatcher answers the requests of clients, whatever transport they came by. Use it from
 // several goroutines.
 type Dispatcher struct {
+	Place
+
 	cfg   Config
 	terms atomic.Pointer[Terms]
 
@@ -27,7 +28,6 @@ type Dispatcher struct {
 	taskCalls taskCalls
 	listeners listeners
 	changes   changes
-	calls     drain.Counter // under way
 }
 
 // Clients returns the clients that have sessions.

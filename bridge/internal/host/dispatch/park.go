@@ -11,7 +11,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/questions"
-	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
@@ -176,7 +175,7 @@ func (k *parked) ask(parks bool) (gate.Doc, bool) {
 	}
 	k.dispatcher.parking.Rest(k)
 	inside := append(binary.BigEndian.AppendUint64(nil, k.round), k.id...)
-	state := k.dispatcher.states.SealAs(sealed.Parked, &k.call, inside, time.Now().Add(idle))
+	state := k.dispatcher.states.SealAs(k.dispatcher.parked(), &k.call, inside, time.Now().Add(idle))
 	doc := gate.MustDoc(`{"resultType":"input_required"}`).With("inputRequests", requests.Raw())
 	return doc.With("requestState", mcp.MustJSON(state)), true
 }
@@ -200,7 +199,10 @@ func (k *parked) Expire() {
 
 // unpark answers a request that brings answers to a parked call.
 func (d *Dispatcher) unpark(ctx context.Context, p sessions.Client, c *gate.Call, state string, responses gate.Doc) (gate.Result, error) {
-	inside, err := d.states.OpenAs(sealed.Parked, c, state)
+	if node := parkedAt(state); node != d.node {
+		return gate.Result{}, d.badState(ctx, p, c, errParkedGone)
+	}
+	inside, err := d.states.OpenAs(d.parked(), c, state)
 	if err != nil {
 		return gate.Result{}, d.badState(ctx, p, c, err)
 	}

@@ -19,6 +19,7 @@ type Front struct {
 	clients  *sessions.Clients
 	offer    gate.Groups // what clients over HTTP are offered
 	bodies   *bodies
+	peers    Peers // nil without other gateways
 }
 
 // Access says which clients over HTTP are served, and as whom.

@@ -23,31 +23,54 @@ func (f *Front) at(group string) gate.Groups {
 	return f.offer.Within([]string{group})
 }
 
-// groupMark ends the group in the id of a session. No group and no id that is made here
-// has it.
-const groupMark = "."
+// groupMark ends the group in the id of a session, and nodeMark the gateway where there are several.
+// No group and no id that is made here has either.
+const (
+	groupMark = "."
+	nodeMark  = "~"
+)
 
-// inGroup returns an id that names the group at which the session is opened.
-func inGroup(group, id string) string {
+// sessionID returns an id that names the group at which the session is opened, and the gateway that
+// has it.
+func (f *Front) sessionID(group, id string) string {
+	if f.peers != nil {
+		id = f.peers.Node() + nodeMark + id
+	}
 	if group == "" {
 		return id
 	}
 	return group + groupMark + id
 }
 
-// withoutGroup returns the id that inGroup was given.
-func withoutGroup(id string) string {
-	if _, own, found := strings.Cut(id, groupMark); found {
-		return own
-	}
+// sealedIn returns the id that sessionID was given.
+func sealedIn(id string) string {
+	_, id = cut(id, groupMark)
+	_, id = cut(id, nodeMark)
 	return id
+}
+
+// nodeOf returns the gateway that an id of a session names; "" if it names none.
+func nodeOf(id string) string {
+	_, id = cut(id, groupMark)
+	node, _ := cut(id, nodeMark)
+	return node
+}
+
+// cut returns what is before a mark, "" without one, and the rest.
+func cut(id, mark string) (before, rest string) {
+	if before, rest, found := strings.Cut(id, mark); found {
+		return before, rest
+	}
+	return "", id
+}
+
+// isHere reports whether a session of an id that names a gateway can be at this one.
+func (f *Front) isHere(node string) bool {
+	return node == "" || f.peers != nil && node == f.peers.Node()
 }
 
 // openedElsewhere reports whether a session is used elsewhere than where it was opened.
 func openedElsewhere(session, group string) bool {
-	opened, _, found := strings.Cut(session, groupMark)
-	if !found {
-		opened = ""
-	}
+	opened, _ := cut(session, groupMark)
 	return session != "" && opened != group
 }

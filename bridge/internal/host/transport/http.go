@@ -47,6 +47,12 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if id != "" {
 		s := f.clients.Find(id, who)
 		if s == nil {
+			if node := nodeOf(id); !f.isHere(node) {
+				if !f.forwardSession(w, r, p, node) {
+					noSession(w)
+				}
+				return
+			}
 			s = f.takeUp(p, id)
 		}
 		if s == nil {
@@ -66,7 +72,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // takeUp returns the session of an id that a gateway before this one gave the client; nil if it
 // is not of such a one.
 func (f *Front) takeUp(p sessions.Client, id string) *sessions.Session {
-	params, ok := f.dispatch.TakeUp(p.Who, withoutGroup(id))
+	params, ok := f.dispatch.TakeUp(p.Who, sealedIn(id))
 	if !ok || p.Stateless {
 		return nil
 	}
@@ -103,17 +109,11 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, p sessions.Client)
 
 // servePost answers a message of a client.
 func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Client) {
-	began := time.Now()
-	var sent io.Reader = http.MaxBytesReader(w, r.Body, f.terms.Load().MaxBody)
-	if r.ContentLength < 0 || r.ContentLength > smallBody {
-		b := f.newBody(r, sent, p)
-		defer b.end()
-		sent = b
-	}
-	body, ok := readBody(w, sent, r.ContentLength)
-	if !ok || time.Since(began) > slowBody && !f.holds(w, r, p) {
+	body, end, ok := f.readPost(w, r, p)
+	if !ok {
 		return
 	}
+	defer end()
 	dispatch.GrowStack(false)
 	msg, no := f.screenHTTP(r, p, body)
 	if no != nil {
@@ -128,6 +128,9 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Cli
 		no.Write(w)
 		return
 	}
+	if f.forwardMessage(w, r, p, m, body) {
+		return
+	}
 	if !m.IsRequest() {
 		if p.Session != nil {
 			p.Session.Receive(p, m)
@@ -136,7 +139,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Cli
 		return
 	}
 	if m.Method == "initialize" && p.Session == nil && !p.Stateless {
-		p = f.clients.Open(p, inGroup(r.PathValue(GroupParam), f.dispatch.SessionID(p.Who, m.Params)), m.Params)
+		p = f.clients.Open(p, f.sessionID(r.PathValue(GroupParam), f.dispatch.SessionID(p.Who, m.Params)), m.Params)
 		defer p.Session.Used()
 	}
 	if m.Method == "initialize" && p.Session != nil {
@@ -157,6 +160,24 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Cli
 	res, err := f.dispatch.Respond(a.Context, p, m)
 	p.Session.Finish(m.ID)
 	f.answer(a, p, m, res, err)
+}
+
+// readPost reads the message of a post, and calls end when its request has been answered. It is
+// false if there is none, and the client has been told so.
+func (f *Front) readPost(w http.ResponseWriter, r *http.Request, p sessions.Client) (body []byte, end func(), ok bool) {
+	began := time.Now()
+	var sent io.Reader = http.MaxBytesReader(w, r.Body, f.terms.Load().MaxBody)
+	end = func() {}
+	if r.ContentLength < 0 || r.ContentLength > smallBody {
+		b := f.newBody(r, sent, p)
+		end, sent = b.end, b
+	}
+	body, ok = readBody(w, sent, r.ContentLength)
+	if !ok || time.Since(began) > slowBody && !f.holds(w, r, p) {
+		end()
+		return nil, nil, false
+	}
+	return body, end, true
 }
 
 // answer writes the answer to a request.

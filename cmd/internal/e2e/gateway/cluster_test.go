@@ -28,14 +28,16 @@ import (
 
 // A cluster is several gateways, each a process with a folder of its own, that share a database.
 type cluster struct {
-	db      *database.Server
-	away    atomic.Bool // a call has stopped the database
-	server  *e2e.Stub
-	issuer  *authtest.Provider
-	release chan struct{} // lets one call that waits end
-	nodes   []*e2e.Place
-	urls    []string // of MCP, by node
-	any     string   // of MCP, at each node in turn
+	db        *database.Server
+	away      atomic.Bool // a call has stopped the database
+	server    *e2e.Stub
+	issuer    *authtest.Provider
+	release   chan struct{} // lets one call that waits end
+	asker     *asker
+	nodes     []*e2e.Place
+	processes []*e2e.Process
+	urls      []string // of MCP, by node
+	any       string   // of MCP, at each node in turn
 }
 
 // waits are the arguments of a call that ends once the test lets it, or its gateway gives up.
@@ -48,7 +50,7 @@ const stops = `{"database":"stops"}`
 // sends.
 func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	t.Helper()
-	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{})}
+	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{}), asker: newAsker()}
 	db := c.db.New(t)
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
@@ -68,12 +70,12 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 		proxy.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	up, secret := c.server.Start(t), rand.Text()+rand.Text()
+	up, asker, secret := c.server.Start(t), c.asker.start(t), rand.Text()+rand.Text()
 	for i := range nodes {
 		pl := p.Place(t, "")
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {packs: [grants, flow], paths: [policies], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
-servers: {own: {url: %q}}
+servers: {own: {url: %q}, asker: {url: %q}}
 public_url: %s
 auth: {keys: true, issuers: {corp: {issuer: %q}}}
 principals: {alice: {}, bob: {}}
@@ -83,12 +85,13 @@ jobs: {offer: true}
 state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
-`, up, proxy.URL, c.issuer.URL, db, secret, i))
-		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own]}\n")
+cluster: {listen: "127.0.0.1:%d"}
+`, up, asker, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
+		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
-		pl.Write("labels.yaml", "own__publish: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		pl.Write("labels.yaml", "asker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
-		pl.Serve("--listen", at)
+		c.processes = append(c.processes, pl.Serve("--listen", at))
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
 	}
 	for _, pl := range c.nodes {
@@ -194,6 +197,9 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("ended here, refused there", func(t *testing.T) { c.ends(t, rounds(t)) })
 	t.Run("asked here, answered there", func(t *testing.T) { c.approvals(t) })
 	t.Run("begun here, fetched there", func(t *testing.T) { c.jobs(t) })
+	t.Run("a session at any gateway", func(t *testing.T) { c.sessions(t) })
+	t.Run("a task at any gateway", func(t *testing.T) { c.tasks(t) })
+	t.Run("a gateway dies", func(t *testing.T) { c.dies(t) })
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
 }
 

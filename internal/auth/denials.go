@@ -1,40 +1,45 @@
-package app
+package auth
 
 import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"time"
-
-	"github.com/wasmgate/wasmgate/internal/auth"
 )
 
 const (
-	// foldEvery is how often refused authentication is put into the audit log: strangers
-	// cause no write each.
-	foldEvery = time.Minute
 	// maxDenials bounds the kinds that are counted apart.
 	maxDenials = 1024
 	// elsewhere is the network of what is not counted apart.
 	elsewhere = "others"
 )
 
-// add counts a request, and reports whether it is the first of its kind for a while.
-func (d *denials) add(refusal *auth.Refusal, r *http.Request) (first bool) {
-	k := denial{refusal.Kind(), network(r.RemoteAddr)}
+// Denials count refused requests by reason and network. The zero value counts none yet. Use it from several
+// goroutines.
+type Denials struct {
+	mu sync.Mutex
+	by map[Denial]uint64
+}
+
+// A Denial is one kind of them.
+type Denial struct{ Reason, Network string }
+
+// Add counts a request, and reports whether it is the first of its kind for a while.
+func (d *Denials) Add(refusal *Refusal, r *http.Request) (first bool) {
+	k := Denial{refusal.Kind(), network(r.RemoteAddr)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.by == nil {
-		d.by = make(map[denial]uint64)
+		d.by = make(map[Denial]uint64)
 	}
 	if _, known := d.by[k]; !known && len(d.by) >= maxDenials {
-		k.network = elsewhere
+		k.Network = elsewhere
 	}
 	d.by[k]++
 	return d.by[k] == 1
 }
 
-func (d *denials) take() map[denial]uint64 {
+// Take returns what was counted, and begins anew.
+func (d *Denials) Take() map[Denial]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := d.by
@@ -58,11 +63,3 @@ func network(remote string) string {
 	}
 	return p.String()
 }
-
-// denials count refused requests by reason and network.
-type denials struct {
-	mu sync.Mutex
-	by map[denial]uint64
-}
-
-type denial struct{ reason, network string }

@@ -1,0 +1,70 @@
+package transport
+
+import (
+	"net/http"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Peers are the other gateways of a database. What is at one of them has an id that names it.
+type Peers interface {
+	// Node is the name of this gateway.
+	Node() string
+	// Forward has the gateway of a name answer a request, whose body was read. Nothing was answered
+	// if there is none of that name any more, nor with an error, which the client may read.
+	Forward(w http.ResponseWriter, r *http.Request, node string, body []byte) (gone bool, err error)
+}
+
+// Share has requests about what is at other gateways answered there. It is called before the first
+// request.
+func (f *Front) Share(p Peers) { f.peers = p }
+
+// forward has another gateway answer a request of a client. It is false if this one has to: the
+// request is about nothing that is elsewhere, or its gateway is gone.
+func (f *Front) forward(w http.ResponseWriter, r *http.Request, node string, body []byte, id gate.Doc) bool {
+	if f.peers == nil || node == "" || node == f.peers.Node() {
+		return false
+	}
+	if r.Method == http.MethodPost && f.dispatch.Begin() { // a drain waits for it
+		defer f.dispatch.End()
+	}
+	gone, err := f.peers.Forward(w, r, node, body)
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		message.Refuse(http.StatusServiceUnavailable, id.Raw(), mcp.CodeInternal, err.Error()).Write(w)
+	}
+	return !gone
+}
+
+// forwardSession is forward of a request in a session that is not here.
+func (f *Front) forwardSession(w http.ResponseWriter, r *http.Request, p sessions.Client, node string) bool {
+	if f.peers == nil || node == "" {
+		return false
+	}
+	var body []byte
+	if r.Method == http.MethodPost {
+		var end func()
+		var ok bool
+		if body, end, ok = f.readPost(w, r, p); !ok {
+			return true
+		}
+		defer end()
+	}
+	return f.forward(w, r, node, body, gate.Doc{})
+}
+
+// forwardMessage is forward of a message of a client without a session.
+func (f *Front) forwardMessage(w http.ResponseWriter, r *http.Request, p sessions.Client, m message.Message, body []byte) bool {
+	if f.peers == nil || !p.Stateless {
+		return false
+	}
+	node := dispatch.NodeOf(m)
+	if names := r.Header[mcp.HeaderName]; len(names) > 0 && node != "" { // which was decoded
+		r.Header.Set(mcp.HeaderName, mcp.EncodeHeader(names[0]))
+	}
+	return f.forward(w, r, node, body, m.ID)
+}
