@@ -35,7 +35,7 @@ func testServers(t *testing.T, p *e2e.Program) {
 	pl := p.Place(t, before)
 	gw := pl.Serve()
 	pl.Must("grant", "--yes", "up__*")
-	pl.Must("grant", "--yes", "other__*")
+	pl.Must("grant", "--yes", "--force", "other__*")
 	timelimit.Wait(t, "the server is ready", func() bool { return strings.Contains(pl.Must("tools"), "up__slow") })
 	watchers := []*watcher{watch(t, gw.URL, "2025-11-25"), watch(t, gw.URL, "2026-07-28")}
 	configure := func(servers string) {

@@ -68,7 +68,7 @@ func testConfinedServers(t *testing.T, p *e2e.Program) {
 	}
 	configure(false)
 	for _, tool := range []string{"node__*", "npx__*", "python__*", "learnt__*"} {
-		pl.Must("grant", "--yes", tool)
+		pl.Must("grant", "--yes", "--force", tool)
 	}
 	calls := map[string]string{"node": "node__read_text_file", "npx": "npx__read_text_file", "python": "python__read"}
 	read := func(tool, file string) e2e.Outcome {

@@ -35,7 +35,7 @@ func testPinnedVersions(t *testing.T, p *e2e.Program) {
 		t.Run(mode, func(t *testing.T) {
 			u := &upgraded{Place: p.Place(t, ""), node: dir, mode: mode}
 			u.Write("docs/a.txt", "the text of a file")
-			u.Must("grant", "--yes", "files__*")
+			u.Must("grant", "--yes", "--force", "files__*")
 			run(u)
 			u.Verify()
 		})
