@@ -14,6 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/extract"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/setup"
@@ -39,11 +41,14 @@ func (c serveCommands) newInit() *cobra.Command {
 you, and whether to store arguments. Then it writes the configuration and the grants, checks them as
 wasmgate doctor does, and prints what is left to do. It overwrites nothing and changes no file of a client.
 
+A package that npx runs without a fixed version is pinned to the newest one, as npm names it. Tokens go into
+the gateway's vault, unless you leave them in the configuration.
+
 It grants only tools that read, judged by their names, texts and arguments. It lists the tools that it
 leaves out; grant those with wasmgate grant. A server that does not start gets no grant, and with
 --no-check none does.
 
-With --from or --server it asks nothing, and replaces literal tokens by ${NAME} unless you give
+With --from or --server it asks nothing, and moves literal tokens into the gateway's vault unless you give
 --keep-tokens. It exits with 3 if something does not work. To add servers later, use wasmgate add.`,
 		Example: "  wasmgate init\n  wasmgate init --from claude --grant all --keep-tokens\n  wasmgate init --server 'files=npx -y @modelcontextprotocol/server-filesystem /srv/docs' --grant files",
 		Args:    cobra.NoArgs,
@@ -68,6 +73,15 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	if err != nil {
 		return shell.Exit(shell.ExitMisuse, err)
 	}
+	var stored, left []extract.Moved
+	var pinned []string
+	p.Complete = func(cfg *config.Config, servers []config.Server) (err error) {
+		pinned = setup.PinVersions(cmd.Context(), servers)
+		if !p.Tokens {
+			stored, left, err = serverconfig.Store(cfg, servers)
+		}
+		return err
+	}
 	made, err := setup.Write(c.ConfigFile, cwd, p, f.add)
 	if errors.Is(err, setup.ErrThere) {
 		return shell.Misuse("%v; `wasmgate add` adds servers to it", err)
@@ -75,6 +89,7 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	if err != nil {
 		return err
 	}
+	made.Moved = left
 	cfg, err := c.Open()
 	if err != nil {
 		return err
@@ -109,6 +124,7 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	next := made.Next(c.ConfigFile, "http://"+cfg.Listen[0]+"/mcp", from)
 	if c.JSON {
 		said, moved := serverconfig.Noted(notes, made.Moved)
+		said = slices.Concat(said, pinned, serverconfig.InVault(stored))
 		err = c.PrintJSON(map[string]any{
 			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants, "left": append([]setup.Left{}, made.Left...),
 			"arguments": len(cfg.Audit.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
@@ -116,6 +132,9 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	} else {
 		for _, n := range notes {
 			fmt.Fprintln(c.Err, show.Visible(n.String()))
+		}
+		for _, n := range slices.Concat(pinned, serverconfig.InVault(stored)) {
+			fmt.Fprintln(c.Out, show.Visible(n))
 		}
 		fmt.Fprintf(c.Out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))
 		for _, line := range made.Text() {
@@ -158,7 +177,11 @@ func (c serveCommands) initPlan(f *initFlags) (p setup.Plan, from []setup.Source
 		}
 		from = append(from, sources...)
 	}
-	p.Servers = setup.Merged(from)
+	var differ []string
+	p.Servers, differ = setup.Merged(from)
+	for _, note := range differ {
+		fmt.Fprintln(c.Err, show.Visible(note))
+	}
 	for _, written := range f.servers {
 		one, err := setup.Own(written)
 		if err != nil {

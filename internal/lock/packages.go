@@ -45,6 +45,20 @@ func (p Program) npm(id map[string]any) (notes []string) {
 	return notes
 }
 
+// Unpinned returns the packages of a registry that a command has npx run, as its arguments name them, whose version is
+// not fixed.
+func Unpinned(command string, args []string) (specs []string) {
+	if runner(command) != "npx" {
+		return nil
+	}
+	for _, spec := range packages(args, npxValues, "-p", "--package") {
+		if m := npmSpec.FindStringSubmatch(spec); m != nil && !npmExact.MatchString(m[2]) {
+			specs = append(specs, spec)
+		}
+	}
+	return specs
+}
+
 func unpinnedVersion(spec, better string) string {
 	return fmt.Sprintf("the version of %s is not pinned: whatever is published next can run; write %s", spec, better)
 }

@@ -89,16 +89,22 @@ func Ask(in io.Reader, out io.Writer, file string, there bool, sources []Source)
 	if from, err = t.sources(sources); err != nil {
 		return p, nil, err
 	}
-	if p.Servers, err = t.servers(Merged(from)); err != nil {
+	merged, notes := Merged(from)
+	for _, note := range notes {
+		fmt.Fprintln(t.out, escaped.Text(note))
+	}
+	if p.Servers, err = t.servers(merged); err != nil {
 		return p, nil, err
 	}
 	if len(p.Servers) == 0 {
 		return p, nil, fmt.Errorf("no server was named; %w", ErrUnwanted)
 	}
 	if tokens := p.tokens(); len(tokens) > 0 {
-		if p.Tokens, err = t.yes("y", "Found tokens (%s). Store them in %s, readable only by you? Answer n to use ${NAME} instead", strings.Join(tokens, ", "), file); err != nil {
+		vault, err := t.yes("y", "Found tokens (%s). Store them in the vault, encrypted? Answer n to leave them in %s, readable only by you", strings.Join(tokens, ", "), file)
+		if err != nil {
 			return p, nil, err
 		}
+		p.Tokens = !vault
 	}
 	if p.Granted, err = t.some(IDs(p.Servers), "Servers from which to grant yourself the tools that only read? Names, all or none"); err != nil {
 		return p, nil, err

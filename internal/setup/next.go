@@ -56,10 +56,11 @@ func (m Made) grantedAll(id string) bool {
 	return slices.ContainsFunc(m.Granted, of) && !slices.ContainsFunc(m.Left, func(l Left) bool { return of(l.Tool) })
 }
 
-// Text says what was granted and what was left out, a line each.
+// Text says what was granted and what was left out, a line for each server.
 func (m Made) Text() (lines []string) {
 	if len(m.Granted) > 0 {
-		lines = append(lines, fmt.Sprintf("%s grants you the tools that only read: %s", m.Grants, strings.Join(m.Granted, ", ")))
+		lines = append(lines, m.Grants+" grants you the tools that only read:")
+		lines = append(lines, byServer(m.Granted)...)
 	} else {
 		lines = append(lines, "no tool is granted to you")
 	}
@@ -68,7 +69,23 @@ func (m Made) Text() (lines []string) {
 		left = append(left, l.Tool)
 	}
 	if len(left) > 0 {
-		lines = append(lines, "left out, since they may change something: "+strings.Join(left, ", "))
+		lines = append(lines, "left out, since they may change something:")
+		lines = append(lines, byServer(left)...)
+	}
+	return lines
+}
+
+// byServer returns a line for each server that has some of the tools, in their order.
+func byServer(tools []string) (lines []string) {
+	var last string
+	for _, tool := range tools {
+		server, name, _ := strings.Cut(tool, "__")
+		if server == last {
+			lines[len(lines)-1] += ", " + name
+		} else {
+			lines = append(lines, fmt.Sprintf("  %s: %s", server, name))
+		}
+		last = server
 	}
 	return lines
 }

@@ -163,31 +163,51 @@ func split(line string) (words []string, err error) {
 }
 
 // Merged returns the servers of all sources. One that is there twice comes once; another one of
-// the same name gets a name of its own.
-func Merged(sources []Source) (all []config.Server) {
+// the same name gets a name of its own. Notes say how those differ.
+func Merged(sources []Source) (all []config.Server, notes []string) {
+	of := map[string]Source{} // by the names of servers
 	for _, source := range sources {
 		for _, s := range source.Servers {
 			name := s.ID
 			for i := 2; ; i++ {
 				at := slices.IndexFunc(all, func(has config.Server) bool { return has.ID == s.ID })
 				if at < 0 {
-					all = append(all, s)
+					all, of[s.ID] = append(all, s), source
 				} else if !bytes.Equal(config.Render(all[at:at+1]), config.Render([]config.Server{s})) {
 					s.ID = fmt.Sprintf("%s-%d", name, i)
 					continue
+				}
+				if at < 0 && s.ID != name {
+					first := all[slices.IndexFunc(all, func(has config.Server) bool { return has.ID == name })]
+					notes = append(notes, fmt.Sprintf("%s is the %s of %s, which differs from that of %s: %s", s.ID, name, source.name(), of[name].name(), difference(s, first)))
 				}
 				break
 			}
 		}
 	}
-	return all
+	return all, notes
+}
+
+// name is what a person calls a source.
+func (s Source) name() string { return cmp.Or(s.Client, s.File) }
+
+// difference says how two servers of one name are started or reached, without their tokens.
+func difference(a, b config.Server) string {
+	servers, _ := extract.Servers([]config.Server{a, b})
+	words := func(s config.Server) string {
+		return strings.Join(append([]string{cmp.Or(s.Command, s.URL)}, s.Args...), " ")
+	}
+	if words(servers[0]) == words(servers[1]) {
+		return "another environment or other settings"
+	}
+	return fmt.Sprintf("%s, not %s", words(servers[0]), words(servers[1]))
 }
 
 // A Plan is what a person wants.
 type Plan struct {
 	Servers   []config.Server // as [Merged] and [Own] return them, with their tokens
 	Granted   []string        // servers whose tools that only read are granted to local
-	Tokens    bool            // stay in the file; else ${NAME} is in their place
+	Tokens    bool            // stay in the file, for Complete
 	Arguments bool            // of calls are kept
 	Project   bool            // the servers go into the file of the project
 	// Complete changes the servers once the configuration is known that gets them; nil changes nothing.
@@ -254,21 +274,17 @@ func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 	if err != nil {
 		return m, err
 	}
-	servers := p.Servers
-	if !p.Tokens {
-		servers, m.Moved = extract.Servers(servers)
-	}
 	cfg, err := config.Open(explicit, cwd, config.Options{})
 	if err != nil {
 		return m, err
 	}
 	m.Grants = cfg.Policy.Grants
 	if p.Complete != nil {
-		if err = p.Complete(cfg, servers); err != nil {
+		if err = p.Complete(cfg, p.Servers); err != nil {
 			return m, err
 		}
 	}
-	if m.Added, err = config.AddServers(m.File, servers); err == nil && !p.Project {
+	if m.Added, err = config.AddServers(m.File, p.Servers); err == nil && !p.Project {
 		_, err = config.Open(explicit, cwd, config.Options{})
 	}
 	return m, err

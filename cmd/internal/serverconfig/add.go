@@ -41,6 +41,7 @@ type addition struct {
 	tokens, noCheck        bool
 	unconfined             bool
 	unconfinable           []string // why a server was not confined
+	pinned                 []string // to which versions
 	pending                []pending
 	registry, kind, digest string
 	host                   string
@@ -67,6 +68,8 @@ A command is confined if this machine supports it. It then reads the files that 
 writes to a folder of its own and connects to port 443. --read, --write and --unconfined change that.
 
 With --from it adds the servers of a client, or of a file in a client's format, without confinement.
+
+A package that npx runs without a fixed version is pinned to the newest one, as npm names it.
 
 Literal tokens go into the gateway's vault, and ${vault:NAME} takes their place, unless you give
 --keep-tokens. With --print and --project they become ${NAME}.`,
@@ -115,16 +118,16 @@ func (a *addition) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	made, err := setup.Write(a.ConfigFile, cwd, setup.Plan{Servers: servers, Tokens: true, Project: a.project, Complete: a.complete}, true)
+	made, err := setup.Write(a.ConfigFile, cwd, setup.Plan{Servers: servers, Project: a.project, Complete: func(cfg *config.Config, servers []config.Server) error {
+		return a.complete(cmd.Context(), cfg, servers)
+	}}, true)
 	if err != nil {
 		return err
 	}
 	made.Moved = a.moved
 	result := added{File: made.File, New: made.New, Added: append([]string{}, made.Added...)}
 	result.Notes, result.Moved = Noted(notes, made.Moved)
-	for _, s := range a.stored {
-		result.Notes = append(result.Notes, fmt.Sprintf("%s: the vault has %s now", s.Server, s.Where))
-	}
+	result.Notes = slices.Concat(result.Notes, a.pinned, InVault(a.stored))
 	for _, why := range a.unconfinable {
 		result.Notes = append(result.Notes, "not confined, because this machine cannot: "+why)
 	}
@@ -160,8 +163,12 @@ func (a *addition) servers(ctx context.Context, args []string) (all []config.Ser
 			}
 			from = append(from, sources...)
 		}
-		if all = setup.Merged(from); len(all) == 0 {
+		all, notes := setup.Merged(from)
+		if len(all) == 0 {
 			return nil, nil, errors.New(strings.Join(a.from, ", ") + ": no servers there")
+		}
+		for _, note := range notes {
+			fmt.Fprintln(a.Err, escaped.Text(note))
 		}
 		return all, from, nil
 	case len(args) == 0:
@@ -202,8 +209,9 @@ func written(value string) string {
 	return strings.ReplaceAll(value, "$", "$$")
 }
 
-// complete puts secrets into the vault, and confines the servers that are commands.
-func (a *addition) complete(cfg *config.Config, servers []config.Server) error {
+// complete pins versions, puts secrets into the vault, and confines the servers that are commands.
+func (a *addition) complete(ctx context.Context, cfg *config.Config, servers []config.Server) error {
+	a.pinned = setup.PinVersions(ctx, servers)
 	if err := a.store(cfg, servers); err != nil {
 		return err
 	}
@@ -221,33 +229,54 @@ func (a *addition) complete(cfg *config.Config, servers []config.Server) error {
 	return nil
 }
 
-// store puts the secrets of servers into the vault, and leaves references. A project's file has none, and a URL
-// cannot have them: there a variable takes the place.
-func (a *addition) store(cfg *config.Config, servers []config.Server) error {
+// store puts the secrets of servers into the vault, and leaves references.
+func (a *addition) store(cfg *config.Config, servers []config.Server) (err error) {
 	if a.tokens {
 		return nil
 	}
-	extracted, moved := extract.Servers(servers)
-	copy(servers, extracted)
+	if a.project { // its file has no references
+		extracted, moved := extract.Servers(servers)
+		copy(servers, extracted)
+		a.moved = moved
+	} else if a.stored, a.moved, err = Store(cfg, servers); err != nil {
+		return err
+	}
 	v := app.Vault(cfg)
 	for _, p := range a.pending {
 		if err := v.Put(reference.Key(p.name), []byte(p.value)); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// Store puts the secrets of servers into the vault of a configuration, and leaves references to them. It returns what
+// the vault has now, and what cannot refer to it: in a URL a variable takes the place.
+func Store(cfg *config.Config, servers []config.Server) (stored, left []extract.Moved, err error) {
+	extracted, moved := extract.Servers(servers)
+	copy(servers, extracted)
+	v := app.Vault(cfg)
 	for _, m := range moved {
 		name := m.Server + "/" + m.Name
 		i := slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == m.Server })
-		if a.project || !refer(&servers[i], "${"+m.Name+"}", "${vault:"+name+"}") {
-			a.moved = append(a.moved, m)
+		if !refer(&servers[i], "${"+m.Name+"}", "${vault:"+name+"}") {
+			left = append(left, m)
 			continue
 		}
 		if err := v.Put(reference.Key(name), []byte(m.Value)); err != nil {
-			return err
+			return nil, nil, err
 		}
-		a.stored = append(a.stored, m)
+		stored = append(stored, m)
 	}
-	return nil
+	return stored, left, nil
+}
+
+// InVault says what the vault has now.
+func InVault(stored []extract.Moved) (notes []string) {
+	for _, s := range stored {
+		notes = append(notes, fmt.Sprintf("%s: the vault has %s now", s.Server, s.Where))
+	}
+	return notes
 }
 
 // refer replaces a variable of a server, and reports whether that can refer to the vault.

@@ -62,7 +62,7 @@ func (c *Shell) Coming(status func() *app.Status) (stop func()) {
 func coming(servers []gateway.ServerStatus, said map[string]bool) (lines, waited []string) {
 	for _, s := range servers {
 		switch {
-		case s.Phase == gateway.Connecting:
+		case s.Phase == gateway.Connecting || s.Phase == gateway.Starting:
 			waited = append(waited, s.Server)
 		case !said[s.Server]:
 			said[s.Server] = true

@@ -11,7 +11,7 @@ import (
 // Each server has one line, when it has come up or failed.
 func TestComing(t *testing.T) {
 	said := make(map[string]bool)
-	servers := []gateway.ServerStatus{{Server: "files", Phase: gateway.Connecting}, {Server: "memory", Phase: gateway.Connecting}}
+	servers := []gateway.ServerStatus{{Server: "files", Phase: gateway.Connecting}, {Server: "memory", Phase: gateway.Starting}}
 	for _, tt := range []struct {
 		change        func()
 		lines, waited []string

@@ -61,7 +61,7 @@ func programs(wasmgate string) (string, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	for _, name := range []string{"npx", "uvx", "dnx", "docker", "xdg-open"} {
+	for _, name := range []string{"npx", "npm", "uvx", "dnx", "docker", "xdg-open"} {
 		if err := os.Link(filepath.Join(dir, "mcp-stub"), filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
@@ -85,7 +85,7 @@ func programs(wasmgate string) (string, error) {
 //	registry FOLDER          serves a registry, and sets $WASMGATE_REGISTRY
 //	approval FILE            sets $APPROVAL to the id of the approval that an audit log tells of last
 //
-// the server mcp-stub, xdg-open, which notes its arguments and opens the page, and echo.wasm, a command that answers
+// the server mcp-stub, npm, which knows version 1.2.3 of packages named known-..., xdg-open, which notes its arguments and opens the page, and echo.wasm, a command that answers
 // with its input, with echo2.wasm, the same in another file.
 func Run(t *testing.T, atWork ...string) {
 	t.Helper()

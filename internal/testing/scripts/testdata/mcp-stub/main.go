@@ -11,12 +11,21 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 func main() {
-	if filepath.Base(os.Args[0]) == "xdg-open" {
+	switch filepath.Base(os.Args[0]) {
+	case "xdg-open":
 		opener()
+		return
+	case "npm": // npm view --json ... -- known-PACKAGE name version
+		spec := os.Args[slices.Index(os.Args, "--")+1]
+		if !strings.HasPrefix(spec, "known-") {
+			os.Exit(1)
+		}
+		fmt.Printf(`{"name": %q, "version": "1.2.3"}`, spec)
 		return
 	}
 	tools := `{"tools":[{"name":"echo","description":"Says it again. And again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
