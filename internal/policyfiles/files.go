@@ -184,12 +184,7 @@ func (p *Files) State() [32]byte {
 	roots = slices.DeleteFunc(roots, func(root string) bool { return root == "" }) // "" would be the working directory
 	for _, root := range roots {
 		_ = folder.Walk(root, func(path string, err error) error {
-			info, serr := os.Stat(path) // of what a link points to
-			if err = errors.Join(err, serr); err != nil {
-				fmt.Fprintf(h, "%s %v\n", path, err)
-				return nil
-			}
-			fmt.Fprintf(h, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+			fmt.Fprintf(h, "%s %v %s\n", path, err, watch.State(path))
 			return nil
 		})
 	}

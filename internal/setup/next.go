@@ -33,7 +33,9 @@ func (m Made) Next(explicit, url string, from []Source) (lines []string) {
 			lines = append(lines, fmt.Sprintf("wasmgate grant --server %s%s    # all of %[1]s, also what changes something", id, flag))
 		}
 	}
-	lines = append(lines, fmt.Sprintf("wasmgate serve%s    # leave it running", flag))
+	if !m.Running {
+		lines = append(lines, fmt.Sprintf("wasmgate serve%s    # leave it running", flag))
+	}
 	var connected []string
 	for _, s := range from {
 		if s.ID != "" && !slices.Contains(connected, s.ID) {

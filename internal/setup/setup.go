@@ -232,6 +232,7 @@ type Made struct {
 	Granted []string        // tools, by their qualified names
 	Left    []Left          // tools that are not granted
 	Moved   []extract.Moved // tokens that have to come from the environment
+	Running bool            // a gateway serves the configuration already
 	Missing string          // a line that the file wants, and that a person has to write; "" if there is none
 }
 

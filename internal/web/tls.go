@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/files/watch"
 )
 
 // Files are the PEM files of a TLS listener.
@@ -90,8 +92,8 @@ func (t *TLS) now() *tls.Config {
 // filesState tells one version of the files from another.
 func (t *TLS) filesState() (all string) {
 	for _, path := range []string{t.files.Cert, t.files.Key, t.files.ClientCA} {
-		if info, err := os.Stat(path); path != "" && err == nil {
-			all += fmt.Sprint(info.ModTime().UnixNano(), info.Size(), " ")
+		if path != "" {
+			all += watch.State(path) + "\n"
 		}
 	}
 	return all

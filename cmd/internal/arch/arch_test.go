@@ -283,7 +283,7 @@ var rules = map[string]rule{
 	"cmd/internal/browser":          {bans: []string{"github.com/..."}},
 	"cmd/internal/memory":           {bans: []string{"net", "net/http", "github.com/..."}},
 	"cmd/internal/show":             {imports: []string{"internal/escaped", "internal/lock", "internal/scan"}, bans: []string{"net", "net/http"}},
-	"internal/web":                  {bans: []string{"github.com/..."}},
+	"internal/web":                  {imports: []string{"internal/files/watch"}, bans: []string{"github.com/..."}},
 	"internal/app":                  {imports: everything},
 
 	"cmd/internal/shell":              {imports: []string{"bridge/gateway", "cmd/internal/show", "gate", "internal/app", "internal/app/logs", "internal/config", "internal/control", "internal/escaped", "internal/lock", "internal/product", "internal/replay", "internal/scan/report"}, bans: []string{"net", "net/http", "database/sql"}},

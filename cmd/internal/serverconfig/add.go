@@ -144,6 +144,10 @@ func (a *addition) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
+		made.Running = true
+		r.Close()
+	}
 	result.Next = made.Next(a.ConfigFile, "http://"+cfg.Listen[0]+"/mcp", from)
 	return a.report(&result)
 }

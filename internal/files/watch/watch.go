@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,13 +41,18 @@ func Together(ctx context.Context, every time.Duration, looks ...func()) {
 	}
 }
 
-// State tells one version of a file from another.
+// State tells one version of a file from another: by its size, its time, and where links lead, since a link can be set to
+// a file of the same size that was written at the same time.
 func State(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %d %s", info.Size(), info.ModTime().UnixNano(), target)
 }
 
 // Wait waits for so long, and reports whether ctx has not ended.
