@@ -169,7 +169,7 @@ func (c *cluster) sessions(t *testing.T) {
 		s := c.connect(t, c.any, erin, revision)
 		for range 4 {
 			if tools, err := s.ListTools(t.Context(), nil); err != nil || len(tools.Tools) < 4 {
-				t.Fatalf("%s: %d tools, %v", revision, len(tools.Tools), err)
+				t.Fatalf("%s: tools %+v, %v", revision, tools, err)
 			}
 			res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "asker__ask"})
 			if err != nil || e2e.FirstText(res) != "hello Ada" {
