@@ -135,7 +135,7 @@ func accepted(t *testing.T, wasmgate string, config *corev1.ConfigMap, set *apps
 		}
 	}
 	c := exec.CommandContext(t.Context(), wasmgate, "policy", "check", "--config", filepath.Join(dir, "wasmgate.yaml"))
-	c.Env = append(os.Environ(), "HOME="+data, "API_TOKEN=x", "POD=gw-0",
+	c.Env = append(os.Environ(), "HOME="+data, "API_TOKEN=x", "POD=gw-0", "POD_IP=10.0.0.9",
 		"STORE_URL=postgres://wasmgate@db.example.com/wasmgate?sslmode=verify-full", "STORE_SECRET="+strings.Repeat("x", 32))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("wasmgate does not take the configuration: %v\n%s\n%s", err, out, config.Data["wasmgate.yaml"])

@@ -44,9 +44,12 @@ func (g operator) Conflicts() []status.Conflict { return g.fleet.Conflicts() }
 // narrows nothing. It is called before the first request.
 func (g operator) Offer(groups []string) { g.host.Offer(groups) }
 
-// Share has requests over HTTP about what is at other gateways answered there. It is called before the
-// first request.
-func (g operator) Share(p transport.Peers) { g.host.Share(p) }
+// Share has requests over HTTP about what is at other gateways answered there. While sessions keep
+// values here, or servers have processes for each client, all requests of a principal are answered by
+// one gateway. It is called before the first request.
+func (g operator) Share(p transport.Peers) {
+	g.host.Share(p, func() bool { return g.gate.Parts().TrackValues || g.fleet.OwnConnections() })
+}
 
 // Resolve returns the name by which a principal calls a tool that it names as the tool's
 // server does: see [find.Resolve].

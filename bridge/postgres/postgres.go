@@ -34,6 +34,7 @@ type Node = pg.Node
 type Store struct {
 	db    *pg.DB
 	nodes atomic.Pointer[[]Node]
+	homes homes
 }
 
 // Open connects to a database, creates its tables or brings them up to date, and takes the name
@@ -63,6 +64,7 @@ func (s *Store) Run(ctx context.Context, ttl func() time.Duration) {
 func (s *Store) look(ctx context.Context) {
 	if all, err := s.db.Nodes(ctx); err == nil {
 		s.nodes.Store(&all)
+		s.homes.prune(all)
 	}
 }
 

@@ -23,21 +23,23 @@ func scan(n *session.Known) []any {
 }
 
 // read is one statement, so that what it returns has held at one moment: the session, the
-// generation, and whether this gateway still has its name.
+// generation, whether this gateway still has its name, and where the home of the owner is.
 const read = `select
 	coalesce(s.labels, '{}'), coalesce(s.top, false), coalesce(s.raised, '{}'), coalesce(s.readers, '{}'), coalesce(s.resets, 0),
 	m.gen, n.boot is not distinct from $6, s.used > clock_timestamp() - $4 * interval '1 microsecond',
-	s.used < clock_timestamp() - $4 * interval '0.1 microsecond'
+	s.used < clock_timestamp() - $4 * interval '0.1 microsecond',
+	coalesce(h.epoch, 0), coalesce(h.node <> $5 or h.boot <> $6, false), coalesce(h.used < clock_timestamp() - $4 * interval '0.1 microsecond', false)
 from meta m
 	left join sessions s on s.tenant = $1 and s.owner = $2 and s.id = $3
-	left join nodes n on n.node = $5`
+	left join nodes n on n.node = $5
+	left join homes h on h.tenant = $1 and h.owner = $2`
 
 func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration) (session.Known, error) {
 	n := session.Known{Key: k}
-	var mine bool
+	var mine, touchHome bool
 	var fresh, touch *bool // nil without a row
 	node, boot := s.db.Node()
-	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot}, append(scan(&n), &n.Generation, &mine, &fresh, &touch)...)
+	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot}, append(scan(&n), &n.Generation, &mine, &fresh, &touch, &n.Home, &n.Elsewhere, &touchHome)...)
 	switch {
 	case err != nil:
 		return session.Known{}, err
@@ -45,9 +47,12 @@ func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration
 		return session.Known{}, s.db.Taken()
 	case fresh == nil:
 	case !*fresh:
-		n = session.Known{Key: k, Resets: n.Resets, Generation: n.Generation}
+		n = session.Known{Key: k, Resets: n.Resets, Generation: n.Generation, Home: n.Home, Elsewhere: n.Elsewhere}
 	case *touch:
 		_, err = s.db.Exec(ctx, "update sessions set used = clock_timestamp() where tenant = $1 and owner = $2 and id = $3", k.Tenant, k.Owner.ID, k.ID)
+	}
+	if err == nil && touchHome && !n.Elsewhere {
+		_, err = s.db.Exec(ctx, "update homes set used = clock_timestamp() where tenant = $1 and owner = $2 and epoch = $3", k.Tenant, k.Owner.ID, n.Home)
 	}
 	n.Labels = gate.NewLabels(n.Labels...)
 	return n, err
@@ -104,8 +109,12 @@ func (s sessions) All(ctx context.Context, ttl time.Duration, reset bool) (all [
 	return all, err
 }
 
-// sweep removes sessions that ended long ago.
+// sweep removes sessions that ended long ago, and homes that were as long not used.
 func (s *Store) sweep(ctx context.Context, ttl time.Duration) error {
-	_, err := s.db.Exec(ctx, "delete from sessions where used < clock_timestamp() - $1 * interval '2 microseconds'", ttl.Microseconds())
-	return err
+	for _, table := range []string{"sessions", "homes"} {
+		if _, err := s.db.Exec(ctx, "delete from "+table+" where used < clock_timestamp() - $1 * interval '2 microseconds'", ttl.Microseconds()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

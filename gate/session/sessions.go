@@ -103,6 +103,7 @@ type entry struct {
 	// synced says that resets is how often all gateways had reset the session, as of [Known].
 	synced bool
 	resets uint64
+	home   uint64 // as of [Known], too
 	// programs have used the session. The record of the last one lasts as long as the session.
 	programs []string
 	record   *entry

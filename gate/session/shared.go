@@ -40,6 +40,10 @@ type Known struct {
 	// Generation rises with each change that gateways have to follow, of whatever session: a
 	// revocation, a pause, a reset.
 	Generation uint64
+	// Home rises each time that another gateway, or another run of one, becomes the one that answers
+	// the owner's requests, and Elsewhere says that it is not this one. Zero and false without homes.
+	Home      uint64
+	Elsewhere bool
 }
 
 // A Rise is what a session is to have at least.
@@ -101,7 +105,7 @@ func (s *Sessions) absorb(n Known, k gate.SessionKey) gate.Session {
 	}
 	l := lesson{labels: n.Labels, top: n.Top}
 	// Values that are not in this process, or no longer, were met all the same.
-	l.lost = (len(n.Labels) > 0 || n.Top) && e == nil || s.othersRead(n)
+	l.lost = (len(n.Labels) > 0 || n.Top) && e == nil || s.missed(n, e)
 	state := s.raise(key{SessionKey: k}, l)
 	s.sync(k, n)
 	return state
@@ -111,7 +115,7 @@ func (s *Sessions) absorb(n Known, k gate.SessionKey) gate.Session {
 func (s *Sessions) absorbOthers(n Known, k gate.SessionKey) gate.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.raise(key{SessionKey: k}, lesson{labels: n.Labels, top: n.Top, lost: s.othersRead(n)})
+	state := s.raise(key{SessionKey: k}, lesson{labels: n.Labels, top: n.Top, lost: s.missed(n, s.kept[key{SessionKey: k}])})
 	s.sync(k, n)
 	return state
 }
@@ -123,6 +127,9 @@ func (s *Sessions) sync(k gate.SessionKey, n Known) {
 		return
 	}
 	e.synced, e.resets = true, n.Resets
+	if n.Home > 0 { // zero after a rise, which does not ask
+		e.home = n.Home
+	}
 	for name := range e.raised {
 		if call := n.Raised[name]; call != "" {
 			e.raised[name] = call
@@ -130,8 +137,11 @@ func (s *Sessions) sync(k gate.SessionKey, n Known) {
 	}
 }
 
-func (s *Sessions) othersRead(n Known) bool {
-	return slices.ContainsFunc(n.Readers, func(r string) bool { return r != s.o.Reader })
+// missed reports whether values of a session may have been met that are not in this process: others
+// have read in it, or are its home, or have been since this one was. Callers hold mu.
+func (s *Sessions) missed(n Known, e *entry) bool {
+	moved := n.Elsewhere || e != nil && e.home > 0 && n.Home > e.home
+	return moved || slices.ContainsFunc(n.Readers, func(r string) bool { return r != s.o.Reader })
 }
 
 func (s *Sessions) ttl() time.Duration {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/cluster"
@@ -37,13 +38,18 @@ func (a *App) openShared(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, a.closeShared(ctx))
 	}
-	a.shared.peers, err = cluster.New(cluster.Options{Node: node, Listen: a.cfg.Cluster.Listen, Key: key, Find: a.shared.Find, Log: a.log})
+	a.shared.peers, err = cluster.New(cluster.Options{Node: node, Listen: a.cfg.Cluster.Listen, Key: key, Find: a.shared.Find, Home: a.home, Log: a.log})
 	if err != nil {
 		return errors.Join(err, a.closeShared(ctx))
 	}
 	a.shared.catchUp = a.catchUp
 	a.records = records{a.shared.Document("keys"), a.shared.Document("revoked"), a.shared.Document("paused")}
 	return nil
+}
+
+// home returns the gateway that has what the requests of an owner leave behind.
+func (a *App) home(ctx context.Context, of gate.Owner, now bool) (string, error) {
+	return a.shared.Home(ctx, of, a.config.Load().cfg.Sessions.TTL, now)
 }
 
 // follow brings the gateway up to a generation of the database. What other gateways have revoked or

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
@@ -50,6 +51,9 @@ type Options struct {
 	// Find returns the URL at which a gateway listens for others; "" if there is none of that name, or
 	// it listens for none. Now asks for what holds at the moment, and not a few seconds ago.
 	Find func(ctx context.Context, node string, now bool) (url string, err error)
+	// Home returns the gateway that has what the requests of an owner leave behind, this one if there is
+	// none yet.
+	Home func(ctx context.Context, of gate.Owner, now bool) (node string, err error)
 	Log  *slog.Logger
 }
 
@@ -143,6 +147,15 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 	}
 	proxy.ServeHTTP(w, r)
 	return gone, err
+}
+
+// Home returns the gateway that is to answer a request of an owner: this one if it was forwarded already.
+func (p *Peers) Home(ctx context.Context, of gate.Owner, now bool) (node string, err error) {
+	node, err = p.o.Home(ctx, of, now)
+	if ctx.Value(forwardedKey{}) != nil {
+		node = p.o.Node
+	}
+	return node, err
 }
 
 // gone reports whether there is no gateway of a name to forward to.

@@ -90,6 +90,15 @@ create index jobs_owner on jobs (tenant, owner, seq);
 create index jobs_node on jobs (node);
 `, `
 alter table nodes add column url text not null default ''; -- where it listens for other gateways
+create table homes ( -- the gateway that has what the requests of an owner leave in memory
+	tenant text not null,
+	owner text not null,
+	node text not null,
+	boot text not null,
+	epoch bigint not null default 1, -- rises each time that another gateway, or another run of it, takes over
+	used timestamptz not null default clock_timestamp(),
+	primary key (tenant, owner)
+) with (fillfactor = 70);
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried

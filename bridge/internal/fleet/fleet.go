@@ -97,7 +97,7 @@ func New(cfg Config) (*Fleet, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.remember(m, true)
+		m.remember(&f.cfg, true)
 		if err := checkServers(f.members, m.id); err != nil {
 			return nil, err
 		}
@@ -109,9 +109,9 @@ func New(cfg Config) (*Fleet, error) {
 
 // remember has what a server lists kept. If recalls is true, what it listed in an earlier run is
 // offered until it has started.
-func (f *Fleet) remember(m member, recalls bool) {
-	if f.cfg.Memory != nil {
-		m.endpoint.Remember(f.cfg.Memory, recalls)
+func (m member) remember(c *Config, recalls bool) {
+	if c.Memory != nil {
+		m.endpoint.Remember(c.Memory, recalls)
 	}
 }
 
@@ -127,6 +127,11 @@ func (f *Fleet) newMember(c upstream.Config) (member, error) {
 	}
 	e.Join(&f.levels, f.rebuild, f.observe, f.notify)
 	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
+}
+
+// OwnConnections reports whether clients have a connection each to any of the servers.
+func (f *Fleet) OwnConnections() bool {
+	return slices.ContainsFunc(f.snapshot(), func(m member) bool { return m.endpoint != nil && m.endpoint.AlwaysOwn() })
 }
 
 // put adds m, or puts it in the place of the one with its id, which it returns.

@@ -58,7 +58,7 @@ func (f *Fleet) join(ctx context.Context, c upstream.Config) error {
 	earlier := f.joining[m.id]
 	at := slices.IndexFunc(f.members, func(o member) bool { return o.id == m.id })
 	known := at >= 0
-	f.remember(m, !known)
+	m.remember(&f.cfg, !known)
 	if known && f.members[at].endpoint == nil {
 		f.mu.Unlock()
 		return fmt.Errorf("server %s: tools of the program itself have this name; choose another", m.id)

@@ -42,10 +42,9 @@ func New(cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// Share has requests about what is at other gateways answered there. It is called before the first
-// request.
-func (h *Host) Share(p transport.Peers) {
-	h.Front.Share(p)
+// Share is [transport.Front.Share].
+func (h *Host) Share(p transport.Peers, homes func() bool) {
+	h.Front.Share(p, homes)
 	h.Dispatcher.Share(p.Node())
 }
 

@@ -104,7 +104,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		return nil, e.closedFault()
 	case i >= 0:
 		want = s.all[i]
-	case s.spare == nil && e.alwaysOwn() && !want.asked() && !e.cfg.Personal: // it lists with a credential of its own
+	case s.spare == nil && e.AlwaysOwn() && !want.asked() && !e.cfg.Personal: // it lists with a credential of its own
 		want.endpoint = e
 		s.spare = want
 		s.all = append(s.all, want)
@@ -273,7 +273,7 @@ func (s *audiences) end(k gate.SessionKey) {
 		s.mu.Lock()
 		switch {
 		case s.closed || !slices.Contains(s.all, a):
-		case a.calls > 0 && a.endpoint.alwaysOwn():
+		case a.calls > 0 && a.endpoint.AlwaysOwn():
 			a.gone = true
 		default:
 			s.drop(a)

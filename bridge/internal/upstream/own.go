@@ -9,9 +9,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// alwaysOwn reports whether the clients of the server have a connection each, whatever they
+// AlwaysOwn reports whether the clients of the server have a connection each, whatever they
 // are capable of.
-func (e *Endpoint) alwaysOwn() bool {
+func (e *Endpoint) AlwaysOwn() bool {
 	return e.cfg.Personal || e.cfg.Sessions == SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != SessionsShared
 }
 

@@ -56,7 +56,7 @@ func (s shared) owns(c *gate.Call) bool {
 	switch {
 	case e.cfg.Sessions == SessionsShared:
 		return false
-	case e.alwaysOwn():
+	case e.AlwaysOwn():
 		return true
 	case mcp.PeerCapabilities(c.Reach().Capabilities).IsZero():
 		return false

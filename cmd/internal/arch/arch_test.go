@@ -223,7 +223,7 @@ var rules = map[string]rule{
 	"bridge/gateway/status":         {imports: []string{"gate"}, bans: append([]string{}, leaf...)},
 	"bridge/internal/clean/media":   {bans: []string{"context", "os", "net", "net/http"}},
 	"internal/background/altered":   {imports: []string{"gate/codes", "gate/provenance", "gate/doc", "gate"}, bans: append([]string{}, leaf...)},
-	"internal/cluster":              {imports: []string{"internal/auth", "internal/web"}, bans: []string{"database/sql", "github.com/..."}},
+	"internal/cluster":              {imports: []string{"gate", "internal/auth", "internal/web"}, bans: []string{"database/sql", "github.com/..."}},
 	"internal/pg":                   {bans: []string{"net/http", "database/sql", "golang.org/..."}},
 	"bridge/postgres":               {imports: []string{"gate", "gate/codes", "gate/approval", "bridge/jobs", "internal/pg", "gate/session", "internal/files/state"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/config/dirs":          {bans: []string{"context", "net", "net/http", "github.com/..."}},

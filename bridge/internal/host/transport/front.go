@@ -20,6 +20,7 @@ type Front struct {
 	offer    gate.Groups // what clients over HTTP are offered
 	bodies   *bodies
 	peers    Peers // nil without other gateways
+	homes    func() bool
 }
 
 // Access says which clients over HTTP are served, and as whom.

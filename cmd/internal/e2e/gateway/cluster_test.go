@@ -55,6 +55,7 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
 		{"name":"publish","inputSchema":{"type":"object"}},
+		{"name":"find","inputSchema":{"type":"object"}},
 		{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}}]`}
 	var turn atomic.Uint64
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -89,7 +90,7 @@ cluster: {listen: "127.0.0.1:%d"}
 `, up, asker, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
-		pl.Write("labels.yaml", "asker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		pl.Write("labels.yaml", "asker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
 		c.processes = append(c.processes, pl.Serve("--listen", at))
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
@@ -113,6 +114,10 @@ func (c *cluster) answer(w http.ResponseWriter, r *http.Request, call e2e.StubCa
 		case <-r.Context().Done():
 			return
 		}
+	}
+	if call.Params.Name == "find" {
+		e2e.Result(w, call.ID, `{"content":[{"type":"text","text":"fine: bob@corp.example"}]}`)
+		return
 	}
 	e2e.AnswerFine(w, r, call)
 }
@@ -199,7 +204,12 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("begun here, fetched there", func(t *testing.T) { c.jobs(t) })
 	t.Run("a session at any gateway", func(t *testing.T) { c.sessions(t) })
 	t.Run("a task at any gateway", func(t *testing.T) { c.tasks(t) })
-	t.Run("a gateway dies", func(t *testing.T) { c.dies(t) })
+	t.Run("found here, used there", func(t *testing.T) { c.values(t, 2*rounds(t)) })
+	t.Run("a gateway dies", func(t *testing.T) {
+		for range max(1, rounds(t)/50) {
+			c.dies(t)
+		}
+	})
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
 }
 

@@ -4,12 +4,14 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -192,12 +194,13 @@ func (c *cluster) sessions(t *testing.T) {
 			t.Errorf("%s: %v", revision, err)
 		}
 	}
-	c.streams(t, erin)
+	c.streams(t)
 }
 
 // streams: a stream that is lost at one gateway is taken up at another, and a session is ended at any.
-func (c *cluster) streams(t *testing.T, key string) {
+func (c *cluster) streams(t *testing.T) {
 	for at := range c.urls {
+		key := c.token(t, rand.Text(), rand.Text()) // whose home will be there
 		second, third := c.urls[(at+1)%3], c.urls[(at+2)%3]
 		id := c.open(t, c.urls[at], key)
 		if !strings.Contains(id, fmt.Sprintf("n%d~", at)) {
@@ -324,46 +327,106 @@ func message(answer string) string {
 	return answer
 }
 
-// dies: a gateway that stops is waited for as long as its lease lasts, and one that has ended has no
-// sessions any more. The sessions of others are unharmed.
+// toBob is a call to an address that a trusted result has named, and toEvil one to another.
+const (
+	toBob  = `{"to":"bob@corp.example"}`
+	toEvil = `{"to":"evil@attacker.example"}`
+)
+
+// values: which values a session has met, and where, holds at any gateway.
+func (c *cluster) values(t *testing.T, n int) {
+	for i := range n {
+		w := c.client(c.any, c.token(t, fmt.Sprint("v", i), fmt.Sprint("v", i)))
+		for _, step := range []struct {
+			tool, args string
+			want       bool
+		}{{"own__find", `{}`, true}, {"own__read_web", `{}`, true}, {"own__send", toEvil, false}, {"own__send", toBob, true}, {"own__send", toEvil, false}, {"own__send", toBob, true}} {
+			if ok, code := passes(t, w, step.tool, step.args); ok != step.want {
+				t.Fatalf("caller %d: %s %s passes: %t %s", i, step.tool, step.args, ok, code)
+			}
+		}
+	}
+}
+
+// dies: a gateway that stops is waited for as long as its lease lasts, and then has no sessions any more:
+// another one goes on with the callers whose home it was, and trusts none of their values. The sessions
+// and callers of others are unharmed.
 func (c *cluster) dies(t *testing.T) {
 	_, key := c.key(t, 0, "alice")
-	lost, kept := c.open(t, c.urls[2], key), c.open(t, c.urls[1], key)
-	ping := func(at int, id string) reply {
+	sessions, tokens := make([]string, 3), make([]string, 3)
+	for at, url := range c.urls { // each is the home of one caller
+		tokens[at] = c.token(t, rand.Text(), rand.Text())
+		for _, tool := range []string{"own__find", "own__read_web"} {
+			if ok, code := passes(t, c.client(url, tokens[at]), tool, `{}`); !ok {
+				t.Fatal(code)
+			}
+		}
+		sessions[at] = c.open(t, url, tokens[at])
+	}
+	ping := func(at int, of int) reply {
 		t.Helper()
-		r := c.send(t, http.MethodPost, c.urls[at], key, `{"jsonrpc":"2.0","id":3,"method":"ping"}`, "Mcp-Session-Id", id, "Mcp-Protocol-Version", legacyRevision)
+		r := c.send(t, http.MethodPost, c.urls[at], tokens[of], `{"jsonrpc":"2.0","id":3,"method":"ping"}`, "Mcp-Session-Id", sessions[of], "Mcp-Protocol-Version", legacyRevision)
 		if r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
 			t.Error("503 without Retry-After")
 		}
 		return r
 	}
-	harmless := func() {
-		t.Helper()
-		for at := range 2 {
-			if r := ping(at, kept); r.StatusCode != http.StatusOK {
-				t.Errorf("a session of another gateway: %s %s", r.Status, r.all())
+	ended := make(chan struct{})
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer close(ended)
+	var n atomic.Int64
+	for at := range 2 {
+		others.Go(func() { // through the other one
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if ok, code := passes(t, c.client(c.urls[1-at], tokens[at]), "own__send", toBob); !ok {
+					t.Errorf("a caller whose home lives: %s", code)
+					return
+				}
+				if r := ping(1-at, at); r.StatusCode != http.StatusOK {
+					t.Errorf("a session of another gateway: %s %s", r.Status, r.all())
+					return
+				}
+				n.Add(1)
 			}
-		}
+		})
 	}
 	c.processes[2].Signal(syscall.SIGSTOP)
 	for at := range 2 {
-		if r := ping(at, lost); r.StatusCode != http.StatusServiceUnavailable {
+		if r := ping(at, 2); r.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("a gateway that has stopped: %s %s", r.Status, r.all())
 		}
 	}
-	harmless()
 	c.processes[2].Signal(syscall.SIGCONT)
-	timelimit.Wait(t, "the session goes on", func() bool { return ping(0, lost).StatusCode == http.StatusOK })
+	timelimit.Wait(t, "the session goes on", func() bool { return ping(0, 2).StatusCode == http.StatusOK })
 	c.processes[2].Signal(syscall.SIGKILL)
 	c.processes[2].Wait()
 	timelimit.Wait(t, "the session is gone with the lease of its gateway", func() bool {
-		r := ping(0, lost)
+		r := ping(0, 2)
 		if s := r.StatusCode; s != http.StatusServiceUnavailable && s != http.StatusNotFound {
 			t.Fatalf("a gateway that was killed: %s %s", r.Status, r.all())
 		}
 		return r.StatusCode == http.StatusNotFound
 	})
-	harmless()
+	timelimit.Wait(t, "the caller goes on", func() bool {
+		ok, _ := passes(t, c.client(c.urls[0], tokens[2]), "own__read_web", `{}`)
+		return ok
+	})
+	for i, to := range []string{toBob, toEvil} {
+		if ok, code := passes(t, c.client(c.urls[i], tokens[2]), "own__send", to); ok || code != "refused_authorize" {
+			t.Errorf("a value of before the takeover: %t %s", ok, code)
+		}
+	}
 	c.processes[2] = c.nodes[2].Serve("--listen", strings.TrimSuffix(strings.TrimPrefix(c.urls[2], "http://"), "/mcp"))
 	c.nodes[2].Ready()
+	timelimit.Wait(t, "it takes part again", func() bool {
+		ok, _ := passes(t, c.client(c.urls[2], key), "own__find", `{}`)
+		return ok
+	})
+	t.Logf("%d calls of others", n.Load())
 }

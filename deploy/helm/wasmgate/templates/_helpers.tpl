@@ -33,6 +33,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   "telemetry" (dict "metrics" (dict "listen" "0.0.0.0:9464")) }}
 {{- if .Values.store.secretName }}
 {{- $_ := set $own "store" (dict "postgres" "${STORE_URL}" "secret" "${STORE_SECRET}" "node" "${POD}") }}
+{{- $_ := set $own "cluster" (dict "listen" "0.0.0.0:7422" "url" "https://${POD_IP}:7422") }}
 {{- $_ := set $own "sessions" (dict "scope" "principal") }}
 {{- end }}
 {{- if .Values.policies }}{{ $_ := set $own.policy "paths" (list "policies") }}{{ end }}
