@@ -69,9 +69,9 @@ func (b *body) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// end says that the request has been answered.
+// end says that the request has been answered. Nil has no share.
 func (b *body) end() {
-	if b.has {
+	if b != nil && b.has {
 		b.bodies.Give(&b.demand)
 	}
 }

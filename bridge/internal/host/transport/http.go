@@ -109,11 +109,11 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, p sessions.Client)
 
 // servePost answers a message of a client.
 func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Client) {
-	body, end, ok := f.readPost(w, r, p)
+	body, share, ok := f.readPost(w, r, p)
+	defer share.end()
 	if !ok {
 		return
 	}
-	defer end()
 	dispatch.GrowStack(false)
 	msg, no := f.screenHTTP(r, p, body)
 	if no != nil {
@@ -162,22 +162,17 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Cli
 	f.answer(a, p, m, res, err)
 }
 
-// readPost reads the message of a post, and calls end when its request has been answered. It is
-// false if there is none, and the client has been told so.
-func (f *Front) readPost(w http.ResponseWriter, r *http.Request, p sessions.Client) (body []byte, end func(), ok bool) {
+// readPost reads the message of a post. Its share in the bytes under way is nil if it has none, and
+// ends once the request is answered. It is false without a message, and the client has been told so.
+func (f *Front) readPost(w http.ResponseWriter, r *http.Request, p sessions.Client) (message []byte, share *body, ok bool) {
 	began := time.Now()
 	var sent io.Reader = http.MaxBytesReader(w, r.Body, f.terms.Load().MaxBody)
-	end = func() {}
 	if r.ContentLength < 0 || r.ContentLength > smallBody {
-		b := f.newBody(r, sent, p)
-		end, sent = b.end, b
+		share = f.newBody(r, sent, p)
+		sent = share
 	}
-	body, ok = readBody(w, sent, r.ContentLength)
-	if !ok || time.Since(began) > slowBody && !f.holds(w, r, p) {
-		end()
-		return nil, nil, false
-	}
-	return body, end, true
+	message, ok = readBody(w, sent, r.ContentLength)
+	return message, share, ok && (time.Since(began) <= slowBody || f.holds(w, r, p))
 }
 
 // answer writes the answer to a request.

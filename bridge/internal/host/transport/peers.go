@@ -51,12 +51,12 @@ func (f *Front) forwardSession(w http.ResponseWriter, r *http.Request, p session
 	}
 	var body []byte
 	if r.Method == http.MethodPost {
-		var end func()
-		var ok bool
-		if body, end, ok = f.readPost(w, r, p); !ok {
+		message, share, ok := f.readPost(w, r, p)
+		defer share.end()
+		if !ok {
 			return true
 		}
-		defer end()
+		body = message
 	}
 	return f.forward(w, r, node, body, gate.Doc{})
 }
