@@ -161,5 +161,5 @@ func same(name string, e clients.Entry, s config.Server) bool {
 	if e.URL != "" {
 		return e.URL == s.URL
 	}
-	return e.Command == s.Command && (name == s.ID || slices.Equal(e.Args, s.Args))
+	return e.Command == s.Command && (name == s.ID || sameArgs(e.Args, s.Args))
 }

@@ -71,3 +71,14 @@ func newest(ctx context.Context, spec string) string {
 	}
 	return exact
 }
+
+// sameArgs reports whether the arguments that a client has are a server's own, whose packages may be pinned to versions.
+func sameArgs(client, own []string) bool {
+	return slices.EqualFunc(client, own, func(a, b string) bool {
+		name := a
+		if i := strings.LastIndex(a, "@"); i > 0 {
+			name = a[:i]
+		}
+		return a == b || len(lock.Unpinned("npx", []string{a})) > 0 && strings.HasPrefix(b, name+"@")
+	})
+}
