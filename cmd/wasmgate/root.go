@@ -159,7 +159,7 @@ func misuseArgs(cmd *cobra.Command) {
 				return noCommand(cmd, args[0])
 			default:
 				_, written, _ := strings.Cut(cmd.Use, " ")
-				return shell.Misuse("write it as: %s; see %s --help", strings.TrimSpace(cmd.CommandPath()+" "+written), cmd.CommandPath())
+				return shell.Misuse("usage: %s; see %s --help", strings.TrimSpace(cmd.CommandPath()+" "+written), cmd.CommandPath())
 			}
 		}
 	}

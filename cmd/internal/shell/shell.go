@@ -77,10 +77,17 @@ type Shell struct {
 	LogLevel   string // --log-level
 }
 
-// WithCommands makes cmd one that holds others, and prints its help alone.
+// WithCommands makes cmd one that holds others. By itself it does what the one called list does, or prints its help.
 func WithCommands(cmd *cobra.Command, others ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	for _, other := range others {
+		if other.Name() == "list" {
+			cmd.RunE = other.RunE
+			cmd.Long += "\n\nWithout a command it lists."
+			cmd.Flags().AddFlagSet(other.LocalNonPersistentFlags())
+		}
+	}
 	cmd.AddCommand(others...)
 	return cmd
 }
