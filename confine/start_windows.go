@@ -27,7 +27,7 @@ type job struct {
 func startTree(_ context.Context, x *exec.Cmd, _ constraints) (tree, error) {
 	handle, err := newJob()
 	if err != nil {
-		return nil, fmt.Errorf("create job object: %w", err)
+		return nil, fmt.Errorf("cannot create a job object for the server: %w", err)
 	}
 	// Suspended, so that it cannot start a process before it is in the job.
 	x.SysProcAttr = &windows.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
@@ -42,7 +42,7 @@ func startTree(_ context.Context, x *exec.Cmd, _ constraints) (tree, error) {
 	if err != nil {
 		_ = x.Process.Kill()
 		_ = x.Wait()
-		return nil, errors.Join(fmt.Errorf("put into job object: %w", err), windows.CloseHandle(handle))
+		return nil, errors.Join(fmt.Errorf("cannot put the server into its job object: %w", err), windows.CloseHandle(handle))
 	}
 	return &job{cmd: x, handle: handle}, nil
 }
@@ -82,7 +82,7 @@ func resume(pid uint32) error {
 		_, err = windows.ResumeThread(thread)
 		return err
 	}
-	return fmt.Errorf("find the thread of process %d: %w", pid, err)
+	return fmt.Errorf("the first thread of process %d was not found: %w", pid, err)
 }
 
 // terminate reaches the processes that share the gateway's console, if any.

@@ -64,11 +64,11 @@ func (n *nested) host(ctx context.Context) (err error) {
 
 	c := n.rec.Call
 	if !actions.IsHostCall(c.Action) || c.Args.Kind() != doc.Object {
-		return n.fail(ctx, "it is no host call that this gateway knows", nil)
+		return n.fail(ctx, "this gateway does not know this host call", nil)
 	}
 	n.next(step.Authorize)
 	if !n.by.tool.Sandboxed {
-		return n.fail(ctx, "only a sandboxed tool makes host calls", nil)
+		return n.fail(ctx, "only sandboxed tools may make host calls", nil)
 	}
 	return n.settle(ctx)
 }

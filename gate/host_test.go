@@ -70,7 +70,7 @@ func TestHostCallDecides(t *testing.T) {
 		"a bound of the result":     {with(obligation.MaxResult{Bytes: 1 << 20}), "refused_authorize", unable},
 		"a profile":                 {with(obligation.Profile{Name: "strict"}), "refused_authorize", unable},
 		"a narrowing":               {with(obligation.Narrowing{NoKV: true}), "refused_authorize", unable},
-		"of a tool in no sandbox":   {func(r *rig) { r.tool.Sandboxed = false }, "refused_authorize", "only a sandboxed tool makes host calls"},
+		"of a tool in no sandbox":   {func(r *rig) { r.tool.Sandboxed = false }, "refused_authorize", "only sandboxed tools may make host calls"},
 		"the session is too busy": {func(r *rig) {
 			r.admit = func(s gate.Session, _ gate.Labels) (gate.Session, error) {
 				if r.count("admit") > 1 {

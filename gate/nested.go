@@ -92,7 +92,7 @@ func (n *nested) alive(ctx context.Context) error {
 func (d duty) holds(obligations []obligation.Obligation) error {
 	both, err := d.with(obligations)
 	if err == nil && !reflect.DeepEqual(both, d) {
-		err = errors.New("what is done within a call cannot meet an obligation that the call is not under")
+		err = errors.New("the policy adds an obligation to a call within a tool's call; add it to the tool's call too, or remove it")
 	}
 	return err
 }

@@ -22,7 +22,7 @@ func checkRequest(a Action, params Doc) error {
 	case a == actions.Sample && params.Get("messages").Kind() != doc.Array:
 		return errors.New("messages is no array")
 	case !actions.IsPeerRequest(a):
-		return errors.New("it is no request that this gateway passes on to clients")
+		return errors.New("this gateway does not pass this request on to clients")
 	}
 	return nil
 }

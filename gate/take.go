@@ -58,7 +58,7 @@ func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate) error 
 	if h.slot == nil {
 		if rates != nil {
 			w.next(step.Limit)
-			return w.fail(ctx, "the policy sets a rate, and this gateway has nothing to keep it", nil)
+			return w.fail(ctx, "the policy sets a rate, but this gateway has no limiter to count calls", nil)
 		}
 		return nil
 	}

@@ -224,7 +224,7 @@ func TestEverythingElseDenies(t *testing.T) {
 		"a reason that is empty":              {rules: `allow contains "" if true`, error: "reasons: expected strings"},
 		"a label that is no string":           {rules: `labels contains {"a": 1} if true`, error: "labels: expected strings"},
 		"more labels than a session holds":    {rules: `labels contains sprintf("l%d", [i]) if some i in numbers.range(1, 65)`, error: "too many"},
-		"an obligation of an unknown type":    {rules: `obligations contains {"type": "redact", "at": "/x"} if true`, error: "does not know"},
+		"an obligation of an unknown type":    {rules: `obligations contains {"type": "redact", "at": "/x"} if true`, error: "unknown type of obligation"},
 		"an obligation with an unknown field": {rules: `obligations contains {"type": "timeout", "after": "1s", "x": 1} if true`, error: "obligations"},
 		"an obligation with another field":    {rules: `obligations contains {"type": "timeout", "within": "1s"} if true`, error: "positive duration"},
 		"an obligation that is no object":     {rules: `obligations contains "timeout" if true`, error: "obligations"},
@@ -281,7 +281,7 @@ func TestALoopEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := load(t, user(rules), policy.Options{Packs: noPacks, Timeout: 20 * time.Millisecond})
 			_, err := e.Authorize(t.Context(), query("a__b", `{"n":0}`))
-			if err == nil || errors.Is(err, gate.ErrOverdue) || !strings.Contains(err.Error(), "no decision within 20000 steps (policy.timeout: 20ms)") {
+			if err == nil || errors.Is(err, gate.ErrOverdue) || !strings.Contains(err.Error(), "no decision within the 20000 steps that policy.timeout (20ms) allows") {
 				t.Errorf("error = %v, want that of too many steps", err)
 			}
 		})

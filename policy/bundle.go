@@ -204,7 +204,7 @@ func unread(files archive.Files) string {
 // config returns the verification in the words of OPA.
 func (v *Verification) config() (*bundle.VerificationConfig, error) {
 	if len(v.Keys) == 0 {
-		return nil, errors.New("no key is configured to verify it")
+		return nil, errors.New("verify.keys is empty; add the publisher's public key")
 	}
 	keys := map[string]*bundle.KeyConfig{}
 	only := ""

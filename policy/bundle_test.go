@@ -238,7 +238,7 @@ func TestSignaturesOfABundle(t *testing.T) {
 		"signed with another key":               {other.sign(t, acme, "release"), only, "verify JWT signature"},
 		"signed with another key of that name":  {other.sign(t, acme, "release"), keys(map[string]string{"release": release.public, "next": other.public}), "verify JWT signature"},
 		"the key was revoked":                   {signed, keys(map[string]string{"next": other.public, "later": newSigner(t).public}), "release not found"},
-		"all keys were revoked":                 {signed, keys(nil), "no key is configured"},
+		"all keys were revoked":                 {signed, keys(nil), "verify.keys is empty"},
 		"no signatures in the file":             {with(signed, map[string]string{".signatures.json": `{"signatures": []}`}), only, "missing JWT"},
 		"an empty file of signatures":           {with(signed, map[string]string{".signatures.json": `{}`}), only, "missing .signatures.json"},
 		"a policy beside the signed ones":       {with(signed, map[string]string{"wasmgate/more.rego": "package wasmgate\n\nallow contains \"all\""}), only, "not included in bundle signature"},

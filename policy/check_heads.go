@@ -126,7 +126,7 @@ func obligationNamed(o ast.Object, names []string) error {
 		others := map[string]string{"timeout": "after", "max_result": "bytes", "sanitize": "profile"}
 		other, known := others[string(kind)]
 		if !known {
-			return fmt.Errorf("this gateway does not know the type %q", string(kind))
+			return fmt.Errorf("unknown type of obligation %q; check its spelling", string(kind))
 		}
 		if len(names) == o.Len() && (len(names) != 2 || !slices.Contains(names, other)) {
 			return fmt.Errorf("an obligation of the type %s has the members type and %s", kind, other)
@@ -134,7 +134,7 @@ func obligationNamed(o ast.Object, names []string) error {
 		return nil
 	}
 	if len(names) == 1 && o.Len() == 1 && single[names[0]] == nil {
-		return fmt.Errorf("this gateway does not know the obligation %q", names[0])
+		return fmt.Errorf("unknown obligation %q; check its spelling", names[0])
 	}
 	return nil
 }

@@ -297,7 +297,7 @@ func (e *Engine) eval(ctx context.Context, q rego.PreparedEvalQuery, input ast.V
 func (e *Engine) late(over error) error {
 	switch {
 	case errors.Is(over, errSteps):
-		return fmt.Errorf("policy: no decision within %d steps (policy.timeout: %v): %w", e.steps(), e.timeout, over)
+		return fmt.Errorf("policy: no decision within the %d steps that policy.timeout (%v) allows: %w", e.steps(), e.timeout, over)
 	case errors.Is(over, gate.ErrOverdue):
 		return fmt.Errorf("policy: no decision within %v: %w", e.wall, over)
 	}
@@ -314,7 +314,7 @@ const (
 
 func (e *Engine) steps() int { return max(int(e.timeout/stepTime), 1) }
 
-var errSteps = errors.New("the policy takes too many")
+var errSteps = errors.New("the policy takes too many steps")
 
 // deadline ends an evaluation. OPA asks it at every step, from one goroutine; it
 // looks at the clock itself, which costs less than a timer and a goroutine for

@@ -227,7 +227,7 @@ func readObligation(v ast.Value) (obligation.Obligation, error) {
 		}
 		one = obligation.Profile{Name: string(name)}
 	default:
-		return nil, errors.New("this gateway does not know the type")
+		return nil, errors.New("unknown type of obligation; check its spelling")
 	}
 	if o.Len() != 2 {
 		return nil, errors.New("this gateway does not know all of its members")

@@ -63,7 +63,7 @@ labels contains "untrusted" if input.arguments.ask
 		"roles no list": {input: `{"action":"tools/call","principal":{"id":"a","roles":"dev"},"tool":{"name":"a__b"}}`, error: "policy: "},
 		"undecided": {
 			input: `{"action":"tools/call","principal":{"id":"a","roles":[]},"tool":{"name":"a__b","sandboxed":true,"capabilities":{}},"arguments":{"broken":1}}`,
-			error: "does not know",
+			error: "unknown type of obligation",
 		},
 	}
 	for name, tt := range tests {

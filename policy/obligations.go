@@ -34,7 +34,7 @@ func eachMember(obligation, shape string, least int, v ast.Value, read func(name
 	})
 }
 
-var errMember = errors.New("this gateway does not know the member")
+var errMember = errors.New("unknown member of the obligation; check its spelling")
 
 // maxRedacted bounds the pointers of one redaction, each of which is looked for in
 // the document and in what stands in its texts.

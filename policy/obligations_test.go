@@ -80,9 +80,9 @@ func TestObligationsThatAreNotUnderstood(t *testing.T) {
 		"redact: no text":                {`{"redact": {"arguments": [7]}}`, "expected strings"},
 		"redact: a whole result":         {`{"redact": {"result": ["/structuredContent"]}}`, "begins with /structuredContent/ or /content/"},
 		"redact: what nobody reads":      {`{"redact": {"result": ["/_meta/x"]}}`, "begins with /structuredContent/ or /content/"},
-		"redact: an unknown member":      {`{"redact": {"arguments": ["/a"], "headers": ["/b"]}}`, "redact.headers: this gateway does not know the member"},
+		"redact: an unknown member":      {`{"redact": {"arguments": ["/a"], "headers": ["/b"]}}`, "redact.headers: unknown member of the obligation; check its spelling"},
 		"redact: too many":               {`{"redact": {"arguments": [p | some i in numbers.range(1, 65); p := sprintf("/%d", [i])]}}`, "more than 64"},
-		"redact beside something":        {`{"redact": {"arguments": ["/a"]}, "record": "full"}`, "does not know the type"},
+		"redact beside something":        {`{"redact": {"arguments": ["/a"]}, "record": "full"}`, "unknown type of obligation"},
 		"rate: nothing":                  {`{"rate": {"per": "1m"}}`, "expected calls, bytes or both"},
 		"rate: no time":                  {`{"rate": {"calls": 1}}`, "rate.per: missing"},
 		"rate: no calls at all":          {`{"rate": {"calls": 0, "per": "1m"}}`, "rate.calls: expected a whole number from 1"},
@@ -93,12 +93,12 @@ func TestObligationsThatAreNotUnderstood(t *testing.T) {
 		"rate: no time at all":           {`{"rate": {"calls": 1, "per": "0s"}}`, "rate.per: expected a duration"},
 		"rate: a burst of bytes":         {`{"rate": {"bytes": 1, "burst": 1, "per": "1m"}}`, "rate.burst: expected calls, too"},
 		"rate: a key that nobody knows":  {`{"rate": {"key": ["ip"], "calls": 1, "per": "1m"}}`, "rate.key: "},
-		"rate: an unknown member":        {`{"rate": {"cals": 1, "calls": 1, "per": "1m"}}`, "rate.cals: this gateway does not know the member"},
+		"rate: an unknown member":        {`{"rate": {"cals": 1, "calls": 1, "per": "1m"}}`, "rate.cals: unknown member of the obligation; check its spelling"},
 		"record: anything else":          {`{"record": "digest"}`, `expected record, the text "full"`},
 		"approve: false":                 {`{"approve": false}`, "expected approve, true or an object"},
 		"approve: by nobody":             {`{"approve": {"by": []}}`, "name principals, role:NAME"},
 		"approve: not_self: false":       {`{"approve": {"not_self": false}}`, "expected true"},
-		"an obligation nobody has heard": {`{"encrypt": true}`, "does not know the type"},
+		"an obligation nobody has heard": {`{"encrypt": true}`, "unknown type of obligation"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

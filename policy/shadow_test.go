@@ -71,7 +71,7 @@ func TestShadow(t *testing.T) {
 		"it would oblige":                 {rules: "allow contains \"x\"\n\nobligations contains {\"type\": \"max_result\", \"bytes\": 9}", record: done(allowed, "{}"), differs: []string{"obligations"}, effect: gate.Allow, reason: "x", compared: 1},
 		"it would label the session":      {rules: "allow contains \"x\"\n\nlabels contains \"secret\"", record: done(allowed, "{}"), differs: []string{"labels"}, effect: gate.Allow, reason: "x", compared: 1},
 		"it fails":                        {rules: `allow contains "x" if to_number(input.tool.name) == 1`, record: done(allowed, "{}"), differs: []string{"effect"}, effect: gate.Deny, err: "to_number", compared: 1},
-		"it has no end":                   {rules: endless, timeout: 20 * time.Millisecond, record: done(allowed, "{}"), differs: []string{"effect"}, effect: gate.Deny, err: "no decision within 20000 steps", compared: 1},
+		"it has no end":                   {rules: endless, timeout: 20 * time.Millisecond, record: done(allowed, "{}"), differs: []string{"effect"}, effect: gate.Deny, err: "no decision within the 20000 steps", compared: 1},
 		"the policy in use failed":        {rules: `allow contains "x"`, record: done(gate.Decision{}, "{}"), differs: []string{"effect"}, effect: gate.Allow, reason: "x", compared: 1},
 		"a call that was not decided on":  {rules: `deny contains "x"`, record: &gate.Record{Event: gate.Done, Code: "refused_lookup", Call: &gate.Call{}}},
 		"a call refused before":           {rules: `deny contains "x"`, record: &gate.Record{Event: gate.Done, Code: "cancelled", Call: &gate.Call{}, Tool: newTool("files__read")}},

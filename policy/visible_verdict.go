@@ -29,7 +29,7 @@ const (
 func VerdictOf(ctx context.Context, e *Engine, who *gate.Principal, tool *gate.Tool) (v Verdict, condition string, err error) {
 	defer recoverTo(&err, func() { v, condition = "", "" })
 	if who == nil || tool == nil {
-		return "", "", errors.New("policy: a verdict is asked for nobody, or on no tool")
+		return "", "", errors.New("policy: VerdictOf needs a principal and a tool")
 	}
 	input := e.listingInput(e.inputs.Principal(who), tool)
 	left := map[string]clause{}

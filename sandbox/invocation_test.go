@@ -88,7 +88,7 @@ func TestInvocation(t *testing.T) {
 		"another kind of output":           {said(), sandbox.Manifest{Stdout: "yaml"}, "stdout"},
 		"text with a schema":               {said(), sandbox.Manifest{Stdout: "text", Tools: []sandbox.Tool{{Name: "t", InputSchema: []byte(`{}`), OutputSchema: []byte(`{}`)}}}, "outputSchema"},
 		"arguments before there is a call": {said(), sandbox.Manifest{Args: []string{"{{a}}"}, Snapshot: sandbox.SnapshotInput}, "before there is a call"},
-		"a reactor":                        {reactor(say(number(1))).bytesWithout(), sandbox.Manifest{Stdin: "{{a}}"}, "are for WASI commands"},
+		"a reactor":                        {reactor(say(number(1))).bytesWithout(), sandbox.Manifest{Stdin: "{{a}}"}, "work only for WASI commands"},
 	} {
 		if tt.manifest.Tools == nil {
 			tt.manifest.Tools = tool
@@ -138,7 +138,7 @@ func TestStubs(t *testing.T) {
 		"another, not called":         {importing(false, launch), []string{"env.launch"}, "7"},
 		"another, called":             {importing(true, launch), []string{"env.*"}, "trap_guest"},
 		"of WASI, of another form":    {importing(true, func(g *guest) []byte { return join(number(3), g.wasi("sock_accept", i32, i32)) }), []string{"wasi_snapshot_preview1.sock_*"}, "d"},
-		"the same, without a stub":    {importing(false, func(g *guest) []byte { return g.wasi("sock_accept", i32, i32) }), nil, "types other than [i32 i32 i32]"},
+		"the same, without a stub":    {importing(false, func(g *guest) []byte { return g.wasi("sock_accept", i32, i32) }), nil, "they must be [i32 i32 i32]"},
 		"of WASI, and here":           {importing(true, func(g *guest) []byte { return join(number(3), number(0), g.wasi("sock_shutdown", i32+i32, i32)) }), []string{"*"}, "8"}, // 48 + 8, no such descriptor
 		"everything":                  {importing(true, connect), []string{"*"}, "d"},
 		"no stubs":                    {importing(false, launch), nil, `not granted: "env.launch"`},

@@ -164,7 +164,7 @@ func parseManifest(b []byte) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("sandbox: read the manifest: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return Manifest{}, errors.New("sandbox: the manifest is more than one JSON value")
+		return Manifest{}, errors.New("sandbox: the manifest has more than one JSON value")
 	}
 	if err := m.check(); err != nil {
 		return Manifest{}, err
@@ -184,7 +184,7 @@ func ReadManifest(wasm []byte) (Manifest, error) {
 
 func (m Manifest) check() error {
 	if len(m.Tools) == 0 || len(m.Tools) > maxTools {
-		return fmt.Errorf("sandbox: the manifest names %d tools; 1 to %d can be", len(m.Tools), maxTools)
+		return fmt.Errorf("sandbox: the manifest has %d tools; it must have 1 to %d", len(m.Tools), maxTools)
 	}
 	if err := m.checkState(); err != nil {
 		return err
@@ -215,21 +215,21 @@ func (m Manifest) checkState() error {
 	switch m.Isolation {
 	case "", IsolationCall, IsolationInstance, IsolationSession:
 	default:
-		return fmt.Errorf("sandbox: the manifest has isolation %.40q: call, instance and session are known", m.Isolation)
+		return fmt.Errorf("sandbox: the manifest has isolation %.40q; it must be call, instance or session", m.Isolation)
 	}
 	switch m.Snapshot {
 	case "", SnapshotInst, SnapshotInit, SnapshotWarm, SnapshotInput:
 	default:
-		return fmt.Errorf("sandbox: the manifest has snapshot %.40q: inst, init, warm and input are known", m.Snapshot)
+		return fmt.Errorf("sandbox: the manifest has snapshot %.40q; it must be inst, init, warm or input", m.Snapshot)
 	}
 	if slices.ContainsFunc(m.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 		return errors.New("sandbox: the manifest has an argument with a NUL character")
 	}
 	if m.Stdin != "" && !isPlaceholder(m.Stdin) {
-		return fmt.Errorf("sandbox: the manifest has stdin %.40q: it is {{NAME}}, an argument", m.Stdin)
+		return fmt.Errorf("sandbox: the manifest has stdin %.40q; it must be {{NAME}}, the name of an argument", m.Stdin)
 	}
 	if m.Stdout != "" && m.Stdout != stdoutJSON && m.Stdout != stdoutText {
-		return fmt.Errorf("sandbox: the manifest has stdout %.40q: json and text are known", m.Stdout)
+		return fmt.Errorf("sandbox: the manifest has stdout %.40q; it must be json or text", m.Stdout)
 	}
 	if m.Stdout == stdoutText && slices.ContainsFunc(m.Tools, func(t Tool) bool { return t.OutputSchema != nil }) {
 		return errors.New("sandbox: the manifest has an outputSchema, which is of JSON, and stdout: text")
@@ -241,7 +241,7 @@ func (m Manifest) checkState() error {
 		return errors.New("sandbox: the manifest needs both snapshot: warm and the sample call warm, or neither")
 	}
 	if m.Warm != nil && !slices.ContainsFunc(m.Tools, func(t Tool) bool { return t.Name == m.Warm.Tool }) {
-		return fmt.Errorf("sandbox: the manifest warms up with a tool %.100q that it has not", m.Warm.Tool)
+		return fmt.Errorf("sandbox: the manifest's sample call warm is of the tool %.100q, which the manifest does not have", m.Warm.Tool)
 	}
 	_, err := m.limits()
 	return err

@@ -278,13 +278,13 @@ func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 		}
 	}
 	if m.isolation == IsolationSession && m.kind == command {
-		return errors.New("isolation: session is for reactors; a WASI command ends with each call")
+		return errors.New("isolation: session works only for reactors, because a WASI command ends with each call")
 	}
 	if m.server && m.kind != command {
-		return errors.New("it is to be a server, but is no WASI command: it does not export _start")
+		return errors.New("a module that is a server must be a WASI command, but this one does not export _start")
 	}
 	if m.kind != command && (m.invocation.text || m.invocation.filled()) {
-		return errors.New("stdin, stdout: text and arguments of the call in args are for WASI commands")
+		return errors.New("stdin, stdout: text and arguments of the call in args work only for WASI commands")
 	}
 	m.point = SnapshotInit
 	if m.kind == command {
@@ -292,11 +292,11 @@ func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 	}
 	m.point = cmp.Or(manifest.Snapshot, m.point)
 	if m.kind == command && m.point == SnapshotWarm {
-		return errors.New("snapshot: warm is for reactors; a WASI command ends with each call")
+		return errors.New("snapshot: warm works only for reactors, because a WASI command ends with each call")
 	}
 	if m.point == SnapshotInput {
 		if m.kind != command || !m.wasi {
-			return errors.New("snapshot: input is for WASI commands, which read their input")
+			return errors.New("snapshot: input works only for WASI commands; choose another snapshot in the manifest")
 		}
 		m.standbys, m.point = new(standbys), SnapshotInst
 	}
@@ -401,7 +401,7 @@ func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) 
 	exports := compiled.ExportedFunctions()
 	for name, want := range abi {
 		if f := exports[name]; f != nil && !sameType(f, want[0], want[1]) {
-			return "", fmt.Errorf("it exports %s with types other than %v -> %v", name, typeNames(want[0]), typeNames(want[1]))
+			return "", fmt.Errorf("it exports %s with the wrong types; they must be %v -> %v", name, typeNames(want[0]), typeNames(want[1]))
 		}
 	}
 	asks, extismImports := false, false
@@ -436,7 +436,7 @@ func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) 
 }
 
 func otherTypes(module, name string, host api.FunctionDefinition) error {
-	return fmt.Errorf("it imports %s.%s with types other than %v -> %v", module, name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
+	return fmt.Errorf("it imports %s.%s with the wrong types; they must be %v -> %v", module, name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
 }
 
 func sameType(f api.FunctionDefinition, params, results []api.ValueType) bool {

@@ -384,5 +384,5 @@ func (r *reached) Request(ctx context.Context, method gate.Action, params gate.D
 		}
 		return document(map[string]any{"roots": append([]Root{}, roots...)})
 	}
-	return gate.Doc{}, fmt.Errorf("the client does not answer %s", method)
+	return gate.Doc{}, fmt.Errorf("the client does not support the request %s", method)
 }

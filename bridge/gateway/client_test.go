@@ -225,7 +225,7 @@ func TestClientCapabilities(t *testing.T) {
 		t.Errorf("no roots: %s, %v", res, err)
 	}
 	for method, want := range map[gate.Action]string{
-		actions.Elicit: `{"message":"?","action":"accept"}`, actions.ListRoots: `{"roots":[{"uri":"file:///srv"}]}`, actions.Sample: "the client does not answer sampling/createMessage",
+		actions.Elicit: `{"message":"?","action":"accept"}`, actions.ListRoots: `{"roots":[{"uri":"file:///srv"}]}`, actions.Sample: "the client does not support the request sampling/createMessage",
 	} {
 		res, err := p.Request(t.Context(), method, gate.MustDoc(`{"message":"?"}`))
 		if got := res.String(); err != nil && err.Error() != want || err == nil && got != want {

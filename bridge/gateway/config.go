@@ -228,7 +228,7 @@ type ToolLimit struct {
 
 func (c *Config) check() error {
 	if c.Audit == "" && c.Recorder == nil {
-		return errors.New("gateway: without an audit log or a recorder no call can be recorded, and none would pass")
+		return errors.New("gateway: set Audit or Recorder in the Config: calls that cannot be recorded are refused")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

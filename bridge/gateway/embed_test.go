@@ -134,7 +134,7 @@ func TestCloseIsBounded(t *testing.T) {
 			<-begun
 			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if err := g.Close(short); err == nil || !strings.Contains(err.Error(), "not ended, and ha") {
+			if err := g.Close(short); err == nil || !strings.Contains(err.Error(), "did not end in time") {
 				t.Error(err)
 			}
 			close(end)

@@ -111,7 +111,7 @@ func TestErrorsOfCalls(t *testing.T) {
 		"a session that is gone":        {gate.Call{}, fmt.Errorf("reset: %w", session.ErrUnknown), "session_error true true"},
 		"a caller that has left":        {call(gate.CallTool), fmt.Errorf("x: %w", context.Canceled), "timeout false false"},
 		"a wrong module":                {gate.Call{}, &gateway.ModuleError{Module: "m", Err: coded("trap_guest")}, "config_error false false"},
-		"a configuration":               {gate.Call{}, errors.New("gateway: without an audit log"), "config_error false false"},
+		"a configuration":               {gate.Call{}, errors.New("gateway: set Audit or Recorder"), "config_error false false"},
 		"a server to connect":           {gate.Call{}, &gateway.Fault{Kind: "spawn_failed", Server: "s", Err: errors.New("x")}, "connection_failed true false"},
 	}
 	for name, tt := range tests {

@@ -251,7 +251,7 @@ func (g *Gateway) Withdraw(server string, names ...string) error {
 	defer p.mu.Unlock()
 	known := p.servers[server]
 	if known == nil {
-		return fmt.Errorf("no functions are published on server %q", server)
+		return fmt.Errorf("server %s has no published functions", server)
 	}
 	if len(names) == 0 {
 		delete(p.servers, server)
@@ -260,7 +260,7 @@ func (g *Gateway) Withdraw(server string, names ...string) error {
 	have := toolNames(known.tools)
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return fmt.Errorf("server %s: no tool %q is published", server, name)
+			return fmt.Errorf("server %s has no published function %q", server, name)
 		}
 	}
 	return known.set(g, server, without(known.tools, names...))

@@ -105,7 +105,7 @@ func TestNewRefuses(t *testing.T) {
 		change func(c *gateway.Config)
 		err    string
 	}{
-		"a gateway that records nothing":      {func(c *gateway.Config) { c.Recorder = nil }, "no call can be recorded"},
+		"a gateway that records nothing":      {func(c *gateway.Config) { c.Recorder = nil }, "set Audit or Recorder"},
 		"an audit log that cannot be written": {func(c *gateway.Config) { c.Audit = filepath.Join(dir, "file", "audit.jsonl") }, "file"},
 		"a policy that does not compile": {func(c *gateway.Config) {
 			c.Policy.Files = fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\nallow if if\n")}}

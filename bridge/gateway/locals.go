@@ -217,7 +217,7 @@ func (g *Gateway) SetEmbedded(on bool) error {
 	var tools []LocalTool
 	switch {
 	case g.runtime == nil || len(g.cfg.Functions[product.LocalServer]) > 0:
-		return errors.New("the embedded tools of this gateway are set when it is built")
+		return errors.New("the embedded tools of this gateway are fixed when gateway.New makes it")
 	case on:
 		embedded, err := g.embedded()
 		if err != nil {

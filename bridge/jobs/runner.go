@@ -272,7 +272,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endTime) // there are tools that do not listen
 	defer cancel()
 	if err := r.work.Drain(ctx); err != nil {
-		return fmt.Errorf("%d jobs have not ended, and have no record of it: %w", r.work.Count(), err)
+		return fmt.Errorf("%d jobs did not end in time, so their end is not recorded: %w", r.work.Count(), err)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (o *Options) checkRetention() error {
 	case o.HardMax < 0:
 		return fmt.Errorf("hard max is %d bytes; it must not be negative", o.HardMax)
 	case o.Keep > 0 && o.HardMax < most:
-		return fmt.Errorf("hard max is %d bytes, but the log may have %d files of %d bytes, %d in all", o.HardMax, o.Keep, o.MaxSize, most)
+		return fmt.Errorf("hard max (%d bytes) is less than the %d bytes of all files (keep: %d files of max size %d): raise hard max, or lower keep or max size", o.HardMax, most, o.Keep, o.MaxSize)
 	}
 	return nil
 }

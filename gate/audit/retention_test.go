@@ -194,7 +194,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("files %v", renamed)
 	}
 	o.HardMax = 2999
-	if err := audit.Change(l, o); err == nil || !strings.Contains(err.Error(), "hard max is 2999 bytes, but the log may have 2 files of 1500 bytes, 3000 in all") {
+	if err := audit.Change(l, o); err == nil || !strings.Contains(err.Error(), "hard max (2999 bytes) is less than the 3000 bytes of all files (keep: 2 files of max size 1500)") {
 		t.Errorf("a hard max below what is kept: %v", err)
 	}
 	o.HardMax, o.Record, o.Sync, o.MaxSize = 0, "full", "always", 1<<20

@@ -48,7 +48,7 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 // [*SyntaxError].
 func Parse(b []byte) (Doc, error) {
 	if len(b) > maxDocument {
-		return Doc{}, &SyntaxError{0, fmt.Errorf("document of %d bytes is too long", len(b))}
+		return Doc{}, &SyntaxError{0, fmt.Errorf("the JSON document has %d bytes, more than the %d that are allowed", len(b), int64(maxDocument))}
 	}
 	scratch := scratches.Get().(*[]node)
 	defer scratches.Put(scratch)

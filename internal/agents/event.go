@@ -70,7 +70,7 @@ type event struct {
 // which is denied then.
 func read(agent string, raw gate.Doc, r Rules, headless bool) (event, error) {
 	if raw.Kind() != doc.Object {
-		return event{}, errors.New("what the hook tells is no JSON object")
+		return event{}, errors.New("the agent's hook event is not a JSON object")
 	}
 	name := raw.Get("hook_event_name").Text()
 	e := event{
@@ -80,7 +80,7 @@ func read(agent string, raw gate.Doc, r Rules, headless bool) (event, error) {
 	}
 	switch {
 	case name == "":
-		return e, errors.New("what the hook tells has no hook_event_name")
+		return e, errors.New("the agent's hook event has no hook_event_name")
 	case e.session == "" && e.kind != other:
 		return e, fmt.Errorf("%s has no session_id", name)
 	}

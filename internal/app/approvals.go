@@ -168,7 +168,7 @@ func (a *App) alone() bool {
 	return !c.Auth.On() && !slices.ContainsFunc(c.Principals, func(p config.Principal) bool { return p.ID != gate.Local().ID })
 }
 
-var errNotAsked = errors.New("nobody is asked about calls here: approvals.channels in the configuration is empty")
+var errNotAsked = errors.New("approvals are off, because approvals.channels in the configuration is empty")
 
 // Approvals returns the calls that wait for a person, the oldest first.
 func (a *App) Approvals(ctx context.Context) ([]Approval, error) {
@@ -307,7 +307,7 @@ func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 		return nil, err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {
-		return nil, fmt.Errorf("the policy is refused with it: %w", err)
+		return nil, fmt.Errorf("the grant is written to %s, but the policy does not load with it: %w", done.Grants, err)
 	}
 	a.log.Info("tool approved for good", "tool", tool, "principal", to, "approval", r.ID, "grants", done.Grants)
 	return done, nil

@@ -59,7 +59,7 @@ func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) e
 		return err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {
-		return fmt.Errorf("the grants are written, but the policy is refused with them: %w", err)
+		return fmt.Errorf("the grants are written, but the policy does not load with them: %w", err)
 	}
 	return nil
 }
@@ -173,9 +173,9 @@ func (a *App) SignIn() (SignIn, error) {
 	case a.console != "":
 		return a.desk.SignIn(a.console), nil
 	case a.noConsole != "":
-		return SignIn{}, fmt.Errorf("the gateway has no console: %s; set console.listen, or end who has it, and start the gateway again", a.noConsole)
+		return SignIn{}, fmt.Errorf("the gateway has no console: %s; set another console.listen or stop the program that uses the address, then restart the gateway", a.noConsole)
 	default:
-		return SignIn{}, fmt.Errorf("the gateway has no console: set console.listen, and start it again")
+		return SignIn{}, fmt.Errorf("the gateway has no console: set console.listen, then restart the gateway")
 	}
 }
 

@@ -167,7 +167,7 @@ func (k *Keys) Revoke(ctx context.Context, id string) error {
 		return nil
 	})
 	if err != nil && !errors.Is(err, ErrNoKey) {
-		return fmt.Errorf("the key is refused until the gateway ends, and no longer: %w", err)
+		return fmt.Errorf("the revocation is not saved, so the key works again after a restart: %w; fix this and revoke the key again", err)
 	}
 	return err
 }

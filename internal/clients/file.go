@@ -226,7 +226,7 @@ func (f File) target(read bool) (string, error) {
 		}
 	}
 	if !read && len(owners) > 0 && administers(its) && !administers(self()) {
-		return "", fmt.Errorf("%s is a link to %s, which belongs to the administrator: edit what it is made from", f.Path, path)
+		return "", fmt.Errorf("%s is a link to %s, which the administrator owns, so wasmgate does not write it: change it in the source that generates it", f.Path, path)
 	}
 	return path, nil
 }

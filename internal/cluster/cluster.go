@@ -96,8 +96,8 @@ func (p *Peers) Node() string { return p.o.Node }
 
 // Why another gateway has not answered.
 var (
-	errAway = errors.New("the gateway that has this does not answer; try again later")
-	errCut  = errors.New("the gateway that has this has stopped answering; the request may have been carried out")
+	errAway = errors.New("the gateway that has this session, call or task does not answer; try again later")
+	errCut  = errors.New("the gateway that has this session, call or task stopped answering; the request may have been carried out")
 )
 
 type forwardedKey struct{}

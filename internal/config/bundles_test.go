@@ -100,7 +100,7 @@ func TestBundleProblems(t *testing.T) {
 
 func TestShadowProblems(t *testing.T) {
 	for name, tt := range map[string]struct{ shadow, want string }{
-		"a pack that is none":    {"{packs: [nonsense]}", `policy.shadow.packs[0]: "nonsense" is a pack that is not in this version`},
+		"a pack that is none":    {"{packs: [nonsense]}", `policy.shadow.packs[0]: "nonsense" is not a pack of this version`},
 		"policies that are gone": {"{paths: [none]}", `policy.shadow.paths[0]: "none" does not exist`},
 		"a shadow of its own":    {"{shadow: {}}", "policy.shadow.shadow: unknown key"},
 		"a timeout of its own":   {"{timeout: 1s}", "policy.shadow.timeout: unknown key"},

@@ -413,7 +413,7 @@ func (h *host) text(s string) string {
 			id = name
 		}
 		own := "${" + variables.Name(id) + "}"
-		h.faulty("only its host can fill in %s: in wasmgate.yaml write %s", v, own)
+		h.faulty("only the client with these settings can fill in %s; in wasmgate.yaml write %s", v, own)
 		return own
 	})
 }

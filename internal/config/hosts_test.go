@@ -67,7 +67,7 @@ func TestImportMCP(t *testing.T) {
 		server("asks", func(s *config.Server) {
 			s.Command, s.Env = filepath.Join(dir, "run"), map[string]config.Secret{"KEY": "${KEY}"}
 			s.Written = []string{"./run"}
-			s.Fault = "only its host can fill in ${input:key}: in wasmgate.yaml write ${KEY}"
+			s.Fault = "only the client with these settings can fill in ${input:key}; in wasmgate.yaml write ${KEY}"
 		}),
 		server("old", func(s *config.Server) { s.URL, s.Transport = "https://example.com/", "streamable-http" }),
 		server("ws", func(s *config.Server) {
@@ -133,7 +133,7 @@ func TestLoadMCP(t *testing.T) {
 		}),
 		server("asks", func(s *config.Server) {
 			s.Enabled = false
-			s.Fault = "only its host can fill in ${input:url}: in wasmgate.yaml write ${URL}"
+			s.Fault = "only the client with these settings can fill in ${input:url}; in wasmgate.yaml write ${URL}"
 		}),
 	}
 	if diff := cmp.Diff(want, c.Servers, undeclared); diff != "" {
@@ -254,7 +254,7 @@ func TestNoWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "only its host can fill in ${workspaceFolder}: in wasmgate.yaml write ${WORKSPACEFOLDER}"; servers[0].Fault != want {
+	if want := "only the client with these settings can fill in ${workspaceFolder}; in wasmgate.yaml write ${WORKSPACEFOLDER}"; servers[0].Fault != want {
 		t.Errorf("fault is %q, want %q", servers[0].Fault, want)
 	}
 }

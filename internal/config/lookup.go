@@ -77,7 +77,7 @@ func Open(explicit, cwd string, o Options) (*Config, error) {
 	}
 	data, err := tree.Read(f.Project)
 	if err != nil {
-		return nil, fmt.Errorf("read the project's configuration: %w", err)
+		return nil, fmt.Errorf("the project's configuration cannot be read: %w", err)
 	}
 	trust, err := trustOf(o.Dirs.State, f.Project, data)
 	if err != nil {

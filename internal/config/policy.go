@@ -41,7 +41,7 @@ func (p *Policy) check(d *decoder, n *tree.Node, path string) {
 
 func checkPack(s string) error {
 	if !slices.Contains(packs, s) {
-		return errors.New("is a pack that is not in this version; these are: " + strings.Join(packs, ", "))
+		return errors.New("is not a pack of this version, which has: " + strings.Join(packs, ", "))
 	}
 	return nil
 }

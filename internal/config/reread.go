@@ -35,7 +35,7 @@ func (c *Config) reread(o Options) (*Config, error) {
 	}
 	data, err := tree.Read(c.Project)
 	if err != nil {
-		return nil, fmt.Errorf("read the project's configuration: %w", err)
+		return nil, fmt.Errorf("the project's configuration cannot be read: %w", err)
 	}
 	trust, err := trustOf(o.Dirs.State, c.Project, data)
 	if err != nil {

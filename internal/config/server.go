@@ -366,7 +366,7 @@ func (d *decoder) profile(to *string) reader {
 
 func checkVariable(s string) error {
 	if s == "" || strings.ContainsAny(s, "=\x00") {
-		return errors.New("is no name of an environment variable")
+		return errors.New("is not a name of an environment variable: it is empty, or has = or a NUL character")
 	}
 	return nil
 }

@@ -230,7 +230,7 @@ const (
 	readTime = 5 * time.Minute
 )
 
-var errReaders = errors.New("too many read events at once: close other pages of calls, and try again")
+var errReaders = fmt.Errorf("%d open pages show events already: close one of them, and try again", maxReaders)
 
 // getEvents tells records as they are written, after that with the number Last-Event-ID (WHATWG
 // HTML, server-sent events). Who has signed out is told nothing more.

@@ -54,12 +54,12 @@ func Load(path string) (*File, error) {
 		return new(File), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read lockfile: %w", err)
+		return nil, fmt.Errorf("the lockfile cannot be read: %w", err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read lockfile: %w", err)
+		return nil, fmt.Errorf("the lockfile cannot be read: %w", err)
 	}
 	return Parse(path, b)
 }
@@ -150,7 +150,7 @@ func (p *parser) open(s string) (err error) {
 
 func (p *parser) digest(s string) error {
 	if p.block == (Key{}) {
-		return errors.New("a digest that belongs to no block")
+		return errors.New("the digest is not in a block: write it below the line of its tool, prompt or server")
 	}
 	m := digestLine.FindStringSubmatch(s)
 	if m == nil {
@@ -308,7 +308,7 @@ func Approve(path string, pins []Pin) (added []Pin, err error) {
 	}
 	unlock, err := files.LockBeside(path)
 	if err != nil {
-		return nil, fmt.Errorf("edit lockfile %s: %w", path, err)
+		return nil, fmt.Errorf("the lockfile %s cannot be changed: %w", path, err)
 	}
 	defer unlock()
 	f, err := Load(path)
@@ -325,7 +325,7 @@ func Approve(path string, pins []Pin) (added []Pin, err error) {
 	}
 	out := f.With(added...).Bytes()
 	if len(out) > maxFile {
-		return nil, fmt.Errorf("lockfile %s: it would be larger than %d bytes", path, maxFile)
+		return nil, fmt.Errorf("lockfile %s would be larger than %d bytes: remove approvals that nothing uses any more", path, maxFile)
 	}
 	return added, files.ReplaceSynced(path, out, files.Mode(path, 0o644))
 }

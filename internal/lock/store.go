@@ -127,7 +127,7 @@ func (s store) read(server string) (*record, error) {
 		return nil, fmt.Errorf("%s: %w", s.path(server), err)
 	}
 	if r.Format != recordFormat || r.Server != server {
-		return nil, fmt.Errorf("%s is no record of server %s that this version understands", s.path(server), server)
+		return nil, fmt.Errorf("%s is not a record of server %s that this version can read: upgrade wasmgate, or restore the file from a backup", s.path(server), server)
 	}
 	return r, nil
 }

@@ -136,10 +136,10 @@ func resourceMetadata(ctx context.Context, s *Server, at string) (*oauthex.Prote
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the metadata of the server: %w", err)
+			return nil, fmt.Errorf("the server's OAuth metadata (RFC 9728) cannot be read: %w", err)
 		}
 		if !covers(prm.Resource, u) {
-			return nil, fmt.Errorf("%s is about %q, and not about the server: its tokens would be another's", at, prm.Resource)
+			return nil, fmt.Errorf("the metadata at %s is about %q, not about this server, so its tokens are not used", at, prm.Resource)
 		}
 		return prm, nil
 	}
@@ -186,9 +186,9 @@ func serverMetadata(ctx context.Context, s *Server, issuer string) (*oauthex.Aut
 		case missing(err):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("the authorization server: %w", err)
+			return nil, fmt.Errorf("the authorization server's metadata (RFC 8414) cannot be read: %w", err)
 		case m.Issuer != issuer:
-			return nil, fmt.Errorf("%s is of issuer %q, and not of %q", at, m.Issuer, issuer)
+			return nil, fmt.Errorf("the metadata at %s is of the issuer %q, not of %q", at, m.Issuer, issuer)
 		case m.TokenEndpoint == "" || m.AuthorizationEndpoint == "" && s.asksPeople():
 			return nil, fmt.Errorf("the authorization server %s does not say where its endpoints are", issuer)
 		case !slices.Contains(m.CodeChallengeMethodsSupported, "S256") && s.asksPeople():
@@ -291,7 +291,7 @@ func (s *Server) read(r *http.Request, to any) error {
 	case to == nil:
 		return nil
 	case json.NewDecoder(bytes.NewReader(raw)).Decode(to) != nil:
-		return fmt.Errorf("%s: the answer is not what it should be", where)
+		return fmt.Errorf("%s: the answer is not the expected JSON", where)
 	}
 	return nil
 }

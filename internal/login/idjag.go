@@ -202,7 +202,7 @@ func (s *Server) assertionFor(ctx context.Context, in *grant, p *place, scopes [
 	}
 	switch {
 	case a.Issued != oauthex.TokenTypeIDJAG:
-		return "", errors.New("the identity provider issues a token of another type than id-jag")
+		return "", errors.New("the identity provider issued a token whose type is not id-jag")
 	case !strings.EqualFold(a.Type, "N_A"):
 		return "", errors.New("the identity provider issues an ID-JAG as an access token: its token_type is not N_A")
 	case !isToken(a.Access):
@@ -219,15 +219,15 @@ func checkAssertion(text string, s *Server, p *place, now time.Time) error {
 	case err != nil:
 		return fmt.Errorf("the ID-JAG: %w", err)
 	case !strings.EqualFold(strings.TrimPrefix(typ, "application/"), "oauth-id-jag+jwt"):
-		return errors.New("the ID-JAG has another typ than oauth-id-jag+jwt")
+		return errors.New("the typ of the ID-JAG is not oauth-id-jag+jwt")
 	case c.Issuer != s.IDP.Issuer:
-		return errors.New("the ID-JAG has another issuer than the identity provider")
+		return errors.New("the issuer of the ID-JAG is not the identity provider")
 	case len(c.Audience) != 1 || c.Audience[0] != p.Issuer:
-		return errors.New("the ID-JAG is for another audience than the server's authorization server")
+		return errors.New("the audience of the ID-JAG is not the server's authorization server")
 	case c.Client != s.ClientID:
-		return fmt.Errorf("the ID-JAG is for another client than servers.%s.auth.client_id", s.ID)
+		return fmt.Errorf("the client of the ID-JAG is not servers.%s.auth.client_id", s.ID)
 	case slices.ContainsFunc(c.Resource, func(at string) bool { return at != p.resource }):
-		return errors.New("the ID-JAG is for another resource than the server")
+		return errors.New("the resource of the ID-JAG is not the server")
 	case c.Subject == "" || c.JTI == "":
 		return errors.New("the ID-JAG lacks sub or jti")
 	case c.ends().Before(now):
@@ -247,9 +247,9 @@ func (g *grant) identity(s *Server, text string, now time.Time) error {
 	case err != nil:
 		return fmt.Errorf("the ID token: %w", err)
 	case c.Issuer != s.Issuer:
-		return errors.New("the ID token has another issuer than the identity provider")
+		return errors.New("the issuer of the ID token is not the identity provider")
 	case !slices.Contains(c.Audience, s.ClientID), c.Party != "" && c.Party != s.ClientID:
-		return errors.New("the ID token is for another client than the gateway's: see idp_client")
+		return errors.New("the ID token is not for the gateway's client: see idp_client")
 	case c.Subject == "" || g.Subject != "" && g.Subject != c.Subject: // OpenID Connect Core, 12.2
 		return errors.New("the ID token is of another person than the login")
 	case !now.Before(c.ends()):
@@ -296,10 +296,10 @@ var signatures = []jose.SignatureAlgorithm{
 func readJWT(text string) (typ string, c *claims, err error) {
 	signed, err := jose.ParseSignedCompact(text, signatures)
 	if err != nil {
-		return "", nil, errors.New("is no signed JWT")
+		return "", nil, errors.New("not a signed JWT")
 	}
 	if json.Unmarshal(signed.UnsafePayloadWithoutVerification(), &c) != nil || c == nil {
-		return "", nil, errors.New("has claims that cannot be read")
+		return "", nil, errors.New("the claims are not a JSON object")
 	}
 	typ, _ = signed.Signatures[0].Header.ExtraHeaders[jose.HeaderType].(string)
 	return typ, c, nil

@@ -47,7 +47,7 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 	}
 	got, err := r.lesser(ctx, s, g, subject, scopes)
 	if err == nil && need.Scopes != nil && slices.ContainsFunc(got.Scopes, func(sc string) bool { return !slices.Contains(scopes, sc) }) {
-		err = errors.New("the authorization server answers with more scopes than were asked for")
+		err = errors.New("the authorization server gave a token with more scopes than were requested, so it is not used")
 	}
 	if g.ID == "" || err != nil {
 		whose := r.event(Refreshed, g, err)

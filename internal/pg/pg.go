@@ -180,7 +180,7 @@ func (d *DB) proveSecret(ctx context.Context) error {
 	var theirs []byte
 	err := d.Row(ctx, "update meta set secret = coalesce(secret, $1) returning secret", []any{mine}, &theirs)
 	if err == nil && !hmac.Equal(mine, theirs) {
-		return errors.New("the secret is not the one that the other gateways of the database have; give all the same")
+		return errors.New("this gateway's secret differs from that of the other gateways of the database; give all gateways the same secret")
 	}
 	return err
 }

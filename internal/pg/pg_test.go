@@ -57,7 +57,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"no secret":            {func(o *Options) { o.Secret = nil }, "the secret has 0 bytes"},
 		"a short secret":       {func(o *Options) { o.Secret = o.Secret[1:] }, "the secret has 31 bytes"},
-		"another secret":       {func(o *Options) { o.Secret = bytes.Repeat([]byte{2}, MinSecret) }, "give all the same"},
+		"another secret":       {func(o *Options) { o.Secret = bytes.Repeat([]byte{2}, MinSecret) }, "give all gateways the same secret"},
 		"a clock ahead":        {func(o *Options) { o.now = func() time.Time { return time.Now().Add(10 * time.Minute) } }, "10m0s ahead of the database's; set both by NTP"},
 		"a clock behind":       {func(o *Options) { o.now = func() time.Time { return time.Now().Add(-10 * time.Minute) } }, "10m0s behind the database's"},
 		"no URL":               {func(o *Options) { o.URL = "postgres://u:hidden@%zz/x" }, "cannot be read"},

@@ -58,11 +58,11 @@ func TestCompileRefuses(t *testing.T) {
 		"lookahead in a definition that is not used": {`{"$defs":{"a":{"pattern":"(?=x)"}}}`, "/$defs/a/pattern:"},
 		"lookahead in the name of a pattern":         {`{"patternProperties":{"(?<=x)":{}}}`, "/patternProperties/(?<=x): \"(?<=x)\" is no regex"},
 		"a pattern beyond what RE2 takes":            {`{"pattern":"(a{1000}){1000}"}`, "/pattern:"},
-		"a pattern that is slow":                     {`{"pattern":"` + strings.Repeat("(a?){999}", 100) + `"}`, "steps a character"},
+		"a pattern that is slow":                     {`{"pattern":"` + strings.Repeat("(a?){999}", 100) + `"}`, "steps per character"},
 		"a pattern that is long":                     {`{"pattern":"` + strings.Repeat("a", 9000) + `"}`, "a pattern of 9000 bytes"},
 		"many patterns that are slow": {`{"allOf":[` + repeat(20, func(i int) string {
 			return fmt.Sprintf(`{"pattern":"%d(a{1000}){1}(b{1000}){1}(c{1000}){1}(d{1000}){1}(e{1000}){1}(f{1000}){1}"}`, i)
-		}) + `]}`, "steps a character"},
+		}) + `]}`, "steps per character"},
 		"many properties":     {`{"properties":{` + repeat(100_000, func(i int) string { return fmt.Sprintf(`"p%d":{}`, i) }) + `}}`, "schema of 1188906 bytes"},
 		"many small ones":     {`{"properties":{` + repeat(10_000, func(i int) string { return fmt.Sprintf(`"p%d":{}`, i) }) + `}}`, "more than 5000 objects"},
 		"many allowed values": {`{"enum":[` + repeat(30_000, func(i int) string { return fmt.Sprint(i) }) + `]}`, "more than 20000 values"},

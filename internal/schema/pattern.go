@@ -68,7 +68,7 @@ func (p patterns) parse(s string) (*pattern, error) {
 		}
 	}
 	if steps > maxSteps || all+steps > maxAllSteps {
-		return nil, fmt.Errorf("matching would take %d steps a character", steps)
+		return nil, fmt.Errorf("matching would take %d steps per character, more than is allowed: simplify the pattern", steps)
 	}
 	re, err := regexp.Compile(tree.String())
 	if err != nil {

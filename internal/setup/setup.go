@@ -116,7 +116,7 @@ func Own(written string) (config.Server, error) {
 	id, what, found := strings.Cut(written, "=")
 	words, err := split(what)
 	if err != nil || !found || len(words) == 0 {
-		return config.Server{}, cmp.Or(err, fmt.Errorf("%q is no server: write NAME=COMMAND and its words, or NAME=URL", written))
+		return config.Server{}, cmp.Or(err, fmt.Errorf("%q does not describe a server: write NAME=COMMAND ARGUMENT..., or NAME=URL", written))
 	}
 	return Server(strings.TrimSpace(id), words)
 }

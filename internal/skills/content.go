@@ -21,7 +21,7 @@ func Read(file gate.SkillFile, own string, result doc.Doc) (content []byte, err 
 	contents := result.Get("contents")
 	one := contents.At("/0")
 	if doc.Len(contents) != 1 || one.Get("uri").Text() != own {
-		return nil, errors.New("the server answered with something else than this file")
+		return nil, errors.New("the server answered with a different file")
 	}
 	if text := one.Get("text"); text.Kind() == doc.String {
 		content = []byte(text.Text())
@@ -33,10 +33,10 @@ func Read(file gate.SkillFile, own string, result doc.Doc) (content []byte, err 
 		}
 	}
 	if int64(len(content)) != file.Size {
-		return nil, fmt.Errorf("the file has %d bytes, and its skill says %d", len(content), file.Size)
+		return nil, fmt.Errorf("the file has %d bytes, but its skill declares %d", len(content), file.Size)
 	}
 	if sum := sha256.Sum256(content); "sha256:"+hex.EncodeToString(sum[:]) != file.Digest {
-		return nil, fmt.Errorf("the file has the digest sha256:%x, and its skill says %s", sum, file.Digest)
+		return nil, fmt.Errorf("the file has the digest sha256:%x, but its skill declares %s", sum, file.Digest)
 	}
 	return content, nil
 }

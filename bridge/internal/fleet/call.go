@@ -138,7 +138,7 @@ func (f *Fleet) verified(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, answe
 	case t.Skill.Dynamic:
 		content := answer.At("/contents/0")
 		if doc.Len(answer.Get("contents")) != 1 || content.Get("uri").Text() != t.Local {
-			return gate.Doc{}, f.refused(c, t, e, "the server answered with something else than this file")
+			return gate.Doc{}, f.refused(c, t, e, "the server answered with a different file")
 		}
 		return answer.With("contents", []byte(`[`+content.With("uri", mcp.MustJSON(t.Offered)).String()+`]`)), nil
 	}

@@ -69,7 +69,7 @@ func (s *Features) declare(f gate.Feature, def gate.Doc) {
 func (s *Features) addOne(f gate.Feature, def gate.Doc, taken map[string]bool) (err error) {
 	defer func() { // a definition that a sanitizer stumbles over hurts itself alone
 		if v := recover(); v != nil {
-			err = fmt.Errorf("its definition cannot be read: %v", v)
+			err = fmt.Errorf("the definition cannot be sanitized: %v", v)
 		}
 	}()
 	if err := checkSize(def); err != nil {

@@ -235,7 +235,7 @@ func offeredName(name gate.ToolName, digest string, bare bool) string {
 func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err error) {
 	defer func() { // a definition that a sanitizer or a compiler stumbles over hurts its tool alone
 		if v := recover(); v != nil {
-			t, err = nil, fmt.Errorf("its definition cannot be read: %v", v)
+			t, err = nil, fmt.Errorf("the definition cannot be sanitized: %v", v)
 		}
 	}()
 	t = &gate.Tool{

@@ -244,9 +244,9 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 	case !given && len(values) == 0:
 		return nil
 	case !given:
-		return errors.New("is given, but the tool's argument for it is not")
+		return errors.New("is in the request, but the tool's arguments have no value for it")
 	case len(values) != 1:
-		return errors.New("must be given exactly once, because the tool's argument for it is given")
+		return errors.New("must be in the request exactly once, because the tool's arguments have a value for it")
 	}
 	said, err := DecodeHeader(values[0])
 	if err != nil {
@@ -258,7 +258,7 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 		said, ok = strconv.FormatInt(n, 10), isNumber
 	}
 	if !ok || said != text {
-		return errors.New("differs from the tool's argument for it")
+		return errors.New("differs from the value in the tool's arguments")
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func outcomeOf(ctx *pace.Deadline, err error) pace.Outcome {
 }
 
 // ErrNoPermit is the error of a call that the gate has not permitted.
-var ErrNoPermit = errors.New("a call without a permit")
+var ErrNoPermit = errors.New("the call has no permit of the gate")
 
 // result makes the outcome of a call of what the server answered. A JSON-RPC
 // error is the tool's failure, in the form that tools report one: its text is
@@ -285,7 +285,7 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, 
 	case t.Feature == gate.FeatureMethod && string(c.Action) == t.Local:
 		params = methodParamsOf(c.Args)
 	default:
-		return gate.Doc{}, fmt.Errorf("no server is asked for %s of a %s", c.Action, t.Feature)
+		return gate.Doc{}, fmt.Errorf("the action %s cannot be sent to a server for a %s", c.Action, t.Feature)
 	}
 	e.ownership.prepare(ctx, l, of)
 	return l.Call(ctx, of, t, params)

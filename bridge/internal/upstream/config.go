@@ -175,13 +175,13 @@ func (c *Config) check() error {
 		}
 	}
 	if ways != 1 {
-		return fmt.Errorf("server %s: exactly one of command and URL says how it is reached", c.Server)
+		return fmt.Errorf("server %s: set exactly one of Command and URL", c.Server)
 	}
 	if u, err := url.Parse(c.URL); err != nil || c.URL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("server %s: %q is no URL of the form http(s)://host/path", c.Server, c.URL)
 	}
 	if !slices.Contains([]string{"", TransportAuto, TransportHTTP, TransportSSE}, c.Transport) {
-		return fmt.Errorf("server %s: unknown transport %q", c.Server, c.Transport)
+		return fmt.Errorf("server %s: Transport is %q; it must be %s, %s or %s", c.Server, c.Transport, TransportAuto, TransportHTTP, TransportSSE)
 	}
 	if err := c.checkProtocol(); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("server %s: only a command can be confined or learnt from", c.Server)
 	}
 	if !slices.Contains([]string{"", SessionsAuto, SessionsOwn, SessionsShared}, c.Sessions) {
-		return fmt.Errorf("server %s: unknown sessions %q", c.Server, c.Sessions)
+		return fmt.Errorf("server %s: Sessions is %q; it must be %s, %s or %s", c.Server, c.Sessions, SessionsAuto, SessionsOwn, SessionsShared)
 	}
 	switch {
 	case c.Authorize != nil && c.URL == "":
@@ -198,13 +198,13 @@ func (c *Config) check() error {
 	case c.Personal && c.Authorize == nil:
 		return fmt.Errorf("server %s: Personal needs Authorize", c.Server)
 	case c.Personal && c.Sessions == SessionsShared:
-		return fmt.Errorf("server %s: connections with the credential of each caller cannot be shared", c.Server)
+		return fmt.Errorf("server %s: Personal uses the credential of each caller, so Sessions must not be shared", c.Server)
 	}
 	if !slices.Contains([]string{"", RetryNever, RetryIdempotent}, c.Retry) {
-		return fmt.Errorf("server %s: unknown retry %q", c.Server, c.Retry)
+		return fmt.Errorf("server %s: Retry is %q; it must be %s or %s", c.Server, c.Retry, RetryNever, RetryIdempotent)
 	}
 	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 || c.Retries < 0 || c.RetryWait < 0 || c.Health < 0 && c.Health != HealthOff {
-		return fmt.Errorf("server %s: a negative limit", c.Server)
+		return fmt.Errorf("server %s: limits must not be negative", c.Server)
 	}
 	for _, one := range c.CallTimeouts {
 		if one.Timeout <= 0 {
@@ -285,10 +285,10 @@ func (c *Config) setDefaults() {
 // checkProtocol checks the revision that is configured.
 func (c *Config) checkProtocol() error {
 	if !slices.Contains([]string{"", ProtocolAuto, mcp.Revision, mcp.Stateless}, c.Protocol) {
-		return fmt.Errorf("server %s: unknown protocol %q", c.Server, c.Protocol)
+		return fmt.Errorf("server %s: Protocol is %q; it must be %s, %s or %s", c.Server, c.Protocol, ProtocolAuto, mcp.Revision, mcp.Stateless)
 	}
 	if c.Protocol == mcp.Stateless && c.Transport == TransportSSE {
-		return fmt.Errorf("server %s: nobody speaks MCP %s over the older HTTP+SSE", c.Server, mcp.Stateless)
+		return fmt.Errorf("server %s: MCP %s does not have the transport HTTP+SSE; choose another transport or protocol", c.Server, mcp.Stateless)
 	}
 	return nil
 }

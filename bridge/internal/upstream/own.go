@@ -56,7 +56,7 @@ func (e *Endpoint) mostAudiences() int {
 }
 
 // errAudiences is the cause of a fault for want of connections.
-var errAudiences = errors.New("every connection that the server may have for a client alone is in use")
+var errAudiences = errors.New("all connections to the server that belong to single clients are in use; try again later")
 
 // tooMany is the fault of a call for which there is no connection.
 func (e *Endpoint) tooMany() *fault.Fault {

@@ -93,7 +93,7 @@ func (c *Shell) answer(question string, others ...string) (gate.Verdict, error) 
 }
 
 // errNoKeeper says why a question to no one is not kept.
-var errNoKeeper = errors.New("no gateway runs that would keep the question: start one with wasmgate serve, or call from a terminal")
+var errNoKeeper = errors.New("the approval question cannot be kept, because no gateway runs: start wasmgate serve, or call from a terminal")
 
 // Unanswered tells an answer that does not count from a failure.
 func Unanswered(err error) error {

@@ -84,7 +84,7 @@ func (s *Store) Keep(digest string, text []byte) {
 	select {
 	case s.queue <- document{digest, text}:
 	default:
-		s.failed(fmt.Errorf("%d documents came faster than they could be written, and are not kept", s.lost.Add(1)))
+		s.failed(fmt.Errorf("%d arguments or results came faster than they could be written, and are not kept", s.lost.Add(1)))
 	}
 }
 
@@ -129,7 +129,7 @@ func (s *Store) write(d document, now time.Time) error {
 		return nil
 	}
 	if s.size > maxFile {
-		return fmt.Errorf("%s has %d bytes: more of this day is not kept", s.file.Name(), s.size)
+		return fmt.Errorf("%s is full with %d bytes: arguments and results of the rest of the day are not kept", s.file.Name(), s.size)
 	}
 	b := make([]byte, 4+nonceLen, 4+nonceLen+digestLen+len(d.text)+s.aead.Overhead())
 	rand.Read(b[4:]) // never fails
@@ -182,7 +182,7 @@ func (s *Store) open(date string) error {
 		}
 		next = filepath.Join(s.dir, fmt.Sprintf("%s.%06d%s", date, i+1, ext))
 		if last {
-			s.failed(fmt.Errorf("%s cannot be read from byte %d on: %w; it stays as it is, and the day goes on in %s", name, end, err, filepath.Base(next)))
+			s.failed(fmt.Errorf("%s cannot be read from byte %d on: %w; the file is kept, and the rest of the day goes into %s", name, end, err, filepath.Base(next)))
 		}
 	}
 	f, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

@@ -123,7 +123,7 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := keepOn(t, dir, `{"c":3}`)
-	if len(broken) != 1 || !strings.Contains(broken[0], "it stays as it is") {
+	if len(broken) != 1 || !strings.Contains(broken[0], "the file is kept") {
 		t.Errorf("said %q of a file that ends in the middle of a document", broken)
 	}
 	wanted := map[string]bool{digest(`{"a":"canary"}`): true, digest(`{"c":3}`): true, digest("none"): true}
@@ -195,7 +195,7 @@ func TestFull(t *testing.T) {
 		text := fmt.Sprint(i)
 		s.Keep(digest(text), []byte(text))
 	}
-	if len(said) != 6 || !strings.HasPrefix(said[5], "6 documents") {
+	if len(said) != 6 || !strings.HasPrefix(said[5], "6 arguments or results") {
 		t.Errorf("said %q", said)
 	}
 }

@@ -33,14 +33,14 @@ func (c cache) prepare() error {
 		return nil
 	}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("make the cache: %w", err)
+		return fmt.Errorf("cannot make the cache folder: %w", err)
 	}
 	info, err := os.Stat(c.dir)
 	if err != nil {
-		return fmt.Errorf("open the cache: %w", err)
+		return fmt.Errorf("cannot open the cache folder: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // Windows has no such bits
-		return fmt.Errorf("other users may look into the cache %s (mode %o): run chmod 700 on it, or choose another", c.dir, info.Mode().Perm())
+		return fmt.Errorf("other users can read the cache folder %s (mode %o): run chmod 700 on it, or choose another folder", c.dir, info.Mode().Perm())
 	}
 	return nil
 }
@@ -62,10 +62,10 @@ func (c cache) read(d digest.Digest, limit int64) []byte {
 		return nil
 	}
 	if err == nil && digest.FromBytes(b) != d {
-		err = errors.New("was changed: its digest is not that of its name")
+		err = errors.New("the file was changed: its digest differs from the one in its name")
 	}
 	if err != nil {
-		c.log.Warn("cached artifact unusable", "path", c.path(d), "error", err)
+		c.log.Warn("cached artifact unusable, fetching it again", "path", c.path(d), "error", err)
 		return nil
 	}
 	return b

@@ -169,10 +169,10 @@ func TestManifestRefused(t *testing.T) {
 	}{
 		"two modules": {func(r *registry) object {
 			return r.manifest(image(r.layer(wasmType, code, object{"annotations": object{"org.opencontainers.image.title": "a.wasm"}}), r.layer(wasmType, other)))
-		}, []string{"2 layers with a module", "a.wasm", sum(code), sum(other)}},
+		}, []string{"2 layers with a WebAssembly module", "a.wasm", sum(code), sum(other)}},
 		"no layer of a known type": {func(r *registry) object {
 			return r.manifest(image(r.layer("application/pdf", code), r.layer("text/plain\x1b", other)))
-		}, []string{"no layer is a module", "application/pdf", `text/plain\x1b`}},
+		}, []string{"no layer of the artifact is a WebAssembly module", "application/pdf", `text/plain\x1b`}},
 		"the only layer is something else": {func(r *registry) object {
 			return r.manifest(image(r.layer("application/octet-stream", []byte("\x7fELF"))))
 		}, []string{`does not begin with \0asm`}},

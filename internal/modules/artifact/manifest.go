@@ -104,7 +104,7 @@ func (m manifest) module() (layer ocispec.Descriptor, tars []ocispec.Descriptor,
 	case len(wasm) == 1:
 		return wasm[0], nil, nil
 	case len(wasm) > 1:
-		return layer, nil, fmt.Errorf("the manifest has %d layers with a module, publish one by itself: %s", len(wasm), list(wasm))
+		return layer, nil, fmt.Errorf("the artifact has %d layers with a WebAssembly module; publish one in an artifact of its own: %s", len(wasm), list(wasm))
 	case len(tars) > maxTarLayers:
 		return layer, nil, fmt.Errorf("it is a container image of %d layers, and at most %d are searched for a module", len(tars), maxTarLayers)
 	case len(tars) > 0:
@@ -112,7 +112,7 @@ func (m manifest) module() (layer ocispec.Descriptor, tars []ocispec.Descriptor,
 	case len(m.Layers) == 1:
 		return m.Layers[0], nil, nil
 	}
-	return layer, nil, fmt.Errorf("no layer is a module, publish it as application/wasm: %s", list(m.Layers))
+	return layer, nil, fmt.Errorf("no layer of the artifact is a WebAssembly module; publish the module with the media type application/wasm: %s", list(m.Layers))
 }
 
 func filter(all []ocispec.Descriptor, keep func(ocispec.Descriptor) bool) []ocispec.Descriptor {

@@ -44,7 +44,7 @@ func (s *Store) Signatures(ctx context.Context, ref string) (all []Signature, er
 		return nil, err
 	}
 	if r.Digest == "" {
-		return nil, fmt.Errorf("artifact: %s is a file; only registries hold signatures of artifacts", r)
+		return nil, fmt.Errorf("artifact: %s is a file; signatures can be looked up only for artifacts in a registry", r)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()

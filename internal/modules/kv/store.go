@@ -265,7 +265,7 @@ func (s *Store) take(ns Namespace) (*slot, error) {
 	sl, ok := s.slots[ns]
 	if !ok {
 		if s.dir == "" && len(s.slots) >= s.o.Loaded && !s.sweep() {
-			return nil, fmt.Errorf("kv: there are %d namespaces in memory already: %w", s.o.Loaded, ErrQuota)
+			return nil, fmt.Errorf("kv: no room for another namespace, because %d are in memory: %w", s.o.Loaded, ErrQuota)
 		}
 		sl = &slot{ns: ns, space: &space{ns: ns, path: s.path(ns)}}
 		s.slots[ns] = sl

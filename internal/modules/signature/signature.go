@@ -29,13 +29,13 @@ func ParseKey(text []byte) (*Key, error) {
 	block, rest := pem.Decode(text)
 	switch {
 	case block == nil:
-		return nil, errors.New("it is no key in PEM, such as cosign.pub")
+		return nil, errors.New("it is not a key in PEM, such as cosign.pub")
 	case strings.Contains(block.Type, "PRIVATE"):
-		return nil, errors.New("it is a private key, which belongs to who signs alone: name the public one, such as cosign.pub")
+		return nil, errors.New("it is a private key, which only the signer should have: name the public key, such as cosign.pub")
 	case block.Type != "PUBLIC KEY":
 		return nil, fmt.Errorf("it is a %.40q, not a PUBLIC KEY", block.Type)
 	case strings.TrimSpace(string(rest)) != "":
-		return nil, errors.New("there is more than one key in it")
+		return nil, errors.New("the file has more than one key; write one key for each file")
 	}
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
@@ -44,7 +44,7 @@ func ParseKey(text []byte) (*Key, error) {
 	switch public.(type) {
 	case *ecdsa.PublicKey, ed25519.PublicKey:
 	default:
-		return nil, errors.New("it is a key of another kind than ECDSA and Ed25519, which cosign makes")
+		return nil, errors.New("the key is neither ECDSA nor Ed25519, the kinds that cosign makes")
 	}
 	sum := sha256.Sum256(block.Bytes)
 	return &Key{public, "sha256:" + hex.EncodeToString(sum[:])}, nil
@@ -65,8 +65,8 @@ type Subject struct {
 }
 
 var (
-	errKey  = errors.New("the signature is not of this key, or of something else")
-	errNone = errors.New("there is no signature in it")
+	errKey  = errors.New("the signature is of another key or of other content")
+	errNone = errors.New("the signature is empty or missing")
 )
 
 // verify checks a signature over a message. ECDSA is over SHA-256, or the digest that suits
@@ -105,17 +105,17 @@ const MaxBundle = 1 << 20
 // CheckBundle returns nil if the bundle holds one signature, by the key, of the subject.
 func (k *Key) CheckBundle(bundle []byte, s Subject) error {
 	if len(bundle) > MaxBundle {
-		return fmt.Errorf("the bundle has %d bytes, and may have %d", len(bundle), MaxBundle)
+		return fmt.Errorf("the signature bundle has %d bytes, more than the %d that are allowed", len(bundle), MaxBundle)
 	}
 	b, err := gate.ParseDoc(bundle)
 	if err != nil {
-		return fmt.Errorf("the bundle is no acceptable JSON: %w", err)
+		return fmt.Errorf("the signature bundle is not acceptable JSON: %w", err)
 	}
 	if !b.Get("base64Signature").IsZero() {
 		return k.checkOld(b, s)
 	}
 	if kind := b.Get("mediaType").Text(); !strings.HasPrefix(kind, "application/vnd.dev.sigstore.bundle") {
-		return fmt.Errorf("it is no bundle of cosign: its mediaType is %.80q", kind)
+		return fmt.Errorf("it is not a signature bundle of cosign: its mediaType is %.80q", kind)
 	}
 	material := b.Get("verificationMaterial")
 	if !material.Get("certificate").IsZero() || !material.Get("x509CertificateChain").IsZero() {
@@ -124,7 +124,7 @@ func (k *Key) CheckBundle(bundle []byte, s Subject) error {
 	message, envelope := b.Get("messageSignature"), b.Get("dsseEnvelope")
 	switch {
 	case !message.IsZero() && !envelope.IsZero():
-		return errors.New("the bundle has a signature of a message and one of an envelope: one of them is one too many")
+		return errors.New("the signature bundle has both a messageSignature and a dsseEnvelope: sign again, so that it has one")
 	case !message.IsZero():
 		return k.checkMessage(message, s)
 	case !envelope.IsZero():
@@ -199,10 +199,10 @@ func (k *Key) checkEnvelope(e gate.Doc, s Subject) error {
 	}
 	statement, err := gate.ParseDoc(payload)
 	if err != nil || kind != envelopePayload || statement.Get("_type").Text() != statementType {
-		return errors.New("what is signed is no statement of in-toto")
+		return errors.New("the signed content is not an in-toto statement: sign the artifact with cosign sign")
 	}
 	if p := statement.Get("predicateType").Text(); p != signaturePredicate {
-		return fmt.Errorf("what is signed is no signature, but an attestation (%.80q)", p)
+		return fmt.Errorf("the bundle has an attestation (%.80q) and not a signature: sign the artifact with cosign sign", p)
 	}
 	for one := range statement.Get("subject").Elements() {
 		if one.At("/digest/sha256").Text() == s.Digest {
@@ -226,7 +226,7 @@ func (k *Key) CheckPayload(payload, sig []byte, s Subject) error {
 	p, err := gate.ParseDoc(payload)
 	critical := p.Get("critical")
 	if err != nil || critical.Get("type").Text() != "cosign container image signature" {
-		return errors.New("what is signed is no payload of cosign")
+		return errors.New("the signed content is not a payload of cosign: sign the artifact with cosign sign")
 	}
 	if critical.At("/image/docker-manifest-digest").Text() != "sha256:"+s.Digest {
 		return errOther

@@ -142,7 +142,7 @@ func parse(data []byte) (all []*Entry, err error) {
 // check refuses what no honest entry has.
 func (e *Entry) check() error {
 	if !namePattern.MatchString(e.Name) || !exact(e.Version) {
-		return fmt.Errorf("the entry has no name or no exact version: %q, %q", e.Name, e.Version)
+		return fmt.Errorf("the registry entry needs a name and an exact version; it has the name %q and the version %q", e.Name, e.Version)
 	}
 	if e.Status == "deleted" {
 		return fmt.Errorf("%s %s was deleted from the registry", e.Name, e.Version)

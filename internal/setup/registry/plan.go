@@ -351,7 +351,7 @@ func (r *Remote) plan(name string, o Options) (*Plan, error) {
 	if ok {
 		for key := range r.Variables {
 			if v := f.given(key, r.Variables[key]); v != "" && !urlValue.MatchString(v) {
-				return nil, fmt.Errorf("the value of %s does not fit into a URL", key)
+				return nil, fmt.Errorf("the value of %s is not allowed in this URL: use letters, digits, dots, hyphens and underscores", key)
 			}
 		}
 	} else {

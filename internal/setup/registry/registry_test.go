@@ -135,7 +135,7 @@ func TestEntries(t *testing.T) {
 		{"metadata", at("https://metadata.google.internal/mcp", nil), "no host of the Internet", true},
 		{"user", at("https://example.com@evil.net/mcp", nil), "no https URL", true},
 		{"punycode", named("io.github.acme/weather", at("https://xn--exmple-cua.com/mcp", nil)), "taken for others", true},
-		{"host from a value", at("https://{bad}.example.com/mcp", object{"variables": object{"bad": object{}}}), "does not fit into a URL", true},
+		{"host from a value", at("https://{bad}.example.com/mcp", object{"variables": object{"bad": object{}}}), "is not allowed in this URL", true},
 		{"image with options", entry("oci", "--privileged", "", nil), "no name of an image", true},
 		{"image by a bad digest", entry("oci", "acme/weather@sha256:00", "", nil), "no digest", true},
 	} {

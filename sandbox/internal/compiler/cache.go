@@ -190,7 +190,7 @@ func (c *Cache) Loaded(code Code, failed error) error {
 }
 
 // ErrGone is why a module that was in the cache is not loaded: compile it again.
-var ErrGone = errors.New("the cache has lost the machine code, or holds what the engine does not take")
+var ErrGone = errors.New("the machine code is no longer in the cache, or the engine does not accept it; compile the module again")
 
 // filled returns the note of a module, which it compiles if there is none.
 func (c *Cache) filled(ctx context.Context, wasm []byte) (note, error) {

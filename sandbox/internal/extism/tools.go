@@ -105,7 +105,7 @@ func ParseTools(v Version, b []byte) ([]Tool, error) {
 		return nil, fmt.Errorf("extism: the output of %s is one page of several: only one is supported", v.List())
 	}
 	if n := len(list.Tools); n == 0 || n > maxTools {
-		return nil, fmt.Errorf("extism: the output of %s names %d tools; 1 to %d can be", v.List(), n, maxTools)
+		return nil, fmt.Errorf("extism: the output of %s has %d tools; it must have 1 to %d", v.List(), n, maxTools)
 	}
 	for i := range list.Tools {
 		if err := list.Tools[i].tidy(); err != nil {
@@ -187,7 +187,7 @@ func (c Content) tidy() error {
 	}
 	required, ok := contents[kind]
 	if !ok {
-		return fmt.Errorf("its type %.20q is not one of MCP's", kind)
+		return fmt.Errorf("%.20q is not a content type of MCP", kind)
 	}
 	for _, name := range required {
 		want := byte('"')

@@ -74,7 +74,7 @@ type Memory struct {
 // it when the instance that has it is gone.
 func (i *Image) NewMemory(limit int64) (*Memory, error) {
 	if limit < i.Size() {
-		return nil, fmt.Errorf("image: a memory of at most %d bytes cannot hold %d", limit, i.Size())
+		return nil, fmt.Errorf("the module's memory starts with %d bytes, more than its limit of %d", i.Size(), limit)
 	}
 	m := &Memory{image: i, limit: uint64(limit)}
 	if i.method == Scan {

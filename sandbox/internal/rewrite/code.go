@@ -598,7 +598,7 @@ func (w *writer) look(in *instruction, dead bool, inside, behind int) {
 	w.edits = append(w.edits, edit{at: behind, to: behind, in: instruction{op: opNop}})
 }
 
-var errBranch = errors.New("the module has an invalid function: a branch leads to a block that there is not")
+var errBranch = errors.New("the module has an invalid function: branch target out of range")
 
 // way notes ways from here to the ends of blocks that are open, by their labels.
 func (w *writer) way(first, last uint32) {

@@ -299,7 +299,7 @@ func (m *Module) boundTables(c *cursor) error {
 			most = min(most, c.uint())
 		}
 		if c.err != nil || flags > 1 || kind != typeFunc && kind != typeExtern {
-			return errors.New("the module has a table of a form that is not supported")
+			return errors.New("the module has a table of an unsupported kind; only 32-bit tables of funcref or externref are supported")
 		}
 		if least > maxTable/n {
 			return fmt.Errorf("the module has a table of %d entries; %d is the most", least, maxTable/n)
