@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/provenance"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
 // Owner is the key under which everything that belongs to somebody is kept.
@@ -31,7 +33,7 @@ type Principal struct {
 	Groups Groups
 	// Identities are the principal's own addresses, accounts and folders, which count as
 	// trusted values.
-	Identities Identities
+	Identities provenance.Identities
 }
 
 // Local is the principal of every caller that has not been told apart: the
@@ -118,7 +120,7 @@ type Call struct {
 	// must not be in it.
 	Prompt string
 	// Trace is where the call stands in a trace over several programs.
-	Trace Trace
+	Trace tracing.Context
 	// Client is who waits for the answer, and can be reached while the call runs; nil is
 	// [Nobody].
 	Client Client

@@ -102,7 +102,7 @@ func (p *Parts) known(q Query) provenance.Provenance {
 }
 
 // own are the identities of who makes the call.
-func (c *Call) own() Identities {
+func (c *Call) own() provenance.Identities {
 	if c.Who == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/session"
 )
 
@@ -49,8 +50,8 @@ func (a asking) Authorize(ctx context.Context, q gate.Query) (gate.Decision, err
 // An approval of a destination is for one session, one server and arguments that say to
 // whom or where; it ends when it is revoked, and with the session.
 func TestDestinations(t *testing.T) {
-	to := gate.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
-	s := newScene(t, map[string]gate.ToolLabels{"mail__read": {Effects: read}, "mail__send": to, "mail__draft": to, "chat__post": to})
+	to := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
+	s := newScene(t, map[string]provenance.ToolLabels{"mail__read": {Effects: read}, "mail__send": to, "mail__draft": to, "chat__post": to})
 	sessions, person := session.New(session.Options{}), new(there)
 	p := s.gate.Parts()
 	p.Sessions, p.Approver, p.Authorizer = sessions, person, asking{s}
@@ -117,7 +118,7 @@ func TestDestinations(t *testing.T) {
 // What stands beside a destination is what the same place of the same result holds, all of which a
 // question shows, or nothing.
 func TestBeside(t *testing.T) {
-	to := gate.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
+	to := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
 	many := make([]string, 11)
 	for i := range many {
 		many[i] = fmt.Sprintf("person%d@corp.example", i)
@@ -142,8 +143,8 @@ func TestBeside(t *testing.T) {
 		"one that is trusted":         {result: `["lily@corp.example","me@home.example"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, map[string]gate.ToolLabels{"mail__read": {Effects: read}, "mail__send": to})
-			s.call.Who = &gate.Principal{Owner: gate.Owner{ID: "ann"}, Identities: gate.Identities{"@home.example"}}
+			s := newScene(t, map[string]provenance.ToolLabels{"mail__read": {Effects: read}, "mail__send": to})
+			s.call.Who = &gate.Principal{Owner: gate.Owner{ID: "ann"}, Identities: provenance.Identities{"@home.example"}}
 			person := &there{beside: true}
 			p := s.gate.Parts()
 			p.Sessions, p.Approver, p.Authorizer = session.New(session.Options{}), person, asking{s}
@@ -171,8 +172,8 @@ func TestBeside(t *testing.T) {
 // Who approves what stands beside a destination is asked about none of it again, and about all
 // else as before.
 func TestBesideIsApproved(t *testing.T) {
-	to := gate.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
-	s := newScene(t, map[string]gate.ToolLabels{"mail__read": {Effects: read}, "mail__send": to, "chat__post": to})
+	to := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
+	s := newScene(t, map[string]provenance.ToolLabels{"mail__read": {Effects: read}, "mail__send": to, "chat__post": to})
 	sessions, person := session.New(session.Options{}), &there{beside: true}
 	p := s.gate.Parts()
 	p.Sessions, p.Approver, p.Authorizer = sessions, person, asking{s}
@@ -217,8 +218,8 @@ func (k *keeping) Record(_ context.Context, r *gate.Record) error {
 // The record of a call that was not simply allowed says where its values were met, and
 // nothing that somebody else has written.
 func TestRecordsSayWhereValuesWereMet(t *testing.T) {
-	to := gate.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
-	s := newScene(t, map[string]gate.ToolLabels{"mail__read": {Effects: read}, "mail__send": to})
+	to := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
+	s := newScene(t, map[string]provenance.ToolLabels{"mail__read": {Effects: read}, "mail__send": to})
 	kept := new(keeping)
 	p := s.gate.Parts()
 	p.Sessions, p.Approver, p.Authorizer, p.Recorder = session.New(session.Options{}), new(there), asking{s}, kept

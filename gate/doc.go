@@ -77,7 +77,7 @@
 // # What a session knows
 //
 // What a session has read is kept by [Sessions]: as [Labels], by what the operator
-// says of the tools ([ToolLabels]), and as [provenance.Provenance], the values that it has
+// says of the tools ([provenance.ToolLabels]), and as [provenance.Provenance], the values that it has
 // met. Both are given to the authorizer with the next call, and a call's labels
 // join when it is admitted, so that calls at once cannot slip by each other. A result
 // that was kept, and is read later or by another session, teaches that session by

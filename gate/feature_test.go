@@ -92,8 +92,8 @@ func TestContentsOfFeatures(t *testing.T) {
 func TestFeaturesAreNoTools(t *testing.T) {
 	r, c := newUse(gate.FeaturePrompt, gate.GetPrompt, `{"messages":[]}`)
 	p := r.parts()
-	p.Labeler = labelerFunc(func(*gate.Tool) (gate.ToolLabels, bool) {
-		return gate.ToolLabels{Result: provenance.ResultTrusted}, true
+	p.Labeler = labelerFunc(func(*gate.Tool) (provenance.ToolLabels, bool) {
+		return provenance.ToolLabels{Result: provenance.ResultTrusted}, true
 	})
 	p.Pins = pinsFunc(func(t *gate.Tool) error {
 		if t.Feature != gate.FeaturePrompt {

@@ -2,27 +2,9 @@ package gate
 
 import "github.com/wasmgate/wasmgate/gate/provenance"
 
-type (
-	// Labels say what a session has read: a sorted set of at most 64 names. Labels only
-	// rise. The zero value is the empty set.
-	Labels = provenance.Labels
-	// ToolLabels are what the operator says of a tool: what its results are, what it does,
-	// and by which arguments somebody could turn it against the user.
-	ToolLabels = provenance.ToolLabels
-	// A ToolEffect is something that a tool does.
-	ToolEffect = provenance.ToolEffect
-	// A Place is a JSON Pointer into what a result says, in which * stands for every element
-	// of an array and every member of an object: /channels/*, /items/*/sender. It is into the
-	// structured content, or into the JSON or YAML that a text is, and stands for all below it.
-	Place = provenance.Place
-	// Identities are what a principal is called elsewhere: addresses, accounts, folders, and
-	// domains as @example.com.
-	Identities = provenance.Identities
-	// Echoes remembers what tools have said that are labelled echo, so that what they say
-	// every time is told from what somebody has put there. The zero value remembers nothing
-	// yet. Use it from several goroutines.
-	Echoes = provenance.Echoes
-)
+// Labels say what a session has read: a sorted set of at most 64 names. Labels only
+// rise. The zero value is the empty set.
+type Labels = provenance.Labels
 
 // NewLabels returns the set of the given names.
 func NewLabels(names ...string) Labels { return provenance.NewLabels(names...) }

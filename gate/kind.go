@@ -13,7 +13,7 @@ import (
 // kind returns what the texts are that a call brings: what the operator says of the tool,
 // or else what the names of the files say that it reads.
 func (p *Parts) kind(c *Call, t *Tool) provenance.TextKind {
-	labels, labelled := ToolLabels{}, false
+	labels, labelled := provenance.ToolLabels{}, false
 	if p.Labeler != nil {
 		labels, labelled = p.Labeler.Labels(t)
 	}
@@ -35,7 +35,7 @@ func (p *Parts) kind(c *Call, t *Tool) provenance.TextKind {
 
 // readsHere reports whether a tool reads, and does not reach beyond the machine: as its
 // label says, or as it says itself.
-func readsHere(t *Tool, labels ToolLabels, labelled bool) bool {
+func readsHere(t *Tool, labels provenance.ToolLabels, labelled bool) bool {
 	if labelled {
 		return len(labels.Effects) == 1 && labels.Effects[0] == provenance.EffectRead
 	}

@@ -18,20 +18,20 @@ func (k kinds) Sanitize(t gate.Text) (string, []gate.Finding) {
 	return t.Text, nil
 }
 
-type labelFunc func(*gate.Tool) (gate.ToolLabels, bool)
+type labelFunc func(*gate.Tool) (provenance.ToolLabels, bool)
 
-func (f labelFunc) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return f(t) }
+func (f labelFunc) Labels(t *gate.Tool) (provenance.ToolLabels, bool) { return f(t) }
 
 // TestTextKind: a text is source where the operator says so, or where a reading tool of a
 // server on this machine reads a file that is source by its name. No page, mail or ticket
 // is, whatever its arguments look like.
 func TestTextKind(t *testing.T) {
 	const reads = `{"readOnlyHint":true,"openWorldHint":false}`
-	read := &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}
+	read := &provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead}}
 	for name, tt := range map[string]struct {
 		server string // "child", or elsewhere
 		hints  string
-		labels *gate.ToolLabels
+		labels *provenance.ToolLabels
 		args   string
 		want   provenance.TextKind
 	}{
@@ -52,9 +52,9 @@ func TestTextKind(t *testing.T) {
 		"a tool that may reach out":  {"child", `{"readOnlyHint":true}`, nil, `{"path":"a.js"}`, provenance.KindProse},
 		"a tool that says nothing":   {"child", `{}`, nil, `{"path":"a.js"}`, provenance.KindProse},
 		"labelled as reading":        {"child", `{}`, read, `{"path":"a.js"}`, provenance.KindCode},
-		"labelled, reaches out":      {"child", reads, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead, provenance.EffectEgress}}, `{"path":"a.js"}`, provenance.KindProse},
-		"labelled as code":           {"", `{}`, &gate.ToolLabels{Kind: provenance.KindCode, Effects: []gate.ToolEffect{provenance.EffectRead}}, `{"diff":"x"}`, provenance.KindCode},
-		"labelled as prose":          {"child", reads, &gate.ToolLabels{Kind: provenance.KindProse, Effects: []gate.ToolEffect{provenance.EffectRead}}, `{"path":"a.js"}`, provenance.KindProse},
+		"labelled, reaches out":      {"child", reads, &provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead, provenance.EffectEgress}}, `{"path":"a.js"}`, provenance.KindProse},
+		"labelled as code":           {"", `{}`, &provenance.ToolLabels{Kind: provenance.KindCode, Effects: []provenance.ToolEffect{provenance.EffectRead}}, `{"diff":"x"}`, provenance.KindCode},
+		"labelled as prose":          {"child", reads, &provenance.ToolLabels{Kind: provenance.KindProse, Effects: []provenance.ToolEffect{provenance.EffectRead}}, `{"path":"a.js"}`, provenance.KindProse},
 		"a list with something else": {"child", reads, nil, `{"paths":["a.js",5]}`, provenance.KindProse},
 		"no arguments":               {"child", reads, nil, `{}`, provenance.KindProse},
 	} {
@@ -68,9 +68,9 @@ func TestTextKind(t *testing.T) {
 			var got provenance.TextKind
 			parts := r.parts()
 			parts.Sanitizer = kinds{&got}
-			parts.Labeler = labelFunc(func(*gate.Tool) (gate.ToolLabels, bool) {
+			parts.Labeler = labelFunc(func(*gate.Tool) (provenance.ToolLabels, bool) {
 				if tt.labels == nil {
-					return gate.ToolLabels{}, false
+					return provenance.ToolLabels{}, false
 				}
 				return *tt.labels, true
 			})

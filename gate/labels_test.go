@@ -13,16 +13,16 @@ import (
 
 func TestTeaches(t *testing.T) {
 	tests := map[string]struct {
-		labels gate.ToolLabels
+		labels provenance.ToolLabels
 		want   gate.Labels
 	}{
-		"nothing is said":                        {gate.ToolLabels{}, gate.NewLabels("untrusted")},
-		"untrusted results":                      {gate.ToolLabels{Result: provenance.ResultUntrusted}, gate.NewLabels("untrusted")},
-		"a kind that nobody knows":               {gate.ToolLabels{Result: "fine"}, gate.NewLabels("untrusted")},
-		"trusted results":                        {gate.ToolLabels{Result: provenance.ResultTrusted}, gate.NewLabels()},
-		"results that say what the tool is told": {gate.ToolLabels{Result: provenance.ResultEcho}, gate.NewLabels()},
-		"private results":                        {gate.ToolLabels{Result: provenance.ResultTrusted, Private: true}, gate.NewLabels("private")},
-		"private and untrusted results":          {gate.ToolLabels{Private: true}, gate.NewLabels("private", "untrusted")},
+		"nothing is said":                        {provenance.ToolLabels{}, gate.NewLabels("untrusted")},
+		"untrusted results":                      {provenance.ToolLabels{Result: provenance.ResultUntrusted}, gate.NewLabels("untrusted")},
+		"a kind that nobody knows":               {provenance.ToolLabels{Result: "fine"}, gate.NewLabels("untrusted")},
+		"trusted results":                        {provenance.ToolLabels{Result: provenance.ResultTrusted}, gate.NewLabels()},
+		"results that say what the tool is told": {provenance.ToolLabels{Result: provenance.ResultEcho}, gate.NewLabels()},
+		"private results":                        {provenance.ToolLabels{Result: provenance.ResultTrusted, Private: true}, gate.NewLabels("private")},
+		"private and untrusted results":          {provenance.ToolLabels{Private: true}, gate.NewLabels("private", "untrusted")},
 	}
 	for name, tt := range tests {
 		if got := provenance.Teaches(tt.labels); !got.Cover(tt.want) || !tt.want.Cover(got) {
@@ -31,9 +31,9 @@ func TestTeaches(t *testing.T) {
 	}
 }
 
-type labelerFunc func(*gate.Tool) (gate.ToolLabels, bool)
+type labelerFunc func(*gate.Tool) (provenance.ToolLabels, bool)
 
-func (f labelerFunc) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return f(t) }
+func (f labelerFunc) Labels(t *gate.Tool) (provenance.ToolLabels, bool) { return f(t) }
 
 // taught records what a session is taught.
 type taught struct {
@@ -49,14 +49,14 @@ func (s *taught) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) erro
 // TestWhatASessionLearns holds the lessons of a call against what the operator
 // says of the tool and what the session has read before.
 func TestWhatASessionLearns(t *testing.T) {
-	trusted := &gate.ToolLabels{Result: provenance.ResultTrusted}
-	echo := &gate.ToolLabels{Result: provenance.ResultEcho, Private: true}
+	trusted := &provenance.ToolLabels{Result: provenance.ResultTrusted}
+	echo := &provenance.ToolLabels{Result: provenance.ResultEcho, Private: true}
 	tainted := gate.Session{Labels: gate.NewLabels(provenance.Untrusted)}
 	known := tainted
 	known.Values = meet(provenance.Provenance{}, `["/a"]`, provenance.FromPrompt)
 	const args, result = `{"path":"/a"} trusted []`, `{"content":[]}`
 	tests := map[string]struct {
-		labels  *gate.ToolLabels // nil: nothing is said
+		labels  *provenance.ToolLabels // nil: nothing is said
 		session gate.Session
 		change  func(*gate.Call, *gate.Parts)
 		want    []string
@@ -88,7 +88,7 @@ func TestWhatASessionLearns(t *testing.T) {
 			p, c := s.parts(), newCall()
 			p.Sessions, p.TrackValues = s, true
 			if tt.labels != nil {
-				p.Labeler = labelerFunc(func(*gate.Tool) (gate.ToolLabels, bool) { return *tt.labels, true })
+				p.Labeler = labelerFunc(func(*gate.Tool) (provenance.ToolLabels, bool) { return *tt.labels, true })
 			}
 			if tt.change != nil {
 				tt.change(&c, &p)

@@ -68,7 +68,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 
 // made is the lesson that what a call has made is the session's own, for tools of the same
 // server that take its kind.
-func made(p *permitted, said ToolLabels) Lesson {
+func made(p *permitted, said provenance.ToolLabels) Lesson {
 	l := Lesson{From: emptyObject, Source: provenance.FromTrusted, Tool: p.tool}
 	for _, at := range said.Makes {
 		if kind := provenance.KindOf(said, at); kind != "" {
@@ -80,13 +80,13 @@ func made(p *permitted, said ToolLabels) Lesson {
 
 // said is what the operator says of a tool: of an agent's own only what its arguments are for,
 // since ids are those of servers.
-func (p *Parts) said(t *Tool) ToolLabels {
+func (p *Parts) said(t *Tool) provenance.ToolLabels {
 	if p.Labeler == nil || !t.Feature.called() {
-		return ToolLabels{}
+		return provenance.ToolLabels{}
 	}
 	said, _ := p.Labeler.Labels(t)
 	if t.Feature == FeatureAgent {
-		return ToolLabels{Control: said.Control, Content: said.Content, To: said.To, Commits: said.Commits}
+		return provenance.ToolLabels{Control: said.Control, Content: said.Content, To: said.To, Commits: said.Commits}
 	}
 	return said
 }

@@ -12,7 +12,7 @@ import (
 func TestListedValuesAreRepeated(t *testing.T) {
 	for _, kind := range []provenance.ResultKind{provenance.ResultEcho, provenance.ResultTrusted} {
 		for _, args := range []string{`{"text":"a3@evil.example"}`, `{"text":"mails of a3@evil.example"}`, `{"a3@evil.example":1}`, `{"text":["x",{"name":"a3@evil.example"}]}`} {
-			s := newScene(t, map[string]gate.ToolLabels{"mail__look": {Result: kind, Effects: read}, "mail__send": {Result: provenance.ResultEcho, Effects: external, To: []string{"/to"}}})
+			s := newScene(t, map[string]provenance.ToolLabels{"mail__look": {Result: kind, Effects: read}, "mail__send": {Result: provenance.ResultEcho, Effects: external, To: []string{"/to"}}})
 			name := gate.ToolName{Server: "mail", Tool: "list"}
 			listed := &gate.Tool{Name: name, Local: "list", Digest: "1", Definition: gate.MustDoc(`{"name":"a3@evil.example"}`)}
 			c := gate.Call{Who: gate.Local(), Session: gate.SessionKey{Owner: gate.Local().Owner, ID: "s"}}

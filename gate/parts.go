@@ -45,7 +45,7 @@ type Parts struct {
 	// Labeler knows what the operator says of tools, and whether anything is said of one; nil
 	// knows of none.
 	Labeler interface {
-		Labels(t *Tool) (said ToolLabels, any bool)
+		Labels(t *Tool) (said provenance.ToolLabels, any bool)
 	}
 	// Approver asks people; without one, what a policy would ask is refused.
 	Approver Approver
@@ -61,7 +61,7 @@ type Parts struct {
 	Structure func(text string) (Doc, bool)
 	// Echoes remembers what tools have said that say what they were told; nil remembers
 	// nothing, so that they may say no more than that.
-	Echoes *Echoes
+	Echoes *provenance.Echoes
 	// TrustPrompt takes io.github.wasmgate/prompt, of a request's _meta, for the user's own
 	// words. Whoever can write into a call's _meta then decides what is trusted.
 	TrustPrompt bool
@@ -138,7 +138,7 @@ type Lesson struct {
 	// Tool is the tool whose result From is, and Said what the operator says of it; nil
 	// and zero for what is no result.
 	Tool *Tool
-	Said ToolLabels
+	Said provenance.ToolLabels
 	// Made says that the call made what its result has ids of: they are the session's own.
 	Made bool
 	// Own says that the call was not chosen by an outsider, so that its result can be the account
@@ -253,7 +253,7 @@ type Finding struct {
 }
 
 // A Destination is one that a person has approved for a session: whom or where tools of a
-// server may be told, until the session ends. It covers arguments of [ToolLabels.To] alone.
+// server may be told, until the session ends. It covers arguments of [provenance.ToolLabels.To] alone.
 type Destination struct {
 	ID      string    `json:"id"` // of the approval by which it came
 	Server  string    `json:"server"`

@@ -55,7 +55,7 @@ type Record struct {
 	Result   Doc    // as the client got it
 	Findings []Finding
 	// OwnRecord says that the result was the account holder's own record, from which the session
-	// took what is his: see [ToolLabels]. In Done.
+	// took what is his: see [provenance.ToolLabels]. In Done.
 	OwnRecord bool
 	Usage     Usage
 	// Upstream is by which credential the server was called; nil if it has none of its own. In

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
 func TestDoRecordsEachStep(t *testing.T) {
@@ -216,7 +217,7 @@ func TestRecorderFailsInTurn(t *testing.T) {
 func TestTraceOfRecords(t *testing.T) {
 	r := newRig()
 	c := newCall()
-	c.Trace = gate.Trace{ID: [16]byte{1}, Server: [8]byte{2}, Client: [8]byte{3}, Sampled: true}
+	c.Trace = tracing.Context{ID: [16]byte{1}, Server: [8]byte{2}, Client: [8]byte{3}, Sampled: true}
 	if _, err := r.do(t, c); err != nil {
 		t.Fatal(err)
 	}

@@ -362,8 +362,8 @@ func TestRelayTeachesNothing(t *testing.T) {
 			}
 			g := s.gate(t, func(p *gate.Parts) {
 				p.Sessions, p.TrackValues = s, true
-				p.Labeler = labelerFunc(func(tool *gate.Tool) (gate.ToolLabels, bool) {
-					return gate.ToolLabels{Result: provenance.ResultEcho, Private: true}, tool.Relay
+				p.Labeler = labelerFunc(func(tool *gate.Tool) (provenance.ToolLabels, bool) {
+					return provenance.ToolLabels{Result: provenance.ResultEcho, Private: true}, tool.Relay
 				})
 			})
 			if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {

@@ -123,7 +123,7 @@ type guards struct {
 	labels      func(*policy.Label)
 	sessions    func(gate.Sessions) gate.Sessions
 	trustPrompt bool
-	identities  gate.Identities
+	identities  provenance.Identities
 	made        bool     // a server says that it has made what it has not
 	tools       []string // that are called; nil for all
 	// person is who approves what is asked, seeing all that a question shows; nil is nobody.
@@ -131,57 +131,57 @@ type guards struct {
 }
 
 var modelLabels = []policy.Label{
-	{Pattern: "out__read", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead}}},
-	{Pattern: "own__find", ToolLabels: gate.ToolLabels{Result: provenance.ResultTrusted, Effects: []gate.ToolEffect{provenance.EffectRead}}},
-	{Pattern: "own__echo", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectRead}}},
-	{Pattern: "do__send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
-	{Pattern: "do__drop", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectDestructive}}},
+	{Pattern: "out__read", ToolLabels: provenance.ToolLabels{Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "own__find", ToolLabels: provenance.ToolLabels{Result: provenance.ResultTrusted, Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "own__echo", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "do__send", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
+	{Pattern: "do__drop", ToolLabels: provenance.ToolLabels{Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectDestructive}}},
 	// Records whose parties the server knows; the adversary writes records of its own, and
 	// what stands in the others beside their parties.
-	{Pattern: "rec__find", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}, IDs: map[gate.Place]string{"/*/id": "rec"},
-		Identity: []gate.Place{"/**/with"}, Names: []gate.Place{"/*/title"},
+	{Pattern: "rec__find", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Private: true, Effects: []provenance.ToolEffect{provenance.EffectRead}, IDs: map[provenance.Place]string{"/*/id": "rec"},
+		Identity: []provenance.Place{"/**/with"}, Names: []provenance.Place{"/*/title"},
 	}},
-	{Pattern: "rec__move", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
+	{Pattern: "rec__move", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
 	}},
-	{Pattern: "rec__make", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{}, Content: []string{"/name", "/body"},
+	{Pattern: "rec__make", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectInternal}, To: []string{}, Content: []string{"/name", "/body"},
 		Makes: []string{"/name"}, Takes: map[string]string{"/name": "rec"},
 	}},
-	{Pattern: "rec__drop", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
+	{Pattern: "rec__drop", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
 	}},
-	{Pattern: "web__fetch", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead, provenance.EffectEgress}, To: []string{"/to"},
+	{Pattern: "web__fetch", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectRead, provenance.EffectEgress}, To: []string{"/to"},
 	}},
-	{Pattern: "do__post", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
+	{Pattern: "do__post", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
 	}},
 	// Tools without arguments, or without a recipient.
-	{Pattern: "do__open", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{}}},
-	{Pattern: "do__note", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{}, Commits: []string{"/when"}, Content: []string{"/body"},
+	{Pattern: "do__open", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectInternal}, To: []string{}}},
+	{Pattern: "do__note", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, To: []string{}, Commits: []string{"/when"}, Content: []string{"/body"},
 	}},
 	// An agent's own tools.
-	{Pattern: "cli__Read", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}}},
-	{Pattern: "cli__Send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}}},
+	{Pattern: "cli__Read", ToolLabels: provenance.ToolLabels{Result: provenance.ResultUntrusted, Private: true, Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "cli__Send", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}}},
 	// A server that lists those to whom one talks, and one that has the account holder's own record.
-	{Pattern: "chat__list", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead}, IDs: map[gate.Place]string{"/*/id": "recipient.channel"},
+	{Pattern: "chat__list", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectRead}, IDs: map[provenance.Place]string{"/*/id": "recipient.channel"},
 	}},
-	{Pattern: "chat__say", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
+	{Pattern: "chat__say", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
 		Takes: map[string]string{"/to": "recipient.channel"},
 	}},
-	{Pattern: "me__show", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead}, Own: []gate.Place{"/mail"}, IDs: map[gate.Place]string{"/orders": "order"},
+	{Pattern: "me__show", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectRead}, Own: []provenance.Place{"/mail"}, IDs: map[provenance.Place]string{"/orders": "order"},
 	}},
-	{Pattern: "me__cancel", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "order"}, DestroysOwn: true,
+	{Pattern: "me__cancel", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "order"}, DestroysOwn: true,
 	}},
-	{Pattern: "do__tell", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Commits: []string{"/when"}, Content: []string{"/body"},
+	{Pattern: "do__tell", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Commits: []string{"/when"}, Content: []string{"/body"},
 	}},
 }
 
@@ -597,7 +597,7 @@ func sequences() int {
 	return 10_000
 }
 
-var allGuards = guards{packs: []string{"grants", "flow"}, identities: gate.Identities{known}}
+var allGuards = guards{packs: []string{"grants", "flow"}, identities: provenance.Identities{known}}
 
 // A game is played with an adversary, one seed after the other.
 type game interface {
@@ -643,7 +643,7 @@ func TestTheAdversaryOfRecordsNeverWins(t *testing.T) {
 }
 
 // withPerson is all guards, and a person who is asked.
-var withPerson = guards{packs: []string{"grants", "flow-ask"}, identities: gate.Identities{known}, person: func(a gate.Approver) gate.Approver { return a }}
+var withPerson = guards{packs: []string{"grants", "flow-ask"}, identities: provenance.Identities{known}, person: func(a gate.Approver) gate.Approver { return a }}
 
 // A person who reads what a question shows, and says no to the adversary's, opens nothing to it:
 // neither by what stands beside a destination, nor by a list that changes before the call comes
@@ -765,7 +765,7 @@ func TestEachGuardIsNeeded(t *testing.T) {
 			g.tools = []string{"out__read", "rec__find", "rec__move"}
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "rec__find" {
-					l.IDs = map[gate.Place]string{"/*/id": "rec", "/*/title": "rec"}
+					l.IDs = map[provenance.Place]string{"/*/id": "rec", "/*/title": "rec"}
 				}
 			}
 		}),
@@ -777,7 +777,7 @@ func TestEachGuardIsNeeded(t *testing.T) {
 				}
 			}
 		}),
-		"that identities are one's own": with(func(g *guards) { g.identities = gate.Identities{"@evil.example"} }),
+		"that identities are one's own": with(func(g *guards) { g.identities = provenance.Identities{"@evil.example"} }),
 		"that an argument named nowhere is a destination": with(func(g *guards) {
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "do__tell" {
@@ -815,7 +815,7 @@ func TestEachGuardIsNeeded(t *testing.T) {
 		"that an origin is good for reading": with(func(g *guards) {
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "do__post" {
-					l.Effects = []gate.ToolEffect{provenance.EffectRead, provenance.EffectEgress}
+					l.Effects = []provenance.ToolEffect{provenance.EffectRead, provenance.EffectEgress}
 				}
 			}
 		}),
@@ -823,7 +823,7 @@ func TestEachGuardIsNeeded(t *testing.T) {
 			g.tools = newKinds
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "chat__list" {
-					l.IDs = map[gate.Place]string{"/*": "recipient.channel"}
+					l.IDs = map[provenance.Place]string{"/*": "recipient.channel"}
 				}
 			}
 		}),
@@ -831,7 +831,7 @@ func TestEachGuardIsNeeded(t *testing.T) {
 			g.tools = newKinds
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "me__show" {
-					l.IDs = map[gate.Place]string{"/orders": "order", "/wish": "order"}
+					l.IDs = map[provenance.Place]string{"/orders": "order", "/wish": "order"}
 				}
 			}
 		}),
@@ -843,12 +843,12 @@ func TestEachGuardIsNeeded(t *testing.T) {
 		"that agents' own tools have labels": with(func(g *guards) {
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "cli__Send" {
-					l.Effects = []gate.ToolEffect{provenance.EffectRead}
+					l.Effects = []provenance.ToolEffect{provenance.EffectRead}
 				}
 			}
 		}),
 		"the effects": with(func(g *guards) {
-			g.labels = func(l *policy.Label) { l.Effects = []gate.ToolEffect{provenance.EffectRead} }
+			g.labels = func(l *policy.Label) { l.Effects = []provenance.ToolEffect{provenance.EffectRead} }
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {

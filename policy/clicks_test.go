@@ -15,11 +15,11 @@ func TestClicksAreAskedAbout(t *testing.T) {
 	e := load(t, nil, policy.Options{
 		Packs: []string{"grants", "flow-ask"}, Grants: []policy.Grant{{To: []string{"*"}, Tools: []string{"*"}}},
 		Labels: []policy.Label{
-			{Pattern: "browser__navigate", ToolLabels: gate.ToolLabels{
-				Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead, provenance.EffectEgress}, To: []string{"/url"},
+			{Pattern: "browser__navigate", ToolLabels: provenance.ToolLabels{
+				Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectRead, provenance.EffectEgress}, To: []string{"/url"},
 			}},
-			{Pattern: "browser__*", ToolLabels: gate.ToolLabels{
-				Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/ref"}, Content: []string{"/element", "/text"},
+			{Pattern: "browser__*", ToolLabels: provenance.ToolLabels{
+				Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectExternal}, To: []string{"/ref"}, Content: []string{"/element", "/text"},
 			}},
 		},
 	})

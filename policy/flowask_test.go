@@ -14,8 +14,8 @@ import (
 // The pack flow-ask asks for exactly what flow denies, with the same reasons.
 func TestFlowAskIsFlow(t *testing.T) {
 	all := `allow contains "all" if input.action == "tools/call"`
-	labels := []policy.Label{{Pattern: "pay__*", ToolLabels: gate.ToolLabels{
-		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}, Content: []string{"/note"},
+	labels := []policy.Label{{Pattern: "pay__*", ToolLabels: provenance.ToolLabels{
+		Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}, Content: []string{"/note"},
 	}}}
 	flow := load(t, user(all), policy.Options{Packs: []string{"flow"}, Labels: labels})
 	asks := load(t, user(all), policy.Options{Packs: []string{"flow-ask"}, Labels: labels})

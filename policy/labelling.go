@@ -17,7 +17,7 @@ import (
 // the longest holds, and a name holds before a pattern.
 type Label struct {
 	Pattern string
-	gate.ToolLabels
+	provenance.ToolLabels
 }
 
 // CheckLabels returns all that is wrong with the labels, in their order. [Load]
@@ -87,12 +87,12 @@ func checkPointers[P ~string](pointers []P) error {
 
 // labelling finds the label of a tool.
 type labelling struct {
-	names    map[string]gate.ToolLabels
+	names    map[string]provenance.ToolLabels
 	prefixes []Label // the longest first; their patterns without the *
 }
 
 func newLabelling(labels []Label) labelling {
-	l := labelling{names: make(map[string]gate.ToolLabels)}
+	l := labelling{names: make(map[string]provenance.ToolLabels)}
 	for _, one := range labels {
 		if prefix, open := match.Pattern(one.Pattern).Cut(); open {
 			l.prefixes = append(l.prefixes, Label{prefix, one.ToolLabels})
@@ -104,7 +104,7 @@ func newLabelling(labels []Label) labelling {
 	return l
 }
 
-func (l labelling) of(t *gate.Tool) (gate.ToolLabels, bool) {
+func (l labelling) of(t *gate.Tool) (provenance.ToolLabels, bool) {
 	name := t.Name.String()
 	if labels, ok := l.names[name]; ok {
 		return labels, true
@@ -120,12 +120,12 @@ func (l labelling) of(t *gate.Tool) (gate.ToolLabels, bool) {
 	if t.Relay {
 		return relayLabels, true
 	}
-	return gate.ToolLabels{}, false
+	return provenance.ToolLabels{}, false
 }
 
 // relayLabels are those of a tool that carries out other calls, unless the operator says
 // otherwise of it: what it does, and whose words it returns, is the other calls' matter.
-var relayLabels = gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectRead}}
+var relayLabels = provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectRead}}
 
 // UnusedLabels returns the patterns in Options.Labels that match none of the tools,
 // sorted: what they say, they say of nothing.
@@ -152,4 +152,4 @@ func UnusedLabels(e *Engine, tools []*gate.Tool) []string {
 
 // Labels returns what Options.Labels say of a tool, and false if they say nothing. A tool
 // that carries out others, see [gate.Tool], reads and says what it was told.
-func (e *Engine) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return e.labels.of(t) }
+func (e *Engine) Labels(t *gate.Tool) (provenance.ToolLabels, bool) { return e.labels.of(t) }

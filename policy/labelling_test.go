@@ -12,10 +12,10 @@ import (
 )
 
 var toolLabels = []policy.Label{
-	{Pattern: "*", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{"external"}}},
-	{Pattern: "files__*", ToolLabels: gate.ToolLabels{Result: "untrusted", Private: true, Effects: []gate.ToolEffect{"read"}}},
-	{Pattern: "files__write_*", ToolLabels: gate.ToolLabels{Result: "echo", Effects: []gate.ToolEffect{"local", "destructive"}, Control: []string{"/path"}, Content: []string{}}},
-	{Pattern: "files__write_log", ToolLabels: gate.ToolLabels{Result: "trusted", Effects: []gate.ToolEffect{"local"}, Control: []string{}}},
+	{Pattern: "*", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{"external"}}},
+	{Pattern: "files__*", ToolLabels: provenance.ToolLabels{Result: "untrusted", Private: true, Effects: []provenance.ToolEffect{"read"}}},
+	{Pattern: "files__write_*", ToolLabels: provenance.ToolLabels{Result: "echo", Effects: []provenance.ToolEffect{"local", "destructive"}, Control: []string{"/path"}, Content: []string{}}},
+	{Pattern: "files__write_log", ToolLabels: provenance.ToolLabels{Result: "trusted", Effects: []provenance.ToolEffect{"local"}, Control: []string{}}},
 }
 
 func TestLabelsOfATool(t *testing.T) {
@@ -49,19 +49,19 @@ func TestLabelsOfATool(t *testing.T) {
 }
 
 func TestLoadRefusesLabels(t *testing.T) {
-	reads := []gate.ToolEffect{"read"}
+	reads := []provenance.ToolEffect{"read"}
 	tests := map[string]struct {
 		labels []policy.Label
 		want   string
 	}{
-		"a pattern that matches no tool": {[]policy.Label{{Pattern: "Files", ToolLabels: gate.ToolLabels{Effects: reads}}}, "labels.Files"},
-		"a pattern with * inside":        {[]policy.Label{{Pattern: "a*b", ToolLabels: gate.ToolLabels{Effects: reads}}}, "only at the end"},
-		"a pattern twice": {[]policy.Label{{Pattern: "a__b", ToolLabels: gate.ToolLabels{Effects: reads}}, {Pattern: "a__b", ToolLabels: gate.ToolLabels{Effects: reads}}},
+		"a pattern that matches no tool": {[]policy.Label{{Pattern: "Files", ToolLabels: provenance.ToolLabels{Effects: reads}}}, "labels.Files"},
+		"a pattern with * inside":        {[]policy.Label{{Pattern: "a*b", ToolLabels: provenance.ToolLabels{Effects: reads}}}, "only at the end"},
+		"a pattern twice": {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: reads}}, {Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: reads}}},
 			"has labels already"},
-		"a kind of result that nobody knows": {[]policy.Label{{Pattern: "a__b", ToolLabels: gate.ToolLabels{Result: "clean", Effects: reads}}}, "labels.a__b.result"},
+		"a kind of result that nobody knows": {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Result: "clean", Effects: reads}}}, "labels.a__b.result"},
 		"no effect":                          {[]policy.Label{{Pattern: "a__b"}}, "labels.a__b.effect: missing"},
-		"an effect that nobody knows":        {[]policy.Label{{Pattern: "a__b", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{"write"}}}}, "labels.a__b.effect"},
-		"a pointer that is none":             {[]policy.Label{{Pattern: "a__b", ToolLabels: gate.ToolLabels{Effects: reads, Control: []string{"to"}}}}, "labels.a__b.control"},
+		"an effect that nobody knows":        {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{"write"}}}}, "labels.a__b.effect"},
+		"a pointer that is none":             {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: reads, Control: []string{"to"}}}}, "labels.a__b.control"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func BenchmarkLongSession(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				who := &gate.Principal{Owner: alice.Owner, Auth: alice.Auth, Identities: gate.Identities{known}}
+				who := &gate.Principal{Owner: alice.Owner, Auth: alice.Auth, Identities: provenance.Identities{known}}
 				args := gate.MustDoc(`{"to":"bob@corp.example","body":"` + strings.Repeat("the minutes of the meeting, as you asked. ", 10) + `"}`)
 				b.ReportAllocs()
 				began := cpuTime()

@@ -21,7 +21,7 @@ func TestPacksLetRelaysPass(t *testing.T) {
 	e := load(t, nil, policy.Options{
 		Packs:      []string{"approve", "flow", "grants", "ratelimit", "readonly"},
 		RateLimits: []policy.RateLimit{{To: []string{"*"}, Calls: 1, Per: "1h"}},
-		Labels:     []policy.Label{{Pattern: "*", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectExternal}}}},
+		Labels:     []policy.Label{{Pattern: "*", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectExternal}}}},
 	})
 	for name, tt := range map[string]struct {
 		tool *gate.Tool
@@ -68,11 +68,11 @@ func TestRulesDecideOnRelays(t *testing.T) {
 
 // What the operator says of all tools, or of many servers, is not said of these.
 func TestLabelsOfRelays(t *testing.T) {
-	external := gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectExternal}}
+	external := provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectExternal}}
 	for pattern, own := range map[string]bool{"*": false, "cat*": false, "catalog__*": true, "catalog__call": true} {
 		e := load(t, nil, policy.Options{Labels: []policy.Label{{Pattern: pattern, ToolLabels: external}}})
 		got, ok := e.Labels(relayTool())
-		want := []gate.ToolEffect{provenance.EffectRead}
+		want := []provenance.ToolEffect{provenance.EffectRead}
 		if own {
 			want = external.Effects
 		}

@@ -68,7 +68,7 @@ type ReplayOptions struct {
 	Structure func(text string) (gate.Doc, bool)
 	// Echoes remembers what tools say every time, over all sessions that have it; nil
 	// remembers nothing.
-	Echoes *gate.Echoes
+	Echoes *provenance.Echoes
 	// Rules has the rules told of each decision that differs from the one before.
 	Rules bool
 	// ApproveAsks carries on as if a person had approved each call that is asked

@@ -76,7 +76,7 @@ func SchemaFor(p Provider, declared json.RawMessage) (shown json.RawMessage, sai
 	if err != nil {
 		return nil, "", err
 	}
-	to, said, ok := schema.ForProvider(p, d)
+	to, said, ok := schema.ForProvider(schema.Provider(p), d)
 	if !ok {
 		return nil, "", fmt.Errorf("there are no rules for the schemas of %q", p)
 	}
@@ -105,13 +105,13 @@ func (v SchemaView) of(declared gate.Doc) (shown gate.Doc, ok bool) {
 }
 
 // A Provider is whose models are told of functions.
-type Provider = schema.Provider
+type Provider string
 
 // The providers whose rules for schemas are known.
 const (
-	OpenAI    = schema.OpenAI
-	Anthropic = schema.Anthropic
-	Gemini    = schema.Gemini
+	OpenAI    = Provider(schema.OpenAI)
+	Anthropic = Provider(schema.Anthropic)
+	Gemini    = Provider(schema.Gemini)
 )
 
 // FunctionOptions configure [Client.Functions].
@@ -175,7 +175,7 @@ func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
 	}
 	description := t.Definition.Get("description").Text()
 	if o.For != "" {
-		shown, said, ok := schema.ForProvider(o.For, input)
+		shown, said, ok := schema.ForProvider(schema.Provider(o.For), input)
 		if !ok {
 			return Function{}, incompatible(t, "there are no rules for the schemas of %q", o.For)
 		}

@@ -10,19 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // fixed returns a tool that always answers the same.
-func fixed(name, result string) gateway.LocalTool {
+func fixed(name, result string) options.LocalTool {
 	return tool(name, func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 		return gate.Result{Doc: gate.MustDoc(result)}, nil
 	})
 }
 
-func functions(t *testing.T, o gateway.FunctionOptions, tools ...gateway.LocalTool) ([]gateway.Function, error) {
+func functions(t *testing.T, o gateway.FunctionOptions, tools ...options.LocalTool) ([]gateway.Function, error) {
 	t.Helper()
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": tools}, Policy: granting("*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"s": tools}, Policy: granting("*"), Recorder: new(records)})
 	return g.NewClient(gateway.ClientConfig{}).Functions(t.Context(), o)
 }
 
@@ -63,7 +64,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestFunctionsOfTools(t *testing.T) {
-	odd := gateway.LocalTool{
+	odd := options.LocalTool{
 		Definition: gate.MustDoc(`{"name":"odd","description":"Does.","inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"a":{"type":"integer","default":1}},"additionalProperties":false}}`),
 		Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 			return gate.Result{Doc: gate.MustDoc(`{"content":[],"isError":true}`)}, nil
@@ -117,11 +118,11 @@ func TestFunctionNames(t *testing.T) {
 
 // A provider is shown a schema that it takes, and arguments are held against the declared one.
 func TestFunctionsForProviders(t *testing.T) {
-	either := gateway.LocalTool{
+	either := options.LocalTool{
 		Definition: gate.MustDoc(`{"name":"find","description":"Finds.","inputSchema":{"type":"object","properties":{"id":{"type":["integer","null"]},"name":{"const":"x"}},"oneOf":[{"required":["id"]},{"required":["name"]}]}}`),
 		Call:       tool("find", nil).Call,
 	}
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"f": {either}}, Policy: granting("f__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"f": {either}}, Policy: granting("f__*"), Recorder: new(records)})
 	c := g.NewClient(gateway.ClientConfig{})
 	for provider, want := range map[gateway.Provider]string{
 		gateway.OpenAI:    `{"properties":{"id":{"type":["integer","null"]},"name":{"enum":["x"]}},"type":"object"}`,

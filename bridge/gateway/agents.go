@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/bridge/internal/player"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/provenance"
@@ -21,7 +22,7 @@ func (g operator) Hook(ctx context.Context, who *gate.Principal, r agents.Reques
 }
 
 // SetAgents puts other rules in the place of those of Config.Agents.
-func (g operator) SetAgents(rules map[string]agents.Rules) error {
+func (g operator) SetAgents(rules map[string]options.Agent) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	if err := g.noteSetting("agents"); err != nil {
@@ -55,7 +56,7 @@ func (g *Gateway) teaches(t *gate.Tool) gate.Labels {
 type upstreams struct {
 	*fleet.Fleet
 	agents *agents.Agents
-	player *recording.Player // nil without a recording
+	player *player.Player // nil without a recording
 }
 
 var _ gate.Upstream = upstreams{}

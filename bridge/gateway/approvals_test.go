@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -34,7 +35,7 @@ func startAsking(t *testing.T, o approval.Options) (*gateway.Gateway, string) {
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	g := start(t, gateway.Config{
 		Audit: log, AuditOptions: audit.Options{Node: "n1"}, Policy: asking(), Approvals: &o,
-		Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}},
+		Functions: map[string][]options.LocalTool{"mail": {tool("send", nil)}},
 	})
 	return g, log
 }
@@ -134,7 +135,7 @@ func TestDrainLetsGoOfCallsThatWait(t *testing.T) {
 }
 
 func TestNobodyToAsk(t *testing.T) {
-	g := start(t, gateway.Config{Recorder: new(records), Policy: asking(), Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}}})
+	g := start(t, gateway.Config{Recorder: new(records), Policy: asking(), Functions: map[string][]options.LocalTool{"mail": {tool("send", nil)}}})
 	if g.Approvals() != nil {
 		t.Error("questions without Config.Approvals")
 	}
@@ -217,7 +218,7 @@ func TestApproveByFunction(t *testing.T) {
 		for channels, o := range map[string]*approval.Options{"alone": nil, "with operators": {}} {
 			t.Run(name+" "+channels, func(t *testing.T) {
 				g := start(t, gateway.Config{
-					Recorder: new(records), Policy: asking(), Approvals: o, Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}},
+					Recorder: new(records), Policy: asking(), Approvals: o, Functions: map[string][]options.LocalTool{"mail": {tool("send", nil)}},
 				})
 				fails := true
 				alice := &gate.Principal{Owner: gate.Owner{ID: "alice"}}

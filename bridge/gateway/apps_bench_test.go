@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // BenchmarkLargePage reads a page of 4.3 MB with one client: from its server, and through a gateway,
@@ -46,7 +47,7 @@ func BenchmarkLargePage(b *testing.B) {
 	through := func(server string) (*gateway.Gateway, time.Duration) {
 		g, err := gateway.New(b.Context(), gateway.Config{
 			Recorder: nowhere{}, Policy: grantingServers("pdf"),
-			Servers: []gateway.EndpointConfig{{Server: "pdf", URL: server, ConnectTimeout: time.Hour, Tools: gateway.ToolOptions{Apps: gateway.AppOptions{On: true}}}},
+			Servers: []options.Endpoint{{Server: "pdf", URL: server, ConnectTimeout: time.Hour, Tools: options.Tools{Apps: options.Apps{On: true}}}},
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -59,8 +60,8 @@ func (s *appServer) serve() *appServer {
 }
 
 // endpoint returns the server with apps as a configuration has them.
-func (s *appServer) endpoint(id string, o gateway.AppOptions) gateway.EndpointConfig {
-	return gateway.EndpointConfig{Server: id, Dial: gateway.InProcess(s.Server), Tools: gateway.ToolOptions{Apps: o}}
+func (s *appServer) endpoint(id string, o options.Apps) options.Endpoint {
+	return options.Endpoint{Server: id, Dial: gateway.InProcess(s.Server), Tools: options.Tools{Apps: o}}
 }
 
 // An appHost is a client of a gateway, which shows pages if renders is true.

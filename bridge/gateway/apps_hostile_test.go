@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
@@ -164,11 +165,11 @@ func TestGeneratedPages(t *testing.T) {
 			return ""
 		}
 		honest := newAppServer("ui://map/app.html", html).serve()
-		on := gateway.AppOptions{On: true}
+		on := options.Apps{On: true}
 		g := start(t, gateway.Config{
 			Recorder: new(records), Policy: grantingServers("evil", "honest"),
-			Servers: []gateway.EndpointConfig{
-				{Server: "evil", Dial: func() (mcp.Transport, error) { return rawServer(evil), nil }, Tools: gateway.ToolOptions{Apps: on}}, honest.endpoint("honest", on),
+			Servers: []options.Endpoint{
+				{Server: "evil", Dial: func() (mcp.Transport, error) { return rawServer(evil), nil }, Tools: options.Tools{Apps: on}}, honest.endpoint("honest", on),
 			},
 		})
 		if err := g.Connect(t.Context()); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
@@ -204,7 +205,7 @@ func (all twins) gateway(t *testing.T, secret []byte, file string) *gateway.Gate
 	}
 	for _, id := range []string{"c1", "c2"} {
 		dial := func() (mcp.Transport, error) { return rawServer(all[id].answer), nil }
-		cfg.Servers = append(cfg.Servers, gateway.EndpointConfig{Server: id, Dial: dial, Tools: gateway.ToolOptions{Apps: gateway.AppOptions{On: true}}})
+		cfg.Servers = append(cfg.Servers, options.Endpoint{Server: id, Dial: dial, Tools: options.Tools{Apps: options.Apps{On: true}}})
 	}
 	g, err := gateway.New(t.Context(), cfg)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/scan"
@@ -33,7 +34,7 @@ func twoApps(t testing.TB, change func(*gateway.Config)) (g *gateway.Gateway, c1
 	c2.serve()
 	cfg := gateway.Config{
 		Recorder: new(records), Policy: grantingServers("c1", "c2"),
-		Servers: []gateway.EndpointConfig{c1.endpoint("c1", gateway.AppOptions{On: true}), c2.endpoint("c2", gateway.AppOptions{On: true})},
+		Servers: []options.Endpoint{c1.endpoint("c1", options.Apps{On: true}), c2.endpoint("c2", options.Apps{On: true})},
 	}
 	if change != nil {
 		change(&cfg)
@@ -62,7 +63,7 @@ func TestAppsAreShown(t *testing.T) {
 			}
 			s.serve()
 			g := start(t, gateway.Config{
-				Recorder: new(records), Policy: grantingServers("maps"), Servers: []gateway.EndpointConfig{s.endpoint("maps", gateway.AppOptions{On: true})},
+				Recorder: new(records), Policy: grantingServers("maps"), Servers: []options.Endpoint{s.endpoint("maps", options.Apps{On: true})},
 			})
 			if err := g.Connect(t.Context()); err != nil {
 				t.Fatal(err)
@@ -178,10 +179,10 @@ func TestPagesArePinned(t *testing.T) {
 	s := newAppServer("ui://map/app.html", html).serve()
 	s.ui = map[string]any{"csp": map[string]any{"connectDomains": []string{"https://a.example.com"}}}
 	const label = "maps ui ui://map/app.html"
-	open := func(o gateway.AppOptions, mode lock.Mode) (*gateway.Gateway, *appHost) {
+	open := func(o options.Apps, mode options.PinMode) (*gateway.Gateway, *appHost) {
 		g := start(t, gateway.Config{
-			Recorder: new(records), Policy: grantingServers("maps"), Servers: []gateway.EndpointConfig{s.endpoint("maps", o)},
-			Pins: &lock.Options{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			Recorder: new(records), Policy: grantingServers("maps"), Servers: []options.Endpoint{s.endpoint("maps", o)},
+			Pins: &options.Pins{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 		if err := g.Connect(t.Context()); err != nil {
 			t.Fatal(err)
@@ -204,7 +205,7 @@ func TestPagesArePinned(t *testing.T) {
 			t.Errorf("%s: the app's tool is called: %v", what, got)
 		}
 	}
-	g, host := open(gateway.AppOptions{}, lock.TrustFirst)
+	g, host := open(options.Apps{}, options.PinTrustFirst)
 	shown("new", host, false)
 	approve(t, g, dir, label)
 	shown("approved", host, true)
@@ -221,7 +222,7 @@ func TestPagesArePinned(t *testing.T) {
 	} {
 		before, ui := s.html, s.ui
 		change()
-		g, host := open(gateway.AppOptions{On: true}, lock.TrustFirst)
+		g, host := open(options.Apps{On: true}, options.PinTrustFirst)
 		host.session = ""
 		host.open()
 		pins, err := g.Operator().Pins()
@@ -260,8 +261,8 @@ func TestToolsWithPagesArePinned(t *testing.T) {
 		s := newAppServer("ui://map/app.html", html).serve()
 		s.addTool("show", now.ui)
 		g := start(t, gateway.Config{
-			Recorder: new(records), Policy: grantingServers("maps"), Servers: []gateway.EndpointConfig{s.endpoint("maps", gateway.AppOptions{On: true})},
-			Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			Recorder: new(records), Policy: grantingServers("maps"), Servers: []options.Endpoint{s.endpoint("maps", options.Apps{On: true})},
+			Pins: &options.Pins{Mode: options.PinTrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 		if err := g.Connect(t.Context()); err != nil {
 			t.Fatal(err)
@@ -280,19 +281,19 @@ func TestToolsWithPagesArePinned(t *testing.T) {
 // TestPartsOfPagesArePinned: an approval covers the bytes, what the page asks for, or nothing.
 func TestPartsOfPagesArePinned(t *testing.T) {
 	for name, tt := range map[string]struct {
-		o           gateway.AppOptions
+		o           options.Apps
 		bytes, asks bool // whether a page is shown after a change of these
 	}{
-		"bytes":  {gateway.AppOptions{On: true}, false, false},
-		"policy": {gateway.AppOptions{On: true, PinPolicy: true}, true, false},
-		"off":    {gateway.AppOptions{On: true, PinOff: true}, true, true},
+		"bytes":  {options.Apps{On: true}, false, false},
+		"policy": {options.Apps{On: true, PinPolicy: true}, true, false},
+		"off":    {options.Apps{On: true, PinOff: true}, true, true},
 	} {
 		dir := t.TempDir()
 		s := newAppServer("ui://map/app.html", html).serve()
 		shown := func() bool {
 			g := start(t, gateway.Config{
-				Recorder: new(records), Policy: grantingServers("maps"), Servers: []gateway.EndpointConfig{s.endpoint("maps", tt.o)},
-				Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+				Recorder: new(records), Policy: grantingServers("maps"), Servers: []options.Endpoint{s.endpoint("maps", tt.o)},
+				Pins: &options.Pins{Mode: options.PinTrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 			})
 			defer stop(t, g)
 			if err := g.Connect(t.Context()); err != nil {
@@ -318,23 +319,23 @@ func TestPartsOfPagesArePinned(t *testing.T) {
 // TestAppsOn: what the configuration says decides where nothing of a server was approved.
 func TestAppsOn(t *testing.T) {
 	for name, tt := range map[string]struct {
-		o    gateway.AppOptions
-		mode lock.Mode
+		o    options.Apps
+		mode options.PinMode
 		want bool
 	}{
-		"nothing said": {gateway.AppOptions{}, lock.TrustFirst, false},
-		"on":           {gateway.AppOptions{On: true}, lock.TrustFirst, true},
-		"on, strict":   {gateway.AppOptions{On: true}, lock.Strict, false},
-		"no pins":      {gateway.AppOptions{}, lock.Off, false},
-		"no pins, on":  {gateway.AppOptions{On: true}, lock.Off, true},
-		"off":          {gateway.AppOptions{Off: true}, lock.Off, false},
+		"nothing said": {options.Apps{}, options.PinTrustFirst, false},
+		"on":           {options.Apps{On: true}, options.PinTrustFirst, true},
+		"on, strict":   {options.Apps{On: true}, options.PinStrict, false},
+		"no pins":      {options.Apps{}, options.PinOff, false},
+		"no pins, on":  {options.Apps{On: true}, options.PinOff, true},
+		"off":          {options.Apps{Off: true}, options.PinOff, false},
 	} {
 		dir := t.TempDir()
 		s := newAppServer("ui://map/app.html", html).serve()
-		open := func(o gateway.AppOptions) map[string]gate.Doc {
+		open := func(o options.Apps) map[string]gate.Doc {
 			g := start(t, gateway.Config{
-				Recorder: new(records), Policy: grantingServers("maps"), Servers: []gateway.EndpointConfig{s.endpoint("maps", o)},
-				Pins: &lock.Options{Mode: tt.mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+				Recorder: new(records), Policy: grantingServers("maps"), Servers: []options.Endpoint{s.endpoint("maps", o)},
+				Pins: &options.Pins{Mode: tt.mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 			})
 			defer stop(t, g)
 			if err := g.Connect(t.Context()); err != nil {
@@ -348,7 +349,7 @@ func TestAppsOn(t *testing.T) {
 			}
 		}
 		if name == "nothing said" { // a server that is known already
-			if open(gateway.AppOptions{On: true})["ui://maps/map/app.html"].IsZero() {
+			if open(options.Apps{On: true})["ui://maps/map/app.html"].IsZero() {
 				t.Error("a server that was seen before shows nothing once apps are on")
 			}
 		}
@@ -363,7 +364,7 @@ func TestAppsAreNarrowed(t *testing.T) {
 	r := new(rig.Records)
 	g := start(t, gateway.Config{
 		Recorder: r, Policy: grantingServers("maps"),
-		Servers: []gateway.EndpointConfig{s.endpoint("maps", gateway.AppOptions{On: true, Allow: gateway.AppSources{Connect: []string{"https://a.example.com"}, Frames: []string{}}})},
+		Servers: []options.Endpoint{s.endpoint("maps", options.Apps{On: true, Allow: options.AppSources{Connect: []string{"https://a.example.com"}, Frames: []string{}}})},
 	})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
@@ -399,8 +400,8 @@ func TestRisksOfPages(t *testing.T) {
 	}
 	s.serve()
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: grantingServers("maps"), Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(t.TempDir(), lock.FileName), Dir: t.TempDir()},
-		Servers: []gateway.EndpointConfig{s.endpoint("maps", gateway.AppOptions{Allow: gateway.AppSources{Connect: []string{"https://a.example.com"}, Permissions: []string{"camera", "clipboardWrite"}}})},
+		Recorder: new(records), Policy: grantingServers("maps"), Pins: &options.Pins{Mode: options.PinTrustFirst, File: filepath.Join(t.TempDir(), lock.FileName), Dir: t.TempDir()},
+		Servers: []options.Endpoint{s.endpoint("maps", options.Apps{Allow: options.AppSources{Connect: []string{"https://a.example.com"}, Permissions: []string{"camera", "clipboardWrite"}}})},
 	})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
@@ -470,7 +471,7 @@ func TestHostilePages(t *testing.T) {
 			evil.serve()
 			g := start(t, gateway.Config{
 				Recorder: new(records), Policy: grantingServers("evil", "honest"),
-				Servers: []gateway.EndpointConfig{evil.endpoint("evil", gateway.AppOptions{On: true}), honest.endpoint("honest", gateway.AppOptions{On: true})},
+				Servers: []options.Endpoint{evil.endpoint("evil", options.Apps{On: true}), honest.endpoint("honest", options.Apps{On: true})},
 			})
 			if err := g.Connect(t.Context()); err != nil {
 				t.Fatal(err)
@@ -500,7 +501,7 @@ func TestLargePage(t *testing.T) {
 	leaking := newAppServer("ui://x/app.html", "<script>key = '"+"-----BEGIN "+"PRIVATE KEY-----\n"+strings.Repeat("MIIEvQ9aB3dE/fGh", 20)+"\n-----END "+"PRIVATE KEY-----'</script>").serve()
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: grantingServers("pdf", "x"),
-		Servers: []gateway.EndpointConfig{large.endpoint("pdf", gateway.AppOptions{On: true}), leaking.endpoint("x", gateway.AppOptions{On: true})},
+		Servers: []options.Endpoint{large.endpoint("pdf", options.Apps{On: true}), leaking.endpoint("x", options.Apps{On: true})},
 	})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/policy"
@@ -17,9 +18,9 @@ func flowing(packs ...string) gateway.Policy {
 	return gateway.Policy{Options: policy.Options{
 		Timeout: patience, Packs: append([]string{"grants"}, packs...), Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"mail", "maps"}}},
 		Labels: []policy.Label{
-			{Pattern: "mail__show", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
-			{Pattern: "maps__*", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
-			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
+			{Pattern: "mail__show", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+			{Pattern: "maps__*", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+			{Pattern: "mail__*", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 		},
 	}}
 }
@@ -35,7 +36,7 @@ func mailAndMaps(t *testing.T, change func(*gateway.Config)) (*gateway.Gateway, 
 	maps.serve()
 	cfg := gateway.Config{
 		Recorder: r, TrustPrompt: true,
-		Servers: []gateway.EndpointConfig{mail.endpoint("mail", gateway.AppOptions{On: true}), maps.endpoint("maps", gateway.AppOptions{On: true})},
+		Servers: []options.Endpoint{mail.endpoint("mail", options.Apps{On: true}), maps.endpoint("maps", options.Apps{On: true})},
 	}
 	change(&cfg)
 	g := start(t, cfg)

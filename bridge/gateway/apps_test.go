@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -38,7 +39,7 @@ func TestAppOnlyTools(t *testing.T) {
 	only := []any{[]string{"app"}, []string{}, []string{"Model"}, "app", map[string]any{"app": true}}
 	both := []any{nil, []string{"model"}, []string{"app", "model"}}
 	g := start(t, gateway.Config{
-		Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(newApp(append(only, both...)...))}},
+		Servers: []options.Endpoint{{Server: "s", Dial: gateway.InProcess(newApp(append(only, both...)...))}},
 		Policy:  granting("*"), Recorder: new(records), Catalog: gateway.CatalogBeside,
 	})
 	if err := g.Connect(t.Context()); err != nil {

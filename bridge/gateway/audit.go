@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/tee"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -82,7 +83,7 @@ func (g operator) AuditHead() audit.Head {
 func (g *Gateway) noteServers() {
 	for _, s := range g.phases.changed(g.fleet.Status()) {
 		entry := audit.Entry{Event: audit.Server, Server: s.Server, Code: "ok"}
-		if s.Phase == Faulted {
+		if s.Phase == status.Faulted {
 			entry.Code, entry.Error = string(s.Fault), s.Error
 		}
 		if s.Circuit != "" {

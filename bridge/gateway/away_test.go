@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestToolOfAServerThatWasNeverReady(t *testing.T) {
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: granting("down__*"),
-		Servers: []gateway.EndpointConfig{{Server: "down", Command: "/does/not/exist"}, {Server: "hidden", Command: "/does/not/exist"}},
+		Servers: []options.Endpoint{{Server: "down", Command: "/does/not/exist"}, {Server: "hidden", Command: "/does/not/exist"}},
 	})
 	_ = g.Connect(t.Context())
 	for name, want := range map[string]string{"down__x": "not_connected", "hidden__x": "refused_lookup", "nowhere__x": "refused_lookup"} {

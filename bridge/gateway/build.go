@@ -5,15 +5,16 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
-	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/internal/tee"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/session"
-	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -51,7 +52,7 @@ func (g *Gateway) build(ctx context.Context) error {
 		return err
 	}
 	g.now.Store(checked)
-	g.schemas, g.settings = schema.NewCompiler(), newSettings(g.cfg)
+	g.settings = newSettings(g.cfg)
 	recorder, err := g.openAudit(g.hide)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (g *Gateway) build(ctx context.Context) error {
 
 func (g *Gateway) newFleet(ctx context.Context) error {
 	if g.cfg.Replay != nil {
-		g.player = recording.NewPlayer(*g.cfg.Replay)
+		g.player = player.New(*g.cfg.Replay)
 	}
 	locals, err := g.newLocals(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 		return err
 	}
 	locals = append(locals, stubs...)
-	var servers []EndpointConfig
+	var servers []options.Endpoint
 	for _, s := range g.cfg.Servers {
 		if !g.player.Stubs(s.Server) {
 			servers = append(servers, g.endpoint(ctx, s))
@@ -152,9 +153,9 @@ func (g *Gateway) newHost() error {
 	if err != nil {
 		return err
 	}
-	g.fleet.Watch(func(l fleet.Lists) { g.host.ListsChanged(l.Tools, l.Prompts, l.Resources) })
+	g.fleet.Watch(func(l status.Lists) { g.host.ListsChanged(l.Tools, l.Prompts, l.Resources) })
 	g.fleet.OnNotice(g.host.Notify)
-	g.fleet.Watch(func(fleet.Lists) { g.noteServers() })
+	g.fleet.Watch(func(status.Lists) { g.noteServers() })
 	g.mux = http.NewServeMux()
 	g.handleMCP(g.mux)
 	g.Operator().HandleHealth(g.mux)

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"sync/atomic"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/clean"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/clean"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
@@ -25,7 +25,7 @@ type checks struct {
 
 func newChecks(c *Config, seal []byte) (*checks, error) {
 	choice := c.Sanitize
-	choice.Max = int(cmp.Or(c.Limits.Result, upstream.DefaultMaxMessage))
+	choice.Max = int(cmp.Or(c.Limits.Result, options.DefaultMaxMessage))
 	texts, err := clean.NewTexts(choice)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -45,7 +47,7 @@ func (d *decidedBy) Record(_ context.Context, r *gate.Record) error {
 func configured(name, profile, server string, packs ...string) (gateway.Config, *gateway.Policy) {
 	p := granting("f__*")
 	p.Options.Packs = append([]string{"grants"}, packs...)
-	next := gateway.Config{Snapshot: name, Sanitize: gateway.Sanitize{Profile: profile}}
+	next := gateway.Config{Snapshot: name, Sanitize: clean.Sanitize{Profile: profile}}
 	if server != "" {
 		next.Sanitize.Servers = map[string]string{"other": server}
 	}
@@ -61,7 +63,7 @@ func TestSnapshotIsWhatDecided(t *testing.T) {
 		return text("a <script>alert(1)</script> b"), nil
 	})
 	cfg, p := configured("off", "off", "")
-	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]gateway.LocalTool{"f": {says}}
+	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]options.LocalTool{"f": {says}}
 	g := start(t, cfg)
 	revisions := map[string]string{"off": g.Operator().Policy().Revision()}
 	var calls sync.WaitGroup
@@ -117,19 +119,19 @@ func TestSnapshotIsWhatDecided(t *testing.T) {
 func TestReconfigureRefuses(t *testing.T) {
 	var seen decidedBy
 	cfg, p := configured("one", "text", "")
-	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]gateway.LocalTool{"f": {tool("t", nil)}}
+	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]options.LocalTool{"f": {tool("t", nil)}}
 	g := start(t, cfg)
 	revision := g.Operator().Policy().Revision()
 	broken := gateway.Policy{Options: policy.Options{Packs: []string{"no-such-pack"}}}
 	for says, tt := range map[string]struct {
 		profile, server string
-		secrets         gateway.SecretRules
+		secrets         clean.SecretRules
 		p               *gateway.Policy
 		approvals       *approval.Options
 	}{
 		`unknown profile "loose"`:  {profile: "loose"},
 		`unknown profile "looser"`: {profile: "strict", server: "looser"},
-		"secrets":                  {profile: "strict", secrets: gateway.SecretRules{Skip: []string{"no-such-rule"}}},
+		"secrets":                  {profile: "strict", secrets: clean.SecretRules{Skip: []string{"no-such-rule"}}},
 		"no-such-pack":             {profile: "strict", p: &broken},
 		"whether people are asked": {profile: "strict", approvals: &approval.Options{}},
 	} {
@@ -154,7 +156,7 @@ func TestListsAreMadeSafeAnew(t *testing.T) {
 	own := tool("t", nil)
 	own.Definition = own.Definition.With("description", []byte(`"see https://evil.example/?q=1 ![x](https://evil.example/i.png)"`))
 	cfg, p := configured("one", "text", "")
-	cfg.Recorder, cfg.Policy, cfg.Functions = new(records), *p, map[string][]gateway.LocalTool{"f": {own}}
+	cfg.Recorder, cfg.Policy, cfg.Functions = new(records), *p, map[string][]options.LocalTool{"f": {own}}
 	g := start(t, cfg)
 	described := func() string { return g.Fleet().Tools(t.Context())[0].Definition.Get("description").Text() }
 	before := described()
@@ -204,15 +206,15 @@ func TestApprovalOverChanges(t *testing.T) {
 // else of it.
 func TestToolsNameTheirConfiguration(t *testing.T) {
 	var made []string
-	for _, change := range []func(*gateway.EndpointConfig){
-		func(*gateway.EndpointConfig) {},
-		func(e *gateway.EndpointConfig) { e.CallTimeout = time.Minute },
-		func(e *gateway.EndpointConfig) { e.Env = []string{"A=1"} },
-		func(e *gateway.EndpointConfig) { e.Methods = []string{"acme/x"} },
+	for _, change := range []func(*options.Endpoint){
+		func(*options.Endpoint) {},
+		func(e *options.Endpoint) { e.CallTimeout = time.Minute },
+		func(e *options.Endpoint) { e.Env = []string{"A=1"} },
+		func(e *options.Endpoint) { e.Methods = []string{"acme/x"} },
 	} {
 		e := counted("far", new(atomic.Int32))
 		change(&e)
-		g := start(t, gateway.Config{Recorder: new(records), Policy: granting("*"), Servers: []gateway.EndpointConfig{e}})
+		g := start(t, gateway.Config{Recorder: new(records), Policy: granting("*"), Servers: []options.Endpoint{e}})
 		if err := g.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -227,13 +229,13 @@ func TestToolsNameTheirConfiguration(t *testing.T) {
 // name what held. A lockfile that cannot be read leaves all as it was.
 func TestReconfigurePinsAndJobs(t *testing.T) {
 	dir := t.TempDir()
-	pins := func(mode lock.Mode) *lock.Options {
-		return &lock.Options{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
+	pins := func(mode options.PinMode) *options.Pins {
+		return &options.Pins{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
 	}
 	l := newLiar(&mcp.Tool{Name: "a", InputSchema: map[string]any{"type": "object"}})
 	cfg := gateway.Config{
-		Recorder: new(records), Policy: granting("s__*"), Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial}},
-		Pins: pins(lock.Off), Jobs: new(gateway.Jobs),
+		Recorder: new(records), Policy: granting("s__*"), Servers: []options.Endpoint{{Server: "s", Dial: l.dial}},
+		Pins: pins(options.PinOff), Jobs: new(gateway.Jobs),
 	}
 	g := start(t, cfg)
 	if err := g.Connect(t.Context()); err != nil {
@@ -251,16 +253,16 @@ func TestReconfigurePinsAndJobs(t *testing.T) {
 		if got := slices.ContainsFunc(offered, func(t *gate.Tool) bool { return t.Name.Server == product.JobsServer }); got != jobs {
 			t.Errorf("%s: the tools of jobs are offered: %v", what, got)
 		}
-		if _, err := g.Operator().Pins(); (err == nil) != (cfg.Pins.Mode != lock.Off) {
+		if _, err := g.Operator().Pins(); (err == nil) != (cfg.Pins.Mode != options.PinOff) {
 			t.Errorf("%s: pins: %v", what, err)
 		}
 	}
 	holds("at first", gate.Code(nil), false)
 	for _, tt := range []struct {
-		mode  lock.Mode
+		mode  options.PinMode
 		offer bool
 		code  string
-	}{{lock.Strict, true, "refused_pin"}, {lock.TrustFirst, false, gate.Code(nil)}, {lock.Off, true, gate.Code(nil)}, {lock.Strict, true, "refused_pin"}} {
+	}{{options.PinStrict, true, "refused_pin"}, {options.PinTrustFirst, false, gate.Code(nil)}, {options.PinOff, true, gate.Code(nil)}, {options.PinStrict, true, "refused_pin"}} {
 		cfg.Pins, cfg.Jobs = pins(tt.mode), &gateway.Jobs{Offer: tt.offer}
 		if err := g.Reconfigure(t.Context(), cfg, nil); err != nil {
 			t.Fatal(err)
@@ -271,7 +273,7 @@ func TestReconfigurePinsAndJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := cfg
-	other.Pins, other.Jobs = pins(lock.TrustFirst), new(gateway.Jobs)
+	other.Pins, other.Jobs = pins(options.PinTrustFirst), new(gateway.Jobs)
 	if err := g.Reconfigure(t.Context(), other, nil); err == nil {
 		t.Error("a lockfile that cannot be read is taken over")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -22,7 +23,7 @@ func BenchmarkClean(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			g, err := gateway.New(b.Context(), gateway.Config{
 				Recorder: new(nothing), Policy: granting("up__say"),
-				Functions: map[string][]gateway.LocalTool{"up": {tool("say", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+				Functions: map[string][]options.LocalTool{"up": {tool("say", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 					return gate.Result{Doc: doc}, nil
 				})}},
 			})

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/policy"
@@ -33,7 +34,7 @@ func code(err error) gateway.ErrorCode {
 }
 
 // slow answers when its context ends, and says on began that it was called.
-func slow(name string, began chan<- bool) gateway.LocalTool {
+func slow(name string, began chan<- bool) options.LocalTool {
 	return tool(name, func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
 		began <- true
 		<-ctx.Done()
@@ -44,7 +45,7 @@ func slow(name string, began chan<- bool) gateway.LocalTool {
 func TestClientEndsCalls(t *testing.T) {
 	began := make(chan bool, 1)
 	g := start(t, gateway.Config{
-		Functions: map[string][]gateway.LocalTool{"s": {slow("slow", began), slow("slower", make(chan bool, 1)), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records),
+		Functions: map[string][]options.LocalTool{"s": {slow("slow", began), slow("slower", make(chan bool, 1)), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records),
 	})
 
 	hasty, patient := g.NewClient(gateway.ClientConfig{Timeout: 200 * time.Millisecond}), g.NewClient(gateway.ClientConfig{})
@@ -77,7 +78,7 @@ func TestClientEndsCalls(t *testing.T) {
 
 func TestClientArguments(t *testing.T) {
 	rec := new(records)
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: rec})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: rec})
 	client := g.NewClient(gateway.ClientConfig{})
 	type in struct {
 		Text string `json:"text"`
@@ -107,7 +108,7 @@ func TestClientSessions(t *testing.T) {
 		seen = append(seen, c.Session)
 		return text(c.Prompt + c.ClientName), nil
 	})
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
 	one, other := g.NewClient(gateway.ClientConfig{Name: "one"}), g.NewClient(gateway.ClientConfig{})
 	one.Say("words, ")
 	for range 2 {
@@ -168,7 +169,7 @@ func TestClientIsTold(t *testing.T) {
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half"})
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, errors.Join(err, r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "hot"}))
 	})
-	g := start(t, gateway.Config{Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(s)}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Servers: []options.Endpoint{{Server: "s", Dial: gateway.InProcess(s)}}, Policy: granting("s__*"), Recorder: new(records)})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestClientCapabilities(t *testing.T) {
 		peer = c.Client
 		return text(""), nil
 	})
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
 	answer := func(_ context.Context, params gate.Doc) (gate.Doc, error) {
 		return params.With("action", []byte(`"accept"`)), nil
 	}
@@ -236,7 +237,7 @@ func TestClientCapabilities(t *testing.T) {
 
 // A client in this process speaks MCP over memory, until the gateway ends.
 func TestDial(t *testing.T) {
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		conn := g.Dial(gate.Local())
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).
@@ -257,7 +258,7 @@ func TestDial(t *testing.T) {
 // A tool may be called by its own name, while one server alone has it.
 func TestClientShortNames(t *testing.T) {
 	g := start(t, gateway.Config{
-		Functions: map[string][]gateway.LocalTool{"a": {tool("echo", nil), tool("once", nil)}, "b": {tool("echo", nil), tool("hidden", nil)}},
+		Functions: map[string][]options.LocalTool{"a": {tool("echo", nil), tool("once", nil)}, "b": {tool("echo", nil), tool("hidden", nil)}},
 		Policy:    granting("a__*", "b__echo"), Recorder: new(records),
 	})
 	client := g.NewClient(gateway.ClientConfig{})
@@ -285,7 +286,7 @@ func TestClientIsAsked(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(asked.Content["day"])}}}, nil
 	})
 	policy := gateway.Policy{Files: fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\nallow contains \"all\" if true\n")}}}
-	g := start(t, gateway.Config{Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(s)}}, Policy: policy, Recorder: new(records)})
+	g := start(t, gateway.Config{Servers: []options.Endpoint{{Server: "s", Dial: gateway.InProcess(s)}}, Policy: policy, Recorder: new(records)})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
@@ -20,7 +21,7 @@ func TestArgumentsAreCoerced(t *testing.T) {
 	const definition = `{"name":"shoot","inputSchema":{"type":"object","properties":{"scale":{"type":"string","enum":["css","device"],"default":"css"},
 		"n":{"type":"integer"},"full":{"type":"boolean"},"of":{"type":"array","items":{"type":"string"}}},"required":["scale"]}}`
 	got := ""
-	shoot := gateway.LocalTool{Definition: gate.MustDoc(definition), Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+	shoot := options.LocalTool{Definition: gate.MustDoc(definition), Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 		got = c.Args.String()
 		return text("ok"), nil
 	}}
@@ -30,7 +31,7 @@ allow contains "b" if { input.tool.server == "warn" }`
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	cfg := gateway.Config{
 		Audit: path, AuditOptions: audit.Options{Node: "n", Record: "full"},
-		Functions: map[string][]gateway.LocalTool{"coerce": {shoot}, "enforce": {shoot}, "warn": {shoot}, "bytool": {shoot}},
+		Functions: map[string][]options.LocalTool{"coerce": {shoot}, "enforce": {shoot}, "warn": {shoot}, "bytool": {shoot}},
 		Inputs: map[string]*gateway.InputRules{
 			"enforce": {Mode: "enforce"}, "warn": {Mode: "warn"},
 			"bytool": {Tools: []gateway.InputRule{{Pattern: "sh*", Mode: "enforce"}}},

@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -35,7 +36,7 @@ func TestServesBeforeItHasCompiled(t *testing.T) {
 	cfg := gateway.Config{
 		Recorder: new(records), Policy: granting("*"), LeaveOut: true, CacheDir: filepath.Join(t.TempDir(), "wasm"),
 		Modules:   []gateway.Module{{WASM: wasm, Config: sandbox.ModuleConfig{Name: "files"}}},
-		Functions: map[string][]gateway.LocalTool{"go": {greet}},
+		Functions: map[string][]options.LocalTool{"go": {greet}},
 	}
 	g := start(t, cfg)
 	srv := httptest.NewServer(g)
@@ -121,7 +122,7 @@ func TestModuleServerEndsWithItsConnection(t *testing.T) {
 		section(10, "\x01"+name(body)) + section(11, "\x01\x00\x41\x00\x0b"+name(clock))
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: granting("*"), CacheDir: compiled.Folder(t),
-		Servers: []gateway.EndpointConfig{{Server: "asleep", ConnectTimeout: 100 * time.Millisecond}},
+		Servers: []options.Endpoint{{Server: "asleep", ConnectTimeout: 100 * time.Millisecond}},
 		Guests: map[string]gateway.Guest{"asleep": {
 			WASM: []byte(asleep), Config: sandbox.ModuleConfig{Name: "asleep", Limits: sandbox.Limits{Timeout: time.Hour}},
 		}},
@@ -129,7 +130,7 @@ func TestModuleServerEndsWithItsConnection(t *testing.T) {
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s := g.Fleet().Status()[0]; s.Phase != gateway.Faulted {
+	if s := g.Fleet().Status()[0]; s.Phase != status.Faulted {
 		t.Fatalf("a server that does not answer: %+v", s)
 	}
 	if err := g.RemoveServer("asleep"); err != nil {
@@ -158,7 +159,7 @@ func TestCompiledLaterIsNotNew(t *testing.T) {
 			one, two, late := saying(t, "one", "a", "first"), saying(t, "two", "b", "second"), saying(t, "late", "c", "third")
 			g := start(t, gateway.Config{
 				Recorder: new(records), Policy: granting("*"), LeaveOut: true, Embedded: embedded, CacheDir: filepath.Join(dir, "wasm"),
-				Modules: []gateway.Module{one, two}, Pins: &lock.Options{Mode: lock.TrustFirst, Dir: filepath.Join(dir, "pins")},
+				Modules: []gateway.Module{one, two}, Pins: &options.Pins{Mode: options.PinTrustFirst, Dir: filepath.Join(dir, "pins")},
 			})
 			if err := g.Connect(t.Context()); err != nil {
 				t.Fatal(err)

@@ -11,14 +11,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/bridge/options"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
-	"github.com/wasmgate/wasmgate/internal/agents"
-	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -32,7 +34,7 @@ type Config struct {
 	Name, Version, Description string
 	// Servers are the MCP servers, in the order in which their tools are
 	// listed. New sets the sanitizer and the schema compiler of their Tools.
-	Servers []EndpointConfig
+	Servers []options.Endpoint
 	// Guests are those of Servers that are WASM modules, by id. Nothing else says
 	// how such a server is reached.
 	Guests map[string]Guest
@@ -45,12 +47,12 @@ type Config struct {
 	LeaveOut bool
 	// Functions are Go functions offered as tools, by server; see [Func], and
 	// [Gateway.Publish] for later ones.
-	Functions map[string][]LocalTool
+	Functions map[string][]options.LocalTool
 	// Replay answers calls from a recording; nil answers none.
-	Replay *Replay
+	Replay *recording.Replay
 	// Groups say what is in which group of tools. A client is offered one alone at
 	// /mcp/GROUP, and grants can be given to one.
-	Groups Groups
+	Groups options.Groups
 	// Catalog says whether clients can search for tools.
 	Catalog CatalogMode
 	// HostTools are the names of the tools that the program which embeds the gateway has
@@ -85,22 +87,22 @@ type Config struct {
 	SessionLasted func(time.Duration)
 	// Trace places each call of a client in a trace, by its Meta and its Trace.Header; nil places
 	// none, and what the client's _meta says of its own trace goes on to the server.
-	Trace func(c *gate.Call) gate.Trace
+	Trace func(c *gate.Call) tracing.Context
 	// Baggage reports whether the baggage in a client's _meta goes on to servers, which may
 	// be somebody else's; nil is no.
 	Baggage func() bool
 
-	Sanitize Sanitize
+	Sanitize clean.Sanitize
 	// Inputs say, by server, how arguments are held against the input schemas of its
 	// tools. Those of a server without coerce.
 	Inputs map[string]*InputRules
 	// Agents are those whose hooks the wasmgate command answers by the gateway, by name:
 	// claude-code, codex, gemini-cli, opencode.
-	Agents map[string]agents.Rules
+	Agents map[string]options.Agent
 	Limits Limits
 	// Pins says which definitions are approved; New sets its Record, and its Log if
 	// that is nil. Without it all are.
-	Pins *lock.Options
+	Pins *options.Pins
 	// Approvals says how people are asked about calls; New sets its Recorder, and its
 	// Log if that is nil. Without it, what a policy would ask is refused.
 	Approvals *approval.Options
@@ -174,7 +176,7 @@ type Module struct {
 	Declared string
 	Grant    Grant
 	// Replay is what Config.Replay does with its tools.
-	Replay ReplayMode
+	Replay recording.Mode
 }
 
 // A Grant is what the operator lets the tools of a module have. The zero Grant
@@ -195,7 +197,7 @@ type InputRules struct {
 	Tools []InputRule // that go before Mode; the first that matches counts
 }
 
-// An InputRule says so for the tools that Pattern matches, see [Rule], by their names at
+// An InputRule says so for the tools that Pattern matches, see [clean.Rule], by their names at
 // the server.
 type InputRule struct {
 	Pattern string
@@ -277,7 +279,7 @@ func (m CatalogMode) check() error {
 }
 
 func (c *Config) checkPropose() error {
-	if _, taken := c.Functions[product.GatewayServer]; c.Propose && (taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == product.GatewayServer })) {
+	if _, taken := c.Functions[product.GatewayServer]; c.Propose && (taken || slices.ContainsFunc(c.Servers, func(s options.Endpoint) bool { return s.Server == product.GatewayServer })) {
 		return fmt.Errorf("gateway: the server id %s is that of the tool that proposes calls", product.GatewayServer)
 	}
 	return nil
@@ -287,7 +289,7 @@ func (c *Config) checkCatalog() error {
 	if err := c.Catalog.check(); err != nil || c.Catalog == CatalogOff {
 		return err
 	}
-	if _, taken := c.Functions[product.CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == product.CatalogServer }) {
+	if _, taken := c.Functions[product.CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s options.Endpoint) bool { return s.Server == product.CatalogServer }) {
 		return fmt.Errorf("gateway: the server id %s is the catalog's", product.CatalogServer)
 	}
 	return nil
@@ -315,7 +317,7 @@ type JobStore interface {
 
 // A Server is an MCP server that comes, or changes, while the gateway runs.
 type Server struct {
-	EndpointConfig
+	options.Endpoint
 	// Guest is the WASM module that the server is, if it is one; nothing else says
 	// then how it is reached.
 	Guest *Guest

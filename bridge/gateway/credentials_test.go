@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // What a client says to prove who it is goes to no server: not a byte of it is
@@ -41,7 +42,7 @@ func TestCredentialsOfClientsStayHere(t *testing.T) {
 
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: granting("up__say"),
-		Servers: []gateway.EndpointConfig{{Server: "up", URL: stub.URL, Headers: http.Header{"Authorization": {"Bearer the-gateways-own"}}}},
+		Servers: []options.Endpoint{{Server: "up", URL: stub.URL, Headers: http.Header{"Authorization": {"Bearer the-gateways-own"}}}},
 	})
 	g.Start(t.Context())
 	web := httptest.NewServer(g)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -30,7 +31,7 @@ func TestDevelopment(t *testing.T) {
 	open := func(m gateway.Module) *gateway.Gateway {
 		return start(t, gateway.Config{
 			Recorder: new(records), Policy: granting("*"), Modules: []gateway.Module{m},
-			Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			Pins: &options.Pins{Mode: options.PinTrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 	}
 	expect := func(g *gateway.Gateway, what, want string) {

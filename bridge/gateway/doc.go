@@ -3,7 +3,7 @@
 // file. It is what a program embeds.
 //
 //	gw, err := gateway.New(ctx, gateway.Config{
-//		Servers: []gateway.EndpointConfig{{Server: "files", Command: "mcp-server-filesystem", Args: []string{"/srv/docs"}}},
+//		Servers: []options.Endpoint{{Server: "files", Command: "mcp-server-filesystem", Args: []string{"/srv/docs"}}},
 //		Policy:  gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"local"}, Tools: []string{"files__read_*"}}}}},
 //		Audit:   "audit.jsonl", AuditOptions: audit.Options{Node: "my-agent"},
 //	})
@@ -24,11 +24,11 @@
 // [Gateway.SetModules], [Gateway.SetEmbedded], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetOrder],
 // [Gateway.SetPolicy] and [Gateway.Reconfigure] change it, [Gateway.Publish] and [Gateway.Withdraw] its functions; calls under way end as
 // they began.
-// What else is in Config stays as it is. With [Replay] what was recorded answers in the
+// What else is in Config stays as it is. With [recording.Replay] what was recorded answers in the
 // place of servers.
 //
 // In the source, build puts together what gateway says that a Gateway has, and life begins and
-// ends it; config has what is configured, names what users name of other packages. A call of a
+// ends it; config has what is configured, with the types of package options. A call of a
 // program comes in by client, and goes by calls to the gate. What changes while calls run is in
 // reconfigure (how calls are checked: checks, policies, shadow), reload (servers: guests),
 // locals (modules, compiling, functions, published) and pause; audit and journal are what the

@@ -19,8 +19,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
-	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/step"
@@ -53,7 +54,7 @@ func TestCloseRecordsAll(t *testing.T) {
 	begun := make(chan struct{}, 100)
 	g, err := gateway.New(t.Context(), gateway.Config{
 		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: granting("f__*"),
-		Functions: map[string][]gateway.LocalTool{"f": {tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
+		Functions: map[string][]options.LocalTool{"f": {tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
 			begun <- struct{}{}
 			<-ctx.Done()
 			return gate.Result{}, ctx.Err()
@@ -120,7 +121,7 @@ func TestCloseIsBounded(t *testing.T) {
 			begun, end := make(chan bool), make(chan bool)
 			g, err := gateway.New(t.Context(), gateway.Config{
 				Recorder: new(records), Policy: granting("*"), Jobs: &gateway.Jobs{Offer: true},
-				Functions: map[string][]gateway.LocalTool{"f": {tool("deaf", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+				Functions: map[string][]options.LocalTool{"f": {tool("deaf", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 					begun <- true
 					<-end
 					return text("at last"), nil
@@ -162,7 +163,7 @@ func speak(t *testing.T, over mcp.Transport) {
 
 // TestClosedClientIsForgotten, so that short ones do not push out what is known of long ones.
 func TestClosedClientIsForgotten(t *testing.T) {
-	g := start(t, gateway.Config{Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {tool("says", nil)}}})
+	g := start(t, gateway.Config{Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]options.LocalTool{"f": {tool("says", nil)}}})
 	use := func() *gateway.Client {
 		c := g.NewClient(gateway.ClientConfig{})
 		if _, err := c.CallTool(t.Context(), "f__says", map[string]string{"text": "a"}); err != nil {
@@ -188,7 +189,7 @@ func TestClientAs(t *testing.T) {
 		return text(c.Who.ID + " " + c.ClientName), nil
 	})
 	g := start(t, gateway.Config{
-		Recorder: full(""), Functions: map[string][]gateway.LocalTool{"f": {says}}, // which keeps nothing
+		Recorder: full(""), Functions: map[string][]options.LocalTool{"f": {says}}, // which keeps nothing
 		Policy: gateway.Policy{Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{To: []string{"role:user"}, Tools: []string{"f__*"}}}}},
 	})
 	all := g.NewClient(gateway.ClientConfig{Name: "backend", Version: "1"})
@@ -253,8 +254,8 @@ func TestToolsOfReadyServers(t *testing.T) {
 	unraced.Long(t)
 	open := make(chan struct{})
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: granting("*"), Functions: map[string][]gateway.LocalTool{"f": {tool("says", nil)}},
-		Servers: []gateway.EndpointConfig{{Server: "hangs", Dial: func() (mcp.Transport, error) {
+		Recorder: new(records), Policy: granting("*"), Functions: map[string][]options.LocalTool{"f": {tool("says", nil)}},
+		Servers: []options.Endpoint{{Server: "hangs", Dial: func() (mcp.Transport, error) {
 			<-open
 			return nil, errors.New("at last")
 		}}},
@@ -270,7 +271,7 @@ func TestToolsOfReadyServers(t *testing.T) {
 // TestApproveAlone: without Config.Approvals a client is asked by its own function; one that
 // speaks MCP is not, nor does any other call wait.
 func TestApproveAlone(t *testing.T) {
-	g := start(t, gateway.Config{Recorder: new(records), Policy: asking(), Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}}})
+	g := start(t, gateway.Config{Recorder: new(records), Policy: asking(), Functions: map[string][]options.LocalTool{"mail": {tool("send", nil)}}})
 	asked := 0
 	c := g.NewClient(gateway.ClientConfig{Approve: func(context.Context, gate.Pending) (gate.Answer, error) {
 		asked++
@@ -341,12 +342,12 @@ func TestPolicyWithoutEffect(t *testing.T) {
 // TestTypingErrorIsTold: a rule over arguments takes them for what the schema says. Whoever is
 // offered the tool reads what is wrong with theirs, and nobody else learns of it.
 func TestTypingErrorIsTold(t *testing.T) {
-	read := gateway.LocalTool{
+	read := options.LocalTool{
 		Definition: gate.MustDoc(`{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), Call: tool("read", nil).Call,
 	}
 	for mode, want := range map[gate.InputMode]string{"": gatewayRead, "warn": "refused: the policy cannot be evaluated for this call; tell your user that the audit log has the reason, under error"} {
 		g := start(t, gateway.Config{
-			Functions: map[string][]gateway.LocalTool{"f": {read}}, Recorder: new(records), Inputs: map[string]*gateway.InputRules{"f": {Mode: mode}},
+			Functions: map[string][]options.LocalTool{"f": {read}}, Recorder: new(records), Inputs: map[string]*gateway.InputRules{"f": {Mode: mode}},
 			Policy: gateway.Policy{
 				Files:   fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\ndeny contains \"elsewhere\" if not startswith(input.arguments.path, \"/x\")\n")}},
 				Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{To: []string{"local"}, Tools: []string{"f__*"}}}},

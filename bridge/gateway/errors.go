@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
-	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/codes"
@@ -260,7 +261,7 @@ func (e *Error) refused(c gate.Call, r *gate.Refusal) {
 // ofNoCall tells a configuration that cannot be from a server that cannot be
 // reached.
 func ofNoCall(err error) *Error {
-	if f, ok := errors.AsType[*Fault](err); ok {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		e := AsError(gate.Call{Action: gate.CallTool}, f)
 		e.Tool, e.err = "", err
 		return e
@@ -277,7 +278,7 @@ func ofNoCall(err error) *Error {
 
 // serverOf returns the server that a failure is of.
 func serverOf(c gate.Call, err error) string {
-	if f, ok := errors.AsType[*Fault](err); ok {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		return f.Server
 	}
 	if c.Action == gate.CallTool || c.Action == gate.GetPrompt || actions.IsMethod(c.Action) {

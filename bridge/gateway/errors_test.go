@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/session"
@@ -103,16 +104,16 @@ func TestErrorsOfCalls(t *testing.T) {
 		"an unknown resource":           {call(gate.ReadResource), &gate.Refusal{Step: step.Lookup}, "resource_not_found false false"},
 		"over a rate":                   {call(gate.CallTool), &gate.Refusal{Step: step.Limit, RetryAfter: time.Second}, "server_error true false"},
 		"waits for a person":            {call(gate.CallTool), &gate.Refusal{Step: step.Approve, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
-		"a server that is gone":         {call(gate.CallTool), &gateway.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
-		"a connection, before the call": {call(gate.CallTool), &gateway.Fault{Kind: "transport", Server: "s", Err: errors.New("x")}, "transport_error true false"},
-		"a connection, in the call":     {call(gate.CallTool), &gateway.Fault{Kind: "transport", Server: "s", Err: errors.New("x"), MayHaveRun: true}, "transport_error false false"},
-		"a server that is late":         {call(gate.CallTool), &gateway.Fault{Kind: "timeout", Server: "s", Err: errors.New("x"), MayHaveRun: true}, "timeout false false"},
+		"a server that is gone":         {call(gate.CallTool), &fault.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
+		"a connection, before the call": {call(gate.CallTool), &fault.Fault{Kind: "transport", Server: "s", Err: errors.New("x")}, "transport_error true false"},
+		"a connection, in the call":     {call(gate.CallTool), &fault.Fault{Kind: "transport", Server: "s", Err: errors.New("x"), MayHaveRun: true}, "transport_error false false"},
+		"a server that is late":         {call(gate.CallTool), &fault.Fault{Kind: "timeout", Server: "s", Err: errors.New("x"), MayHaveRun: true}, "timeout false false"},
 		"a gateway that ends":           {call(gate.CallTool), gateway.ErrDraining, "session_error true true"},
 		"a session that is gone":        {gate.Call{}, fmt.Errorf("reset: %w", session.ErrUnknown), "session_error true true"},
 		"a caller that has left":        {call(gate.CallTool), fmt.Errorf("x: %w", context.Canceled), "timeout false false"},
 		"a wrong module":                {gate.Call{}, &gateway.ModuleError{Module: "m", Err: coded("trap_guest")}, "config_error false false"},
 		"a configuration":               {gate.Call{}, errors.New("gateway: set Audit or Recorder"), "config_error false false"},
-		"a server to connect":           {gate.Call{}, &gateway.Fault{Kind: "spawn_failed", Server: "s", Err: errors.New("x")}, "connection_failed true false"},
+		"a server to connect":           {gate.Call{}, &fault.Fault{Kind: "spawn_failed", Server: "s", Err: errors.New("x")}, "connection_failed true false"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -29,14 +33,14 @@ func ExampleEndpoint() {
 	})
 
 	ctx := context.Background()
-	e, err := gateway.NewEndpoint(gateway.EndpointConfig{Server: "echo", Dial: gateway.InProcess(server)})
+	e, err := gateway.NewEndpoint(options.Endpoint{Server: "echo", Dial: gateway.InProcess(server)})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(e.Phase())
 	if err := e.Connect(ctx); err != nil {
-		if fault, ok := errors.AsType[*gateway.Fault](err); ok {
-			log.Fatal(fault.Kind)
+		if f, ok := errors.AsType[*fault.Fault](err); ok {
+			log.Fatal(f.Kind)
 		}
 		log.Fatal(err)
 	}
@@ -46,11 +50,11 @@ func ExampleEndpoint() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sanitizer, err := gateway.NewSanitizer(gateway.Sanitize{})
+	sanitizer, err := clean.NewTexts(clean.Sanitize{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	g, err := gate.New(gate.Parts{Upstream: e, Authorizer: rules, Sessions: gateway.NewSessions(), Sanitizer: sanitizer, Recorder: discard{}})
+	g, err := gate.New(gate.Parts{Upstream: e, Authorizer: rules, Sessions: session.New(session.Options{}), Sanitizer: sanitizer, Recorder: discard{}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
@@ -28,7 +30,7 @@ func Example() {
 
 	ctx := context.Background()
 	gw, err := gateway.New(ctx, gateway.Config{
-		Servers: []gateway.EndpointConfig{ // these run in this process; others have a Command or a URL
+		Servers: []options.Endpoint{ // these run in this process; others have a Command or a URL
 			{Server: "people", Dial: gateway.InProcess(greeter())},
 			{Server: "broken", Dial: func() (mcp.Transport, error) { return nil, errors.New("nobody there") }},
 		},
@@ -102,7 +104,7 @@ func grant(tools ...string) gateway.Policy {
 func ExampleClient() {
 	ctx := context.Background()
 	gw, err := gateway.New(ctx, gateway.Config{
-		Servers:  []gateway.EndpointConfig{{Server: "people", Dial: gateway.InProcess(greeter())}},
+		Servers:  []options.Endpoint{{Server: "people", Dial: gateway.InProcess(greeter())}},
 		Policy:   grant("people__*"),
 		Recorder: recorder{},
 	})
@@ -191,7 +193,7 @@ func ExampleGateway_Publish() {
 func ExampleClient_Functions() {
 	ctx := context.Background()
 	gw, err := gateway.New(ctx, gateway.Config{
-		Servers:  []gateway.EndpointConfig{{Server: "people", Dial: gateway.InProcess(greeter())}},
+		Servers:  []options.Endpoint{{Server: "people", Dial: gateway.InProcess(greeter())}},
 		Policy:   grant("people__*"),
 		Recorder: recorder{},
 	})
@@ -241,14 +243,14 @@ func ExampleReplay() {
 	}
 	full := audit.Options{Node: "example", Record: "full"}
 	run(gateway.Config{
-		Servers: []gateway.EndpointConfig{{Server: "people", Dial: gateway.InProcess(greeter())}},
+		Servers: []options.Endpoint{{Server: "people", Dial: gateway.InProcess(greeter())}},
 		Audit:   filepath.Join(dir, "audit.jsonl"), AuditOptions: full,
 	})
-	calls, err := gateway.ReadRecording(ctx, filepath.Join(dir, "audit.jsonl"))
+	calls, err := recording.Read(ctx, filepath.Join(dir, "audit.jsonl"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	run(gateway.Config{Replay: &gateway.Replay{Calls: calls[:1]}, Recorder: recorder{}}) // of which one is lost
+	run(gateway.Config{Replay: &recording.Replay{Calls: calls[:1]}, Recorder: recorder{}}) // of which one is lost
 	// Output:
 	// Hello, Ada[removed: control]! ok
 	// Hello, Grace[removed: control]! ok
@@ -270,7 +272,7 @@ func ExampleGateway_SetServer() {
 		fmt.Println(len(res.Text()) > 0, gate.Code(err))
 	}
 
-	people := gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "people", Dial: gateway.InProcess(greeter())}}
+	people := gateway.Server{Endpoint: options.Endpoint{Server: "people", Dial: gateway.InProcess(greeter())}}
 	if err := gw.SetServer(ctx, people); err != nil {
 		log.Fatal(err)
 	}

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -337,8 +339,8 @@ func (c *direct) read(resp *http.Response) gate.Doc {
 // open starts a gateway that grants all that a told server has, and changes nothing.
 func open(t *testing.T, s *told) string {
 	g := start(t, gateway.Config{
-		Recorder: new(records), Sanitize: gateway.Sanitize{Profile: "off", Links: []string{"*"}},
-		Servers: []gateway.EndpointConfig{{Server: "s", URL: s.url, Methods: []string{"acme/x"}, Tools: gateway.ToolOptions{OutputWarn: true}}},
+		Recorder: new(records), Sanitize: clean.Sanitize{Profile: "off", Links: []string{"*"}},
+		Servers: []options.Endpoint{{Server: "s", URL: s.url, Methods: []string{"acme/x"}, Tools: options.Tools{OutputWarn: true}}},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{
 			{To: []string{"*"}, Servers: []string{"s"}, Asks: []string{"roots", "sampling", "secrets"}},
 		}}},

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/provenance"
@@ -61,8 +62,8 @@ func newLibrary() *mcp.Server {
 }
 
 // upstream reaches an SDK server in this process.
-func upstream(name string, s *mcp.Server) gateway.EndpointConfig {
-	return gateway.EndpointConfig{Server: name, Dial: func() (mcp.Transport, error) {
+func upstream(name string, s *mcp.Server) options.Endpoint {
+	return options.Endpoint{Server: name, Dial: func() (mcp.Transport, error) {
 		a, b := mcp.NewInMemoryTransports()
 		_, err := s.Connect(context.Background(), a, nil)
 		return b, err
@@ -77,7 +78,7 @@ func library(t *testing.T, grants []policy.Grant) (*gateway.Gateway, string) {
 	t.Helper()
 	log := t.TempDir() + "/audit.jsonl"
 	g := start(t, gateway.Config{
-		Audit: log, AuditOptions: audit.Options{Node: "n"}, Servers: []gateway.EndpointConfig{upstream("library", newLibrary())},
+		Audit: log, AuditOptions: audit.Options{Node: "n"}, Servers: []options.Endpoint{upstream("library", newLibrary())},
 		Policy: gateway.Policy{Options: policy.Options{Grants: grants}},
 	})
 	if err := g.Connect(t.Context()); err != nil {
@@ -358,7 +359,7 @@ func TestFeaturesTaint(t *testing.T) {
 // A gateway whose servers have nothing but tools does not say that it has more.
 func TestFeaturesThatNobodyHas(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "bare", Version: "1"}, nil)
-	g := start(t, gateway.Config{Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("bare", s)}})
+	g := start(t, gateway.Config{Recorder: new(records), Servers: []options.Endpoint{upstream("bare", s)}})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

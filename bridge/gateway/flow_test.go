@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/policy"
@@ -21,8 +22,8 @@ func TestFlow(t *testing.T) {
 		Packs:   []string{"grants", "flow"},
 		Grants:  []policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}},
 		Labels: []policy.Label{
-			{Pattern: "mail__search", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
-			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
+			{Pattern: "mail__search", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+			{Pattern: "mail__*", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 		},
 	}}
 	for name, trust := range map[string]bool{"_meta is trusted": true, "_meta is not trusted": false} {
@@ -30,7 +31,7 @@ func TestFlow(t *testing.T) {
 			var r records
 			g := start(t, gateway.Config{
 				Recorder: &r, Policy: granting("mail__*"), TrustPrompt: trust,
-				Functions: map[string][]gateway.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
+				Functions: map[string][]options.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
 			})
 			if err := g.SetPolicy(t.Context(), p); err != nil {
 				t.Fatal(err)

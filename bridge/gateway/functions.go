@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -28,21 +29,21 @@ import (
 //
 // What Go types cannot say of a definition is added by [Define]; groups are a field of what is
 // returned. A type that holds itself has no schema here: it is given as JSON, in the Definition of
-// a [LocalTool].
-func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), more ...Definition) (LocalTool, error) {
+// a [options.LocalTool].
+func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), more ...Definition) (options.LocalTool, error) {
 	if f == nil {
-		return LocalTool{}, fmt.Errorf("tool %s: there is no function", name)
+		return options.LocalTool{}, fmt.Errorf("tool %s: there is no function", name)
 	}
 	input, err := objectSchema[In]()
 	if err == nil && input == nil {
 		err = fmt.Errorf("%T is neither a struct nor a map with string keys", *new(In))
 	}
 	if err != nil {
-		return LocalTool{}, fmt.Errorf("tool %s: input: %w", name, err)
+		return options.LocalTool{}, fmt.Errorf("tool %s: input: %w", name, err)
 	}
 	output, err := objectSchema[Out]()
 	if err != nil {
-		return LocalTool{}, fmt.Errorf("tool %s: output: %w", name, err)
+		return options.LocalTool{}, fmt.Errorf("tool %s: output: %w", name, err)
 	}
 	definition, err := document(struct {
 		Name        string             `json:"name"`
@@ -56,9 +57,9 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 		}
 	}
 	if err != nil {
-		return LocalTool{}, fmt.Errorf("tool %s: %w", name, err)
+		return options.LocalTool{}, fmt.Errorf("tool %s: %w", name, err)
 	}
-	return LocalTool{
+	return options.LocalTool{
 		Definition: definition,
 		Call: func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			var in In
@@ -193,7 +194,7 @@ func texts(s string) []map[string]string { return []map[string]string{{"type": "
 
 // watched has panics of the program's own functions told to it: clients read that a call failed,
 // and no more.
-func (g *Gateway) watched(tools []LocalTool) []LocalTool {
+func (g *Gateway) watched(tools []options.LocalTool) []options.LocalTool {
 	tools = slices.Clone(tools)
 	for i, t := range tools {
 		if t.Call == nil {
@@ -219,7 +220,7 @@ func (g *Gateway) watched(tools []LocalTool) []LocalTool {
 // Publish offers Go functions as tools of a server, beside those that it has; one of
 // the same name is replaced. Clients that are connected are told. The server may be
 // new, or one of Config.Functions, and none that is reached in another way.
-func (g *Gateway) Publish(server string, tools ...LocalTool) error {
+func (g *Gateway) Publish(server string, tools ...options.LocalTool) error {
 	p := &g.published
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -266,7 +267,7 @@ func (g *Gateway) Withdraw(server string, names ...string) error {
 	return known.set(g, server, without(known.tools, names...))
 }
 
-func (p *publication) set(g *Gateway, server string, tools []LocalTool) error {
+func (p *publication) set(g *Gateway, server string, tools []options.LocalTool) error {
 	if err := p.local.Set(g.replayed(server, tools)...); err != nil {
 		return err
 	}
@@ -287,7 +288,7 @@ func (g *Gateway) free(server string) error {
 	return nil
 }
 
-func toolNames(tools []LocalTool) (names []string) {
+func toolNames(tools []options.LocalTool) (names []string) {
 	for _, t := range tools {
 		names = append(names, t.Definition.Get("name").Text())
 	}
@@ -295,8 +296,8 @@ func toolNames(tools []LocalTool) (names []string) {
 }
 
 // without returns the tools but the named ones.
-func without(tools []LocalTool, names ...string) []LocalTool {
-	return slices.DeleteFunc(slices.Clone(tools), func(t LocalTool) bool {
+func without(tools []options.LocalTool, names ...string) []options.LocalTool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t options.LocalTool) bool {
 		return slices.Contains(names, t.Definition.Get("name").Text())
 	})
 }

@@ -14,12 +14,13 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // function returns a tool of a Go function that must be one.
-func function[In, Out any](t *testing.T, name string, f func(context.Context, In) (Out, error)) gateway.LocalTool {
+func function[In, Out any](t *testing.T, name string, f func(context.Context, In) (Out, error)) options.LocalTool {
 	t.Helper()
 	tool, err := gateway.Func(name, "", f)
 	if err != nil {
@@ -37,7 +38,7 @@ func TestFunc(t *testing.T) {
 	type out struct {
 		Said []string `json:"said"`
 	}
-	tools := []gateway.LocalTool{
+	tools := []options.LocalTool{
 		function(t, "structured", func(_ context.Context, i in) (out, error) { return out{[]string{i.Text}}, nil }),
 		function(t, "text", func(_ context.Context, i in) (string, error) { return strings.Repeat(i.Text, i.Times), nil }),
 		function(t, "number", func(_ context.Context, i map[string]int) (int, error) { return i["a"], nil }),
@@ -47,7 +48,7 @@ func TestFunc(t *testing.T) {
 	if got, want := tools[0].Definition.At("/inputSchema/properties/text").String(), `{"type":"string","description":"what to say"}`; got != want {
 		t.Errorf("schema of a field: %s, want %s", got, want)
 	}
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"f": tools}, Policy: granting("f__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"f": tools}, Policy: granting("f__*"), Recorder: new(records)})
 	client := g.NewClient(gateway.ClientConfig{})
 	for name, tt := range map[string]struct{ tool, args, want string }{
 		"structured content":      {"structured", `{"text":"hi"}`, `{"content":[{"text":"{\"said\":[\"hi\"]}","type":"text"}],"structuredContent":{"said":["hi"]}}`},
@@ -83,7 +84,7 @@ func TestFuncRefused(t *testing.T) {
 
 func TestPublish(t *testing.T) {
 	g := start(t, gateway.Config{
-		Functions: map[string][]gateway.LocalTool{"a": {tool("one", nil)}, product.LocalServer: {tool("mine", nil)}}, Embedded: true,
+		Functions: map[string][]options.LocalTool{"a": {tool("one", nil)}, product.LocalServer: {tool("mine", nil)}}, Embedded: true,
 		Policy: granting("*"), Recorder: new(records),
 	})
 	client := g.NewClient(gateway.ClientConfig{})
@@ -123,7 +124,7 @@ func TestPublish(t *testing.T) {
 		"on a server of the gateway":              g.Publish(product.JobsServer, tool("more", nil)),
 		"a name that is none":                     g.Publish("B!", tool("x", nil)),
 		"a server that looks like another":        g.Publish("а", tool("x", nil)), // Cyrillic
-		"a tool without a function":               g.Publish("a", gateway.LocalTool{Definition: gate.MustDoc(`{"name":"n","inputSchema":{"type":"object"}}`)}),
+		"a tool without a function":               g.Publish("a", options.LocalTool{Definition: gate.MustDoc(`{"name":"n","inputSchema":{"type":"object"}}`)}),
 		"a tool that is not there":                g.Withdraw("a", "none"),
 		"a server that is not there":              g.Withdraw("none"),
 	} {
@@ -184,7 +185,7 @@ func TestDefine(t *testing.T) {
 	if got != want || f.Definition.Get("description").Text() != "Tells it." {
 		t.Errorf("defined %s", f.Definition)
 	}
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"f": {f}}, Policy: granting("f__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"f": {f}}, Policy: granting("f__*"), Recorder: new(records)})
 	c := g.NewClient(gateway.ClientConfig{})
 	for unit, want := range map[string]string{"c": "ok", "k": "refused_validate_input"} {
 		if _, err := c.CallTool(t.Context(), "f__temperature", map[string]string{"unit": unit}); gate.Code(err) != want {
@@ -216,7 +217,7 @@ func TestFuncPanics(t *testing.T) {
 			slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
 			defer slog.SetDefault(before)
 		}
-		g := start(t, gateway.Config{Log: own, Policy: granting("*"), Recorder: new(records), Functions: map[string][]gateway.LocalTool{"f": {
+		g := start(t, gateway.Config{Log: own, Policy: granting("*"), Recorder: new(records), Functions: map[string][]options.LocalTool{"f": {
 			function(t, "falls", func(context.Context, struct{}) (string, error) { panic("over a wire") }),
 			function(t, "nothing", func(context.Context, struct{}) (map[string]int, error) { return nil, nil }),
 		}}})

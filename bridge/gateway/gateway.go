@@ -12,21 +12,23 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/internal/schema/broken"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -51,18 +53,18 @@ type Gateway struct {
 	journal
 	policies
 	settings
-	cleaning
+	checking
 	locals
 	machine
 	compiling compiling
 
 	sessions *session.Sessions
-	echoes   gate.Echoes
-	asking   *approval.Queue   // nil without Config.Approvals
-	pins     *lock.Pins        // nil without Config.Pins
-	player   *recording.Player // nil without Config.Replay
-	jobs     *jobs.Runner      // nil without Config.Jobs
-	store    JobStore          // of the jobs
+	echoes   provenance.Echoes
+	asking   *approval.Queue // nil without Config.Approvals
+	pins     *lock.Pins      // nil without Config.Pins
+	player   *player.Player  // nil without Config.Replay
+	jobs     *jobs.Runner    // nil without Config.Jobs
+	store    JobStore        // of the jobs
 
 	held held // calls that end with their callers' credentials
 
@@ -71,15 +73,9 @@ type Gateway struct {
 	serving sync.WaitGroup
 }
 
-// cleaning is what makes the texts and the schemas of servers safe.
-type cleaning struct {
-	checking
-	schemas *schema.Compiler
-}
-
 // toolOptions says how the tools of servers in this process are offered.
-func (c *cleaning) toolOptions() ToolOptions {
-	return ToolOptions{Sanitizer: &c.checking, Schemas: c.schemas}
+func (c *checking) toolOptions() options.Tools {
+	return options.Tools{Sanitizer: c}
 }
 
 // ChildMain is what this program does as a child of itself: it supervises a server that
@@ -94,10 +90,10 @@ func ChildMain() {
 // change it.
 type Fleet interface {
 	// Status tells how each server is, in the order of configuration.
-	Status() []ServerStatus
+	Status() []status.Server
 	// Declared returns what each server has declared last, in the same order and as it was
 	// written: also definitions that are quarantined.
-	Declared() []Declaration
+	Declared() []status.Declaration
 	// Tools returns all tools. It waits as Settle does.
 	Tools(context.Context) []*gate.Tool
 	// Features is as Tools, of prompts, resources, templates or methods.
@@ -117,7 +113,7 @@ type Fleet interface {
 	Reload(ctx context.Context, server string) error
 	// Watch calls changed whenever something of a server has changed, and says which lists are
 	// others now, until stop is called. changed must not block.
-	Watch(changed func(Lists)) (stop func())
+	Watch(changed func(status.Lists)) (stop func())
 }
 
 // Fleet returns the servers.
@@ -159,13 +155,13 @@ type compiling struct {
 type locals struct {
 	published published // those of nothing but functions
 
-	starting bool                     // the modules are loaded for the first time
-	began    time.Time                // when that began
-	changing sync.Mutex               // held over a change of the modules: one at a time
-	own      map[string][]LocalTool   // by server: tools beside those of modules
-	made     map[string]*local.Server // by id: servers that modules are in, or can come to
-	listed   sync.Mutex               // guards modules
-	modules  []loaded                 // in order
+	starting bool                           // the modules are loaded for the first time
+	began    time.Time                      // when that began
+	changing sync.Mutex                     // held over a change of the modules: one at a time
+	own      map[string][]options.LocalTool // by server: tools beside those of modules
+	made     map[string]*local.Server       // by id: servers that modules are in, or can come to
+	listed   sync.Mutex                     // guards modules
+	modules  []loaded                       // in order
 
 	inDevelopment sync.Map // digests of definitions by server and name, as they were first seen
 }
@@ -175,7 +171,7 @@ type loaded struct {
 	Module
 	secrets []dial.Secret // that could be granted
 	code    *guest.Module
-	tools   []LocalTool
+	tools   []options.LocalTool
 	err     error // why the module is left out; nil if it is not
 	newer   error // why the module's new version is not in use; nil if there is none
 }

@@ -19,7 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/files"
@@ -49,13 +51,13 @@ func (r *records) list() []string {
 }
 
 // tool returns a function that answers with its arguments.
-func tool(name string, call func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error)) gateway.LocalTool {
+func tool(name string, call func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error)) options.LocalTool {
 	if call == nil {
 		call = func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			return text(c.Args.Get("text").Text()), nil
 		}
 	}
-	return gateway.LocalTool{Definition: gate.MustDoc(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)), Call: call}
+	return options.LocalTool{Definition: gate.MustDoc(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)), Call: call}
 }
 
 func text(s string) gate.Result {
@@ -111,14 +113,14 @@ func TestNewRefuses(t *testing.T) {
 			c.Policy.Files = fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\nallow if if\n")}}
 		}, "a.rego:2"},
 		"a grant that is none":        {func(c *gateway.Config) { c.Policy = granting("a*b") }, "a*b"},
-		"a profile that nobody knows": {func(c *gateway.Config) { c.Sanitize.MIME = []gateway.Rule{{Pattern: "text/*", Profile: "loose"}} }, "loose"},
+		"a profile that nobody knows": {func(c *gateway.Config) { c.Sanitize.MIME = []clean.Rule{{Pattern: "text/*", Profile: "loose"}} }, "loose"},
 		"a module that is none": {func(c *gateway.Config) {
 			c.Modules = []gateway.Module{{WASM: []byte("no"), Config: sandbox.ModuleConfig{Name: "m"}}}
 		}, "module m"},
 		"a function without code": {func(c *gateway.Config) {
-			c.Functions = map[string][]gateway.LocalTool{"a": {{Definition: gate.MustDoc(`{"name":"t","inputSchema":{"type":"object"}}`)}}}
+			c.Functions = map[string][]options.LocalTool{"a": {{Definition: gate.MustDoc(`{"name":"t","inputSchema":{"type":"object"}}`)}}}
 		}, "no function"},
-		"a server with a name that is none": {func(c *gateway.Config) { c.Functions = map[string][]gateway.LocalTool{"A_b": {tool("t", nil)}} }, "A_b"},
+		"a server with a name that is none": {func(c *gateway.Config) { c.Functions = map[string][]options.LocalTool{"A_b": {tool("t", nil)}} }, "A_b"},
 	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -148,7 +150,7 @@ func TestNewThatFailsClosesItsLog(t *testing.T) {
 
 func TestRecorderOnly(t *testing.T) {
 	var r records
-	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*")})
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]options.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*")})
 	if res, err := call(g, "a__t", `{"text":"x"}`); err != nil || res.Doc.At("/content/0/text").Text() != "x" {
 		t.Errorf("%v, error %v", res, err)
 	}
@@ -169,7 +171,7 @@ func TestAuditAndRecorder(t *testing.T) {
 	var r records
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"}, Recorder: &r, Snapshot: "s1",
-		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*"),
+		Functions: map[string][]options.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*"),
 	})
 	if _, err := call(g, "a__t", `{}`); err != nil {
 		t.Fatal(err)
@@ -198,7 +200,7 @@ func TestSetPolicy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"},
-		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil), tool("u", nil)}}, Policy: granting("a__t"),
+		Functions: map[string][]options.LocalTool{"a": {tool("t", nil), tool("u", nil)}}, Policy: granting("a__t"),
 	})
 	offered := func() string {
 		tools, err := g.Operator().Tools(t.Context(), gate.Local())
@@ -241,7 +243,7 @@ func TestSetPolicy(t *testing.T) {
 func TestSetPolicyWithoutLog(t *testing.T) {
 	g := start(t, gateway.Config{
 		Audit: filepath.Join(t.TempDir(), "audit.jsonl"), AuditOptions: audit.Options{Node: "n"},
-		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}},
+		Functions: map[string][]options.LocalTool{"a": {tool("t", nil)}},
 	})
 	before := g.Operator().Policy().Revision()
 	if err := g.Close(t.Context()); err != nil {
@@ -256,7 +258,7 @@ func TestSetPolicyWithoutLog(t *testing.T) {
 func TestSetPolicyHammer(t *testing.T) {
 	unraced.Long(t)
 	var r records
-	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__t")})
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]options.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__t")})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -291,7 +293,7 @@ func TestDrainAndClose(t *testing.T) {
 	}
 	g, err := gateway.New(t.Context(), gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"},
-		Functions: map[string][]gateway.LocalTool{"a": {tool("slow", slow)}}, Policy: granting("a__*"),
+		Functions: map[string][]options.LocalTool{"a": {tool("slow", slow)}}, Policy: granting("a__*"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -386,9 +388,9 @@ func TestTheLogWarns(t *testing.T) {
 func TestSanitizeIsChosen(t *testing.T) {
 	const dirty = `a <script>x()</script> b`
 	const strict, cleaned = `a &lt;script&gt;x()&lt;/script&gt; b`, `a < script>x()</script> b`
-	functions := map[string][]gateway.LocalTool{}
+	functions := map[string][]options.LocalTool{}
 	for _, server := range []string{"one", "two", "three"} {
-		functions[server] = []gateway.LocalTool{tool("raw", nil), tool("t", nil)}
+		functions[server] = []options.LocalTool{tool("raw", nil), tool("t", nil)}
 	}
 	g := start(t, gateway.Config{
 		Recorder: new(records), Functions: functions,
@@ -396,8 +398,8 @@ func TestSanitizeIsChosen(t *testing.T) {
 			Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"one", "two", "three"}}}},
 			Files:   fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\n\nobligations contains {\"type\": \"sanitize\", \"profile\": \"strict\"} if input.tool.name == \"one__raw\"\n\nobligations contains {\"type\": \"sanitize\", \"profile\": \"off\"} if input.tool.name == \"three__t\"\n")}},
 		},
-		Sanitize: gateway.Sanitize{
-			Tools: []gateway.Rule{{Pattern: "one__*", Profile: "off"}, {Pattern: "two__t", Profile: "strict"}}, Servers: map[string]string{"two": "off"},
+		Sanitize: clean.Sanitize{
+			Tools: []clean.Rule{{Pattern: "one__*", Profile: "off"}, {Pattern: "two__t", Profile: "strict"}}, Servers: map[string]string{"two": "off"},
 		},
 	})
 	for name, want := range map[string]string{"one__t": dirty, "two__t": strict, "two__raw": dirty, "three__t": cleaned, "one__raw": strict} {

@@ -6,13 +6,14 @@ import (
 	"io"
 	"sync"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // guest makes the server of an endpoint out of a module. One that does not
 // compile is that server's fault alone. If compiling takes time, its first connection
 // waits for that.
-func (g *Gateway) guest(s *EndpointConfig, guest Guest) {
+func (g *Gateway) guest(s *options.Endpoint, guest Guest) {
 	guest.Config.Server = true
 	guest.Config.Grants = sandbox.Grants{Config: guest.Config.Grants.Config}
 	compile := sync.OnceValues(func() (*sandbox.Module, error) { return g.runtime.Compile(g.life, guest.WASM, guest.Config) })

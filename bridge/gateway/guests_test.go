@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -42,7 +44,7 @@ func TestGuest(t *testing.T) {
 	var r records
 	g := start(t, gateway.Config{
 		Recorder: &r, Policy: granting("wasm__upper", "wasm__spin"), CacheDir: compiled.Folder(t),
-		Servers: []gateway.EndpointConfig{{Server: "wasm"}, {Server: "broken"}},
+		Servers: []options.Endpoint{{Server: "wasm"}, {Server: "broken"}},
 		Guests: map[string]gateway.Guest{
 			"wasm": {
 				WASM:   buildGuest(t, filepath.Join("..", "..", "sandbox", "testdata", "mcpserver"), "exe"),
@@ -66,7 +68,7 @@ func TestGuest(t *testing.T) {
 		t.Errorf("tools %v, want %s", names, want)
 	}
 	for _, s := range g.Fleet().Status() {
-		if want := map[string]gateway.Phase{"wasm": gateway.Ready, "broken": gateway.Faulted}[s.Server]; s.Phase != want {
+		if want := map[string]status.Phase{"wasm": status.Ready, "broken": status.Faulted}[s.Server]; s.Phase != want {
 			t.Errorf("server %s is %v: %v", s.Server, s.Phase, s.Fault)
 		}
 	}

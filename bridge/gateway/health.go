@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
@@ -36,14 +37,14 @@ func (g operator) Ready() (why []notReady) {
 	if required == nil || len(*required) == 0 {
 		return why
 	}
-	status := g.fleet.Status()
+	all := g.fleet.Status()
 	for _, id := range *required {
-		at := slices.IndexFunc(status, func(s ServerStatus) bool { return s.Server == id })
+		at := slices.IndexFunc(all, func(s status.Server) bool { return s.Server == id })
 		switch {
 		case at < 0:
 			why = append(why, notReady{"servers", id + " is required and not there"})
-		case status[at].Phase != Ready:
-			why = append(why, notReady{"servers", fmt.Sprintf("%s is required and %s", id, status[at].Phase)})
+		case all[at].Phase != status.Ready:
+			why = append(why, notReady{"servers", fmt.Sprintf("%s is required and %s", id, all[at].Phase)})
 		}
 	}
 	return why

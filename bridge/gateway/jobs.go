@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/jobtools"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
@@ -66,6 +67,6 @@ func (g *Gateway) offers(ctx context.Context, c *gate.Call, tool string) bool {
 }
 
 // jobTools are the tools of the server jobs.
-func (g *Gateway) jobTools() []LocalTool {
+func (g *Gateway) jobTools() []options.LocalTool {
 	return jobtools.New(g.jobs, jobtools.Parts{Offered: g.offers, Hold: g.held.begin})
 }

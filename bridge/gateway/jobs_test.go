@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/bridge/sqlite"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -24,8 +25,8 @@ import (
 // jobbing returns a gateway that offers jobs, with tools that do as their names say.
 func jobbing(t *testing.T, more func(*gateway.Config)) (*gateway.Gateway, string) {
 	t.Helper()
-	returns := func(name, schema, result string) gateway.LocalTool {
-		return gateway.LocalTool{
+	returns := func(name, schema, result string) options.LocalTool {
+		return options.LocalTool{
 			Definition: gate.MustDoc(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}%s}`, name, schema)),
 			Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 				return gate.Result{Doc: gate.MustDoc(result)}, nil
@@ -35,7 +36,7 @@ func jobbing(t *testing.T, more func(*gateway.Config)) (*gateway.Gateway, string
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	cfg := gateway.Config{
 		Audit: log, AuditOptions: audit.Options{Node: "n"}, Policy: granting("a__*"), Jobs: &gateway.Jobs{Offer: true},
-		Functions: map[string][]gateway.LocalTool{
+		Functions: map[string][]options.LocalTool{
 			"a": {
 				tool("echo", nil),
 				tool("hang", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
@@ -192,7 +193,7 @@ func about2(t *testing.T, g *gateway.Gateway, name, args string) gate.Doc {
 
 // Who is offered some groups learns nothing of the calls of other tools.
 func TestJobOfAToolThatIsNotOffered(t *testing.T) {
-	g, _ := jobbing(t, func(c *gateway.Config) { c.Groups = gateway.Groups{"one": {"a__echo"}, "other": {"a__hang"}} })
+	g, _ := jobbing(t, func(c *gateway.Config) { c.Groups = options.Groups{"one": {"a__echo"}, "other": {"a__hang"}} })
 	id := started(t, g, "a__echo", `{}`)
 	about(t, g, "jobs__wait", id)
 	in := func(group, name, args string) gate.Doc {
@@ -393,7 +394,7 @@ func TestJobsInTheirClientsProcess(t *testing.T) {
 	unraced.Long(t)
 	g, _ := jobbing(t, func(c *gateway.Config) {
 		c.Policy = granting("up__*")
-		c.Servers = []gateway.EndpointConfig{{Server: "up", Command: os.Args[0], Env: []string{upstreamEnv + "=stdio"}}}
+		c.Servers = []options.Endpoint{{Server: "up", Command: os.Args[0], Env: []string{upstreamEnv + "=stdio"}}}
 	})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -128,7 +129,7 @@ func TestKilledUpstreams(t *testing.T) {
 	web := startWeb(t)
 	g := start(t, gateway.Config{
 		Recorder: o, Policy: granting("pipe__*", "web__*"),
-		Servers: []gateway.EndpointConfig{
+		Servers: []options.Endpoint{
 			{Server: "pipe", Command: os.Args[0], Env: []string{upstreamEnv + "=stdio"}},
 			{Server: "web", URL: web.url},
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -30,7 +31,7 @@ func BenchmarkList(b *testing.B) {
 				InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What to look for."},"limit":{"type":"integer","minimum":1}},"required":["query"]}`),
 			})
 		}
-		cfg.Servers = append(cfg.Servers, gateway.EndpointConfig{Server: fmt.Sprintf("s%d", i), Dial: newLiar(tools...).dial})
+		cfg.Servers = append(cfg.Servers, options.Endpoint{Server: fmt.Sprintf("s%d", i), Dial: newLiar(tools...).dial})
 	}
 	g, err := gateway.New(b.Context(), cfg)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -48,7 +49,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 			return nil, err
 		}
 	}
-	g.own, g.made = make(map[string][]LocalTool), make(map[string]*local.Server)
+	g.own, g.made = make(map[string][]options.LocalTool), make(map[string]*local.Server)
 	var order []string
 	if g.cfg.Embedded {
 		tools, err := g.embedded()
@@ -113,7 +114,7 @@ func (g *Gateway) makeLocals(order []string) (all []*local.Server, err error) {
 }
 
 // toolsOn returns the tools of a server: its own, and those of modules.
-func toolsOn(server string, own map[string][]LocalTool, modules []loaded) []LocalTool {
+func toolsOn(server string, own map[string][]options.LocalTool, modules []loaded) []options.LocalTool {
 	tools := slices.Clone(own[server])
 	for _, m := range modules {
 		if m.server() == server {
@@ -214,7 +215,7 @@ func (g *Gateway) SetEmbedded(on bool) error {
 		return nil
 	}
 	what := "taken out"
-	var tools []LocalTool
+	var tools []options.LocalTool
 	switch {
 	case g.runtime == nil || len(g.cfg.Functions[product.LocalServer]) > 0:
 		return errors.New("the embedded tools of this gateway are fixed when gateway.New makes it")
@@ -292,7 +293,7 @@ func (g *Gateway) noteModules(before, now []loaded) (servers []string, err error
 }
 
 // setLocal gives a server its tools: it comes with the first and goes with the last.
-func (g *Gateway) setLocal(server string, tools []LocalTool) error {
+func (g *Gateway) setLocal(server string, tools []options.LocalTool) error {
 	l := g.made[server]
 	switch {
 	case l != nil && len(tools) == 0:
@@ -331,7 +332,7 @@ func closeUnused(ctx context.Context, some, others []loaded) error {
 }
 
 // addLocal offers tools of the gateway's own.
-func (g *Gateway) addLocal(server string, tools []LocalTool) error {
+func (g *Gateway) addLocal(server string, tools []options.LocalTool) error {
 	l, err := local.New(server, g.toolOptions(), tools...)
 	if err != nil {
 		return err

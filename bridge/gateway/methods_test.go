@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -39,7 +40,7 @@ func TestClientMethod(t *testing.T) {
 	}
 	methods := []string{"acme/sum", "acme/secret", "acme/none"}
 	g := start(t, gateway.Config{
-		Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(s), Methods: methods}},
+		Servers: []options.Endpoint{{Server: "s", Dial: gateway.InProcess(s), Methods: methods}},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{
 			{To: []string{"local"}, Methods: []string{"acme/*"}, Except: []string{"acme/secret"}}, {To: []string{"local"}, Tools: []string{"*"}},
 		}}},

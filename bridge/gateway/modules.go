@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -22,7 +23,7 @@ func (g *Gateway) reach() *guest.Reach { return &guest.Reach{Dial: g.dial, KV: g
 // embedded returns the tools that wasmgate brings along. Their code takes 40 MB,
 // and seconds to compile when it is not in the cache: both wait until one of
 // them is called, and end with the gateway.
-func (g *Gateway) embedded() ([]LocalTool, error) {
+func (g *Gateway) embedded() ([]options.LocalTool, error) {
 	manifest, err := sandbox.EmbeddedToolsManifest()
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (g *Gateway) embedded() ([]LocalTool, error) {
 const unnamed = 12
 
 // module compiles a module and returns its tools.
-func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (*guest.Module, []LocalTool, error) {
+func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (*guest.Module, []options.LocalTool, error) {
 	if m.Broken != "" {
 		return nil, nil, errors.New(m.Broken)
 	}
@@ -67,9 +68,9 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 			tools[i].Definition = guest.SaysDirs(tools[i].Definition, m.Grant.Dirs)
 		}
 		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), config
-		tools[i].Module, tools[i].Foreign, tools[i].Groups = ToolModule{Name: cmp.Or(m.Config.Name, sum(m.WASM)[:unnamed]), Runs: runs}, !m.Named, m.Groups
+		tools[i].Module, tools[i].Foreign, tools[i].Groups = options.ToolModule{Name: cmp.Or(m.Config.Name, sum(m.WASM)[:unnamed]), Runs: runs}, !m.Named, m.Groups
 		if m.Development {
-			tools[i].Module, tools[i].Foreign = ToolModule{}, !g.developed(server, tools[i].Definition)
+			tools[i].Module, tools[i].Foreign = options.ToolModule{}, !g.developed(server, tools[i].Definition)
 		}
 	}
 	return c, g.player.Stubbed(m.Replay, tools), err

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
@@ -61,7 +62,7 @@ func TestOddToolsDoNotSpoilTheList(t *testing.T) {
 	}
 	up := httptest.NewServer(oddServer(tools))
 	defer up.Close()
-	g := start(t, gateway.Config{Recorder: new(records), Policy: granting("up__*"), Servers: []gateway.EndpointConfig{{Server: "up", URL: up.URL}}})
+	g := start(t, gateway.Config{Recorder: new(records), Policy: granting("up__*"), Servers: []options.Endpoint{{Server: "up", URL: up.URL}}})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func TestLinksInLists(t *testing.T) {
 	defer up.Close()
 	p := granting("up__*")
 	p.Options.Grants[0].Servers = []string{"up"}
-	g := start(t, gateway.Config{Recorder: new(records), Policy: p, Servers: []gateway.EndpointConfig{{Server: "up", URL: up.URL}}})
+	g := start(t, gateway.Config{Recorder: new(records), Policy: p, Servers: []options.Endpoint{{Server: "up", URL: up.URL}}})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

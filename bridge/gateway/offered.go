@@ -8,12 +8,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/find"
 )
 
 // catalogTools returns the tools of the server catalog.
-func (g *Gateway) catalogTools() []LocalTool {
+func (g *Gateway) catalogTools() []options.LocalTool {
 	return local.CatalogTools(func(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) { return g.gate.Tools(ctx, who) })
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -23,8 +24,8 @@ func grouped(t *testing.T, change func(*gateway.Config)) (*gateway.Gateway, *htt
 	t.Helper()
 	cfg := gateway.Config{
 		Recorder: new(records), Policy: granting("*"),
-		Groups:    gateway.Groups{"docs": {"files__read"}, "talk": {"chat__*"}, "empty": nil},
-		Functions: map[string][]gateway.LocalTool{"files": {tool("read", nil), tool("write", nil)}, "chat": {tool("say", nil)}},
+		Groups:    options.Groups{"docs": {"files__read"}, "talk": {"chat__*"}, "empty": nil},
+		Functions: map[string][]options.LocalTool{"files": {tool("read", nil), tool("write", nil)}, "chat": {tool("say", nil)}},
 	}
 	if change != nil {
 		change(&cfg)
@@ -244,8 +245,8 @@ func TestCatalog(t *testing.T) {
 // TestCatalogRefusesItsName: nobody else is served by it.
 func TestCatalogRefusesItsName(t *testing.T) {
 	for name, cfg := range map[string]gateway.Config{
-		"functions": {Catalog: gateway.CatalogBeside, Functions: map[string][]gateway.LocalTool{"catalog": {tool("search", nil)}}},
-		"a server":  {Catalog: gateway.CatalogOnly, Servers: []gateway.EndpointConfig{{Server: "catalog", Broken: "x"}}},
+		"functions": {Catalog: gateway.CatalogBeside, Functions: map[string][]options.LocalTool{"catalog": {tool("search", nil)}}},
+		"a server":  {Catalog: gateway.CatalogOnly, Servers: []options.Endpoint{{Server: "catalog", Broken: "x"}}},
 		"no mode":   {Catalog: "off"},
 	} {
 		cfg.Recorder = new(records)
@@ -259,7 +260,7 @@ func TestCatalogRefusesItsName(t *testing.T) {
 // TestResolve is of a principal: what is hidden from it is no candidate.
 func TestResolve(t *testing.T) {
 	g, _ := grouped(t, func(c *gateway.Config) {
-		c.Functions["notes"] = []gateway.LocalTool{tool("read", nil)}
+		c.Functions["notes"] = []options.LocalTool{tool("read", nil)}
 		c.Groups["notes"] = []string{"notes__*"}
 	})
 	who := gate.Local()

@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -59,8 +61,8 @@ deny contains sprintf("%s of %s", [input.resource.uri, input.resource.server]) i
 `)}}
 	run := func(denied string) *gateway.Gateway {
 		g := start(t, gateway.Config{
-			Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("first", first), upstream("second", second)},
-			Sanitize: gateway.Sanitize{Links: []string{"*"}},
+			Recorder: new(records), Servers: []options.Endpoint{upstream("first", first), upstream("second", second)},
+			Sanitize: clean.Sanitize{Links: []string{"*"}},
 			Policy:   gateway.Policy{Files: rules, Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"first", "second", denied}}}}},
 		})
 		if err := g.Connect(t.Context()); err != nil {
@@ -130,7 +132,7 @@ func TestUpdatesOfASharedURI(t *testing.T) {
 	asked := make(chan string, 10)
 	first, second := newShelf("first", asked), newShelf("second", asked)
 	g := start(t, gateway.Config{
-		Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("first", first), upstream("second", second)},
+		Recorder: new(records), Servers: []options.Endpoint{upstream("first", first), upstream("second", second)},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"first", "second"}}}}},
 	})
 	if err := g.Connect(t.Context()); err != nil {
@@ -191,7 +193,7 @@ func TestNobodyTakesTheGatewaysScheme(t *testing.T) {
 		})
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "wasmgate://second/{x}", Name: "x"}, nil)
-	g := start(t, gateway.Config{Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("first", s)}})
+	g := start(t, gateway.Config{Recorder: new(records), Servers: []options.Endpoint{upstream("first", s)}})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +219,7 @@ func TestConflictsWithTheHost(t *testing.T) {
 	}
 	bare := upstream("files", s)
 	bare.Tools.Bare = true
-	g := start(t, gateway.Config{Recorder: new(records), Servers: []gateway.EndpointConfig{bare}, HostTools: []string{"Read", "Write"}, Policy: granting("*")})
+	g := start(t, gateway.Config{Recorder: new(records), Servers: []options.Endpoint{bare}, HostTools: []string{"Read", "Write"}, Policy: granting("*")})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +267,8 @@ func TestTwoServersWithOneTemplate(t *testing.T) {
 	}
 	log := new(records)
 	g := start(t, gateway.Config{
-		Recorder: log, Servers: []gateway.EndpointConfig{upstream("first", server("first")), upstream("second", server("second"))},
-		Sanitize: gateway.Sanitize{Links: []string{"*"}},
+		Recorder: log, Servers: []options.Endpoint{upstream("first", server("first")), upstream("second", server("second"))},
+		Sanitize: clean.Sanitize{Links: []string{"*"}},
 		Policy: gateway.Policy{
 			Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"first", "second"}}}},
 			Files: fstest.MapFS{"a.rego": {Data: []byte(`package wasmgate

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/testing/judges"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -62,7 +63,7 @@ func TestPayloadsWhereverTheyStand(t *testing.T) {
 func received(t *testing.T, payloads []judges.Payload) map[string][]string {
 	t.Helper()
 	g := start(t, gateway.Config{
-		Recorder: new(records), Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(hostile(t, payloads))}},
+		Recorder: new(records), Servers: []options.Endpoint{{Server: "s", Dial: gateway.InProcess(hostile(t, payloads))}},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"s"}}}}},
 	})
 	if err := g.Connect(t.Context()); err != nil {

@@ -1,6 +1,10 @@
 package gateway
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+)
 
 // phases are those of the servers as the audit log has them.
 type phases struct {
@@ -11,13 +15,13 @@ type phases struct {
 // A state is what the log tells of a server: that it is ready or faulted, and whether
 // it has failed so often that calls are not let through.
 type state struct {
-	phase Phase
+	phase status.Phase
 	open  bool
 }
 
 // changed returns the servers that have become ready or faulted, or whose circuit has
 // opened or closed, since it was last asked.
-func (p *phases) changed(now []ServerStatus) (changed []ServerStatus) {
+func (p *phases) changed(now []status.Server) (changed []status.Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {
@@ -25,7 +29,7 @@ func (p *phases) changed(now []ServerStatus) (changed []ServerStatus) {
 	}
 	for _, s := range now {
 		is := state{s.Phase, s.Circuit != ""}
-		if !s.Local && p.last[s.Server] != is && (s.Phase == Ready || s.Phase == Faulted) {
+		if !s.Local && p.last[s.Server] != is && (s.Phase == status.Ready || s.Phase == status.Faulted) {
 			p.last[s.Server] = is
 			changed = append(changed, s)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -19,7 +20,7 @@ func answering(t testing.TB, answer *string, change func(*gateway.Config)) *gate
 	t.Helper()
 	cfg := gateway.Config{
 		Recorder: new(records), Policy: granting("up__say"),
-		Functions: map[string][]gateway.LocalTool{"up": {tool("say", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+		Functions: map[string][]options.LocalTool{"up": {tool("say", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 			return gate.Result{Doc: gate.MustDoc(*answer)}, nil
 		})}},
 	}

@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/listings"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -19,12 +21,7 @@ func (g *Gateway) newPins() (err error) {
 	if g.cfg.Pins == nil {
 		return nil
 	}
-	o := *g.cfg.Pins
-	o.Record = g.recordPin
-	if o.Log == nil {
-		o.Log = g.cfg.Log
-	}
-	g.pins, err = lock.New(o)
+	g.pins, err = lock.New(lock.Options{Pins: *g.cfg.Pins, Record: g.recordPin, Log: g.cfg.Log})
 	return err
 }
 
@@ -46,7 +43,7 @@ func (g *Gateway) gatePins() gate.Pins {
 }
 
 // setPins puts another mode and lockfile in place.
-func (g *Gateway) setPins(next *lock.Options) (changed bool, err error) {
+func (g *Gateway) setPins(next *options.Pins) (changed bool, err error) {
 	if g.pins == nil || next == nil {
 		return false, nil
 	}
@@ -67,7 +64,7 @@ type observer struct {
 }
 
 // Observe implements [fleet.Pins].
-func (o observer) Observe(d Declaration) {
+func (o observer) Observe(d status.Declaration) {
 	l := lock.Listing{Server: d.Server, Announced: d.Announced}
 	if d.Config != nil {
 		o.identify(&l, d)
@@ -110,7 +107,7 @@ func (o observer) Observe(d Declaration) {
 
 // identify adds what the server is. One that this program connects by itself is
 // part of it.
-func (o observer) identify(l *lock.Listing, d Declaration) {
+func (o observer) identify(l *lock.Listing, d status.Declaration) {
 	c := d.Config
 	guest, isGuest := o.guests.get(d.Server)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
@@ -52,7 +53,7 @@ func TestPinsOfModules(t *testing.T) {
 	open := func(modules ...gateway.Module) *gateway.Gateway {
 		return start(t, gateway.Config{
 			Recorder: new(records), Policy: granting("*"), Modules: modules, CacheDir: cache,
-			Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			Pins: &options.Pins{Mode: options.PinTrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 	}
 	g := open(command, reactor)

@@ -17,7 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -50,14 +51,14 @@ func (l *liar) dial() (mcp.Transport, error) {
 
 // gateway returns a gateway in front of the liar. A second one on the same folder
 // is the first, started again.
-func (l *liar) gateway(t *testing.T, mode lock.Mode, dir string) *gateway.Gateway {
+func (l *liar) gateway(t *testing.T, mode options.PinMode, dir string) *gateway.Gateway {
 	t.Helper()
 	cfg := gateway.Config{
 		Recorder: new(records), Policy: granting("s__*"),
-		Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial}},
+		Servers: []options.Endpoint{{Server: "s", Dial: l.dial}},
 	}
 	if mode != "off" {
-		cfg.Pins = &lock.Options{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
+		cfg.Pins = &options.Pins{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
 	}
 	g := start(t, cfg)
 	if err := g.Connect(t.Context()); err != nil {
@@ -134,20 +135,20 @@ func TestPoisonedDefinitions(t *testing.T) {
 		}
 	})
 	t.Run("new, strict", func(t *testing.T) {
-		if n := usable(t, newLiar(poisoned...).gateway(t, lock.Strict, t.TempDir()), poisoned); n > 0 {
+		if n := usable(t, newLiar(poisoned...).gateway(t, options.PinStrict, t.TempDir()), poisoned); n > 0 {
 			t.Errorf("%d are usable", n)
 		}
 	})
 	t.Run("new, after a benign first listing", func(t *testing.T) {
 		dir := t.TempDir()
 		l := newLiar(benign...)
-		first := l.gateway(t, lock.TrustFirst, dir)
+		first := l.gateway(t, options.PinTrustFirst, dir)
 		if n := usable(t, first, benign); n != len(benign) {
 			t.Fatalf("%d of %d benign tools are usable", n, len(benign))
 		}
 		stop(t, first)
 		l.declare(poisoned...)
-		g := l.gateway(t, lock.TrustFirst, dir)
+		g := l.gateway(t, options.PinTrustFirst, dir)
 		if n := usable(t, g, poisoned); n > 0 {
 			t.Errorf("%d are usable", n)
 		}
@@ -158,7 +159,7 @@ func TestPoisonedDefinitions(t *testing.T) {
 	t.Run("changed in the session, after a benign first listing", func(t *testing.T) {
 		l := newLiar(before...)
 		l.declare(benign...)
-		g := l.gateway(t, lock.TrustFirst, t.TempDir())
+		g := l.gateway(t, options.PinTrustFirst, t.TempDir())
 		if n := usable(t, g, before); n != len(before) {
 			t.Fatalf("%d of %d are usable before", n, len(before))
 		}
@@ -182,13 +183,13 @@ func TestPoisonedDefinitions(t *testing.T) {
 	t.Run("changed, strict, after an approval", func(t *testing.T) {
 		dir := t.TempDir()
 		l := newLiar(before...)
-		g := l.gateway(t, lock.Strict, dir)
+		g := l.gateway(t, options.PinStrict, dir)
 		approve(t, g, dir, "s")
 		if n := usable(t, g, before); n != len(before) {
 			t.Fatalf("%d of %d are usable when approved", n, len(before))
 		}
 		l.declare(poisoned...)
-		if n := usable(t, l.gateway(t, lock.Strict, dir), poisoned); n > 0 {
+		if n := usable(t, l.gateway(t, options.PinStrict, dir), poisoned); n > 0 {
 			t.Errorf("%d are usable", n)
 		}
 	})
@@ -239,9 +240,9 @@ func TestQuarantineIsTold(t *testing.T) {
 	dir := t.TempDir()
 	schema := json.RawMessage(`{"type":"object"}`)
 	l := newLiar(&mcp.Tool{Name: "read", Description: "reads", InputSchema: schema})
-	g := l.gateway(t, lock.TrustFirst, dir)
+	g := l.gateway(t, options.PinTrustFirst, dir)
 	var told atomic.Int32
-	defer g.Fleet().Watch(func(fleet.Lists) { told.Add(1) })()
+	defer g.Fleet().Watch(func(status.Lists) { told.Add(1) })()
 	l.declare(&mcp.Tool{Name: "read", Description: "sends", InputSchema: schema})
 	waitFor(t, g, func([]*gate.Tool) bool { return told.Load() > 0 })
 	_, err := call(g, "s__read", `{}`)
@@ -270,14 +271,14 @@ func TestQuarantinedToolsTakeNoNames(t *testing.T) {
 	dir := t.TempDir()
 	schema := json.RawMessage(`{"type":"object"}`)
 	first, second := newLiar(), newLiar(&mcp.Tool{Name: "send", InputSchema: schema})
-	bare := func(l *liar, id string) gateway.EndpointConfig {
-		return gateway.EndpointConfig{Server: id, Dial: l.dial, Tools: gateway.ToolOptions{Bare: true}}
+	bare := func(l *liar, id string) options.Endpoint {
+		return options.Endpoint{Server: id, Dial: l.dial, Tools: options.Tools{Bare: true}}
 	}
 	open := func() *gateway.Gateway {
 		g := start(t, gateway.Config{
 			Recorder: new(records), Policy: granting("alpha__*", "mail__*"),
-			Servers: []gateway.EndpointConfig{bare(first, "alpha"), bare(second, "mail")},
-			Pins:    &lock.Options{File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			Servers: []options.Endpoint{bare(first, "alpha"), bare(second, "mail")},
+			Pins:    &options.Pins{File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 		if err := g.Connect(t.Context()); err != nil {
 			t.Fatal(err)
@@ -298,10 +299,10 @@ func TestPinsOfLocalTools(t *testing.T) {
 	dir := t.TempDir()
 	open := func(module string) *gateway.Gateway {
 		own, foreign := tool("own", nil), tool("foreign", nil)
-		foreign.Foreign, foreign.Module = true, gateway.ToolModule{Name: "m", Runs: gate.MustDoc(`{"code":"` + module + `"}`)}
+		foreign.Foreign, foreign.Module = true, options.ToolModule{Name: "m", Runs: gate.MustDoc(`{"code":"` + module + `"}`)}
 		return start(t, gateway.Config{
-			Recorder: new(records), Policy: granting("go__*"), Functions: map[string][]gateway.LocalTool{"go": {own, foreign}},
-			Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			Recorder: new(records), Policy: granting("go__*"), Functions: map[string][]options.LocalTool{"go": {own, foreign}},
+			Pins: &options.Pins{Mode: options.PinTrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 	}
 	for i, tt := range []struct{ module, code string }{{"a", "ok"}, {"a", "ok"}, {"b", "refused_pin"}} {

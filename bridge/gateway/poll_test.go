@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // A server that ends the stream of its answer and is asked for it again: wasmgate
@@ -37,7 +38,7 @@ func TestPolling(t *testing.T) {
 	var atServer, atGateway atomic.Int32
 	url := counted(&atServer, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return upstream }, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}))
 	var r recorder
-	g := start(t, gateway.Config{Recorder: &r, Servers: []gateway.EndpointConfig{{Server: "slow", URL: url}}, Policy: granting("slow__*")})
+	g := start(t, gateway.Config{Recorder: &r, Servers: []options.Endpoint{{Server: "slow", URL: url}}, Policy: granting("slow__*")})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -38,7 +39,7 @@ func TestPrincipals(t *testing.T) {
 	})
 	config := func() gateway.Config {
 		return gateway.Config{
-			Functions: map[string][]gateway.LocalTool{"f": {who}, "g": {who}}, Recorder: new(records),
+			Functions: map[string][]options.LocalTool{"f": {who}, "g": {who}}, Recorder: new(records),
 			Policy: gateway.Policy{Options: policy.Options{Timeout: patience, Grants: []policy.Grant{
 				{To: []string{"*"}, Tools: []string{"f__*"}}, {To: []string{"role:eng"}, Tools: []string{"g__*"}},
 			}}},

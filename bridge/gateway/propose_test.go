@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/policy"
@@ -22,7 +23,7 @@ func proposing(t *testing.T, o approval.Options, more ...policy.Grant) *gateway.
 	t.Helper()
 	return start(t, gateway.Config{
 		Recorder: new(records), Policy: asking(more...), Approvals: &o, Propose: true, Catalog: gateway.CatalogBeside,
-		Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil), tool("hidden", nil)}},
+		Functions: map[string][]options.LocalTool{"mail": {tool("send", nil), tool("hidden", nil)}},
 	})
 }
 
@@ -145,7 +146,7 @@ func TestProposeIsOffered(t *testing.T) {
 		return slices.ContainsFunc(tools, func(t *gate.Tool) bool { return t.Name.String() == "gateway__propose" })
 	}
 	o := &approval.Options{}
-	c := gateway.Config{Recorder: new(records), Policy: asking(), Approvals: o, Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}}}
+	c := gateway.Config{Recorder: new(records), Policy: asking(), Approvals: o, Functions: map[string][]options.LocalTool{"mail": {tool("send", nil)}}}
 	g := start(t, c)
 	for _, on := range []bool{false, true, false} {
 		if c.Propose = on; on != offered(g) {

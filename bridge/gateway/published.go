@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // published are the servers that are made of Go functions, which may change while
@@ -16,10 +17,10 @@ type published struct {
 
 type publication struct {
 	local *local.Server
-	tools []LocalTool
+	tools []options.LocalTool
 }
 
-func (p *published) add(server string, l *local.Server, tools []LocalTool) {
+func (p *published) add(server string, l *local.Server, tools []options.LocalTool) {
 	if p.servers == nil {
 		p.servers = make(map[string]*publication)
 	}

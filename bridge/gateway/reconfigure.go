@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -129,7 +130,7 @@ func (g *Gateway) loadPolicy(ctx context.Context, p Policy) (*policy.Engine, err
 
 // SetGroups puts other groups in the place of Config.Groups, and tells the clients, which
 // stay connected, as the servers do.
-func (g *Gateway) SetGroups(groups Groups) error {
+func (g *Gateway) SetGroups(groups options.Groups) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	if err := g.noteSetting("groups"); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 )
@@ -16,7 +17,7 @@ import (
 func TestRefusalsAreLoggedWithTheirRemedy(t *testing.T) {
 	var log bytes.Buffer
 	g := start(t, gateway.Config{
-		Recorder: new(records), Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}},
+		Recorder: new(records), Functions: map[string][]options.LocalTool{"a": {tool("t", nil)}},
 		Policy: granting("b__*"), Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if _, err := call(g, "a__t", `{"text":"x"}`); err == nil {
@@ -36,7 +37,7 @@ func TestRefusalsAreLoggedWithTheirRemedy(t *testing.T) {
 func TestRefusedUsesAreLoggedWithTheirRemedy(t *testing.T) {
 	var log bytes.Buffer
 	g := start(t, gateway.Config{
-		Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("library", newLibrary())},
+		Recorder: new(records), Servers: []options.Endpoint{upstream("library", newLibrary())},
 		Policy: granting("b__*"), Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err := g.Connect(t.Context()); err != nil {
@@ -67,7 +68,7 @@ func TestWaitingIsNotLoggedAsRefused(t *testing.T) {
 	var log bytes.Buffer
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: asking(), Approvals: &approval.Options{Hold: -1, Remedy: func(id string) string { return "approve " + id }},
-		Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Functions: map[string][]options.LocalTool{"mail": {tool("send", nil)}}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if _, err := call(g, "mail__send", `{"text":"hi"}`); err == nil {
 		t.Fatal("the call passed")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
@@ -33,7 +34,7 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	}
 	g.atOnce.set(s.Server, s.Concurrent)
 	g.guests.set(s.Server, s.Guest)
-	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig))
+	return g.fleet.Add(ctx, g.endpoint(ctx, s.Endpoint))
 }
 
 // checkServer has calls checked by what is said of a server.
@@ -66,8 +67,8 @@ func (g *Gateway) noteChange(id, what string) error {
 }
 
 // endpoint completes the configuration of a server with what is the gateway's.
-func (g *Gateway) endpoint(ctx context.Context, s EndpointConfig) EndpointConfig {
-	s.Tools.Sanitizer, s.Tools.Schemas = &g.checking, g.schemas
+func (g *Gateway) endpoint(ctx context.Context, s options.Endpoint) options.Endpoint {
+	s.Tools.Sanitizer = &g.checking
 	s.ClientName, s.ClientVersion = cmp.Or(s.ClientName, g.cfg.Name), cmp.Or(s.ClientVersion, g.cfg.Version)
 	if s.MaxMessage == 0 {
 		s.MaxMessage = g.cfg.Limits.Result

@@ -5,23 +5,25 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // TestSetServerRefuses what cannot be, and leaves the servers as they are.
 func TestSetServerRefuses(t *testing.T) {
 	var r records
-	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]gateway.LocalTool{"own": {tool("t", nil)}}, Policy: granting("own__*")})
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]options.LocalTool{"own": {tool("t", nil)}}, Policy: granting("own__*")})
 	tests := map[string]struct {
 		server gateway.Server
 		says   string
 	}{
-		"a profile that nobody knows":         {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "s", Broken: "so"}, Sanitize: "loose"}, `unknown profile "loose"`},
-		"a module without anything to run it": {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "s"}, Guest: &gateway.Guest{}}, "without modules"},
-		"the name of the program's own tools": {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "own", Broken: "so"}}, "choose another"},
-		"no name":                             {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "S s", Broken: "so"}}, "S s"},
+		"a profile that nobody knows":         {gateway.Server{Endpoint: options.Endpoint{Server: "s", Broken: "so"}, Sanitize: "loose"}, `unknown profile "loose"`},
+		"a module without anything to run it": {gateway.Server{Endpoint: options.Endpoint{Server: "s"}, Guest: &gateway.Guest{}}, "without modules"},
+		"the name of the program's own tools": {gateway.Server{Endpoint: options.Endpoint{Server: "own", Broken: "so"}}, "choose another"},
+		"no name":                             {gateway.Server{Endpoint: options.Endpoint{Server: "S s", Broken: "so"}}, "S s"},
 	}
 	for name, tt := range tests {
 		if err := g.SetServer(t.Context(), tt.server); err == nil || !strings.Contains(err.Error(), tt.says) {
@@ -57,7 +59,7 @@ func TestLimitsAtOnce(t *testing.T) {
 				return text("done"), nil
 			})
 			tt.limits.Wait = -1
-			g := start(t, gateway.Config{Recorder: new(records), Limits: tt.limits, Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {waits}}})
+			g := start(t, gateway.Config{Recorder: new(records), Limits: tt.limits, Policy: granting("f__*"), Functions: map[string][]options.LocalTool{"f": {waits}}})
 			ended := make(chan error)
 			go func() { _, err := call(g, "f__waits", "{}"); ended <- err }()
 			<-begun
@@ -83,8 +85,8 @@ func TestRemovedUnderWay(t *testing.T) {
 		return text("a <script>x()</script> b"), nil
 	})
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {waits}},
-		Sanitize: gateway.Sanitize{Profile: "off", Servers: map[string]string{"f": "strict"}},
+		Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]options.LocalTool{"f": {waits}},
+		Sanitize: clean.Sanitize{Profile: "off", Servers: map[string]string{"f": "strict"}},
 	})
 	ended := make(chan gate.Result)
 	go func() { res, _ := call(g, "f__waits", "{}"); ended <- res }()

@@ -2,23 +2,15 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/bridge/options"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-// ReadRecording reads what was called, got and read that a file tells of, in its order:
-// an audit log that holds results, over all its files, or recorded sessions, one a line,
-// as wasmgate policy replay takes them. Calls that came to no result are left out. It is an
-// error if no result was recorded, as in a log that was kept without record: full.
-func ReadRecording(ctx context.Context, path string) ([]RecordedCall, error) {
-	return recording.Read(ctx, path, product.RelaysCalls)
-}
-
 // ReplayLeft returns the calls of [Config].Replay that nobody has made, in their order.
-func (g *Gateway) ReplayLeft() []RecordedCall {
+func (g *Gateway) ReplayLeft() []recording.Call {
 	if g.player == nil {
 		return nil
 	}
@@ -26,7 +18,7 @@ func (g *Gateway) ReplayLeft() []RecordedCall {
 }
 
 // replayed returns functions of a server as they are offered.
-func (g *Gateway) replayed(server string, tools []LocalTool) []LocalTool {
+func (g *Gateway) replayed(server string, tools []options.LocalTool) []options.LocalTool {
 	tools = g.watched(tools)
 	if g.player == nil {
 		return tools
@@ -35,7 +27,7 @@ func (g *Gateway) replayed(server string, tools []LocalTool) []LocalTool {
 }
 
 // stubs returns what stands in the place of servers that are not started.
-func (g *Gateway) stubs(o ToolOptions) ([]*local.Server, error) {
+func (g *Gateway) stubs(o options.Tools) ([]*local.Server, error) {
 	if g.player == nil {
 		return nil, nil
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
@@ -28,7 +30,7 @@ func TestReplayFeatures(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	allow := gateway.Policy{Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{To: []string{"*"}, Prompts: []string{"*"}, Resources: []string{"*"}, Servers: []string{"far"}}}}}
 	g := start(t, gateway.Config{
-		Servers: []gateway.EndpointConfig{{Server: "far", Dial: gateway.InProcess(s)}}, Policy: allow,
+		Servers: []options.Endpoint{{Server: "far", Dial: gateway.InProcess(s)}}, Policy: allow,
 		Audit: log, AuditOptions: audit.Options{Node: "n", Record: "full"},
 	})
 	if err := g.Connect(t.Context()); err != nil {
@@ -39,11 +41,11 @@ func TestReplayFeatures(t *testing.T) {
 	if diff := cmp.Diff(want, got[:2]); diff != "" {
 		t.Fatalf("live (-want +got):\n%s", diff)
 	}
-	recorded, err := gateway.ReadRecording(t.Context(), log)
+	recorded, err := recording.Read(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g = start(t, gateway.Config{Recorder: new(records), Policy: allow, Replay: &gateway.Replay{Calls: recorded}})
+	g = start(t, gateway.Config{Recorder: new(records), Policy: allow, Replay: &recording.Replay{Calls: recorded}})
 	c := g.NewClient(gateway.ClientConfig{})
 	prompts, err := c.Prompts(t.Context())
 	if err != nil || len(prompts) != 1 || prompts[0].Offered != "far__greet" {

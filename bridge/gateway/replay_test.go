@@ -14,14 +14,15 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
-	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/bridge/options"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
 // counted reaches a server whose tool counts its calls, in the answer, and fails for
 // the text "bad". Connected is how often somebody connected to it.
-func counted(server string, connected *atomic.Int32) gateway.EndpointConfig {
+func counted(server string, connected *atomic.Int32) options.Endpoint {
 	var n atomic.Int32
 	s := mcp.NewServer(&mcp.Implementation{Name: server, Version: "1"}, nil)
 	input := map[string]any{"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string"}}}
@@ -30,7 +31,7 @@ func counted(server string, connected *atomic.Int32) gateway.EndpointConfig {
 		return &mcp.CallToolResult{IsError: said == "bad", Content: []mcp.Content{&mcp.TextContent{Text: said + " " + string('0'+rune(n.Add(1)))}}}, nil
 	})
 	dial := gateway.InProcess(s)
-	return gateway.EndpointConfig{Server: server, Dial: func() (mcp.Transport, error) {
+	return options.Endpoint{Server: server, Dial: func() (mcp.Transport, error) {
 		connected.Add(1)
 		return dial()
 	}}
@@ -66,15 +67,15 @@ func said(t *testing.T, cfg gateway.Config, calls ...string) []string {
 }
 
 // recordedCalls records the calls of a session at the servers far and near.
-func recordedCalls(t *testing.T, calls ...string) ([]gateway.RecordedCall, string) {
+func recordedCalls(t *testing.T, calls ...string) ([]recording.Call, string) {
 	t.Helper()
 	var n atomic.Int32
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	said(t, gateway.Config{
-		Servers: []gateway.EndpointConfig{counted("far", &n), counted("near", &n)},
+		Servers: []options.Endpoint{counted("far", &n), counted("near", &n)},
 		Audit:   log, AuditOptions: audit.Options{Node: "n", Record: "full"},
 	}, calls...)
-	recorded, err := gateway.ReadRecording(t.Context(), log)
+	recorded, err := recording.Read(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +86,8 @@ func TestReplay(t *testing.T) {
 	recorded, _ := recordedCalls(t, "far__count a", "far__count b", "near__count a", "far__count a", "far__count bad", "far__none a")
 	var connected atomic.Int32
 	got := said(t, gateway.Config{
-		Servers:  []gateway.EndpointConfig{counted("far", &connected)},
-		Replay:   &gateway.Replay{Calls: recorded},
+		Servers:  []options.Endpoint{counted("far", &connected)},
+		Replay:   &recording.Replay{Calls: recorded},
 		Recorder: new(records),
 	}, "far__count b", "far__count a", "far__count a", "far__count a", "far__count c", "far__count bad", "near__count a", "far__none a")
 	want := []string{
@@ -106,7 +107,7 @@ func TestReplay(t *testing.T) {
 
 func TestReplayModes(t *testing.T) {
 	recorded, _ := recordedCalls(t, "far__count a", "near__count a")
-	native := func(string) gateway.LocalTool {
+	native := func(string) options.LocalTool {
 		return tool("count", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { return text("native"), nil })
 	}
 	pure, capable := native("pure"), native("capable")
@@ -114,9 +115,9 @@ func TestReplayModes(t *testing.T) {
 	capable.Sandboxed, capable.Capabilities = true, gate.MustDoc(`{"kv":true}`)
 	var far, near atomic.Int32
 	got := said(t, gateway.Config{
-		Servers:   []gateway.EndpointConfig{counted("far", &far), counted("near", &near)},
-		Functions: map[string][]gateway.LocalTool{"go": {native("go")}, "open": {native("open")}, "pure": {pure}, "capable": {capable}},
-		Replay:    &gateway.Replay{Calls: recorded, Servers: map[string]gateway.ReplayMode{"near": gateway.Live, "open": gateway.Pure}},
+		Servers:   []options.Endpoint{counted("far", &far), counted("near", &near)},
+		Functions: map[string][]options.LocalTool{"go": {native("go")}, "open": {native("open")}, "pure": {pure}, "capable": {capable}},
+		Replay:    &recording.Replay{Calls: recorded, Servers: map[string]recording.Mode{"near": recording.Live, "open": recording.Pure}},
 		Recorder:  new(records),
 	}, "far__count a", "near__count x", "near__count y", "go__count", "open__count", "pure__count", "capable__count")
 	want := []string{"a 1", "x 1", "y 2", "not_connected", "native", "native", "not_connected"}
@@ -131,9 +132,9 @@ func TestReplayByTool(t *testing.T) {
 	recorded, _ := recordedCalls(t, "far__count a", "near__count b")
 	var far, near atomic.Int32
 	got := said(t, gateway.Config{
-		Servers: []gateway.EndpointConfig{counted("far", &far), counted("near", &near)},
-		Replay: &gateway.Replay{
-			Calls: recorded, Servers: map[string]gateway.ReplayMode{"far": gateway.Live, "near": gateway.Live},
+		Servers: []options.Endpoint{counted("far", &far), counted("near", &near)},
+		Replay: &recording.Replay{
+			Calls: recorded, Servers: map[string]recording.Mode{"far": recording.Live, "near": recording.Live},
 			Stub: func(server, tool string) bool { return server == "near" && tool == "count" },
 		},
 		Recorder: new(records),
@@ -157,7 +158,7 @@ func TestReplayDefinitions(t *testing.T) {
 	if definition.Digest() != recorded[0].Digest {
 		t.Fatal("the definition is not what the server lists any more")
 	}
-	g := start(t, gateway.Config{Replay: &gateway.Replay{Calls: recorded, Definition: known}, Policy: granting("*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Replay: &recording.Replay{Calls: recorded, Definition: known}, Policy: granting("*"), Recorder: new(records)})
 	client := g.NewClient(gateway.ClientConfig{})
 	tools, err := client.Tools(t.Context())
 	if err != nil || len(tools) != 1 || tools[0].Definition.Get("description").Text() != "Counts." {
@@ -187,18 +188,18 @@ func TestReadRecording(t *testing.T) {
 		return path
 	}
 	trace := write(`{"id":"1","principal":{"id":"a"},"calls":[{"tool":"s__t","arguments":{"b":1,"a":2},"result":{"content":[]}},{"tool":"s__t","arguments":{}}]}` + "\n")
-	calls, err := gateway.ReadRecording(t.Context(), trace)
+	calls, err := recording.Read(t.Context(), trace)
 	if err != nil || len(calls) != 1 || calls[0].Args != gate.MustDoc(`{"a":2,"b":1}`).Digest() {
 		t.Errorf("a trace: %+v, %v", calls, err)
 	}
 	var n atomic.Int32
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
-	said(t, gateway.Config{Servers: []gateway.EndpointConfig{counted("far", &n)}, Audit: log, AuditOptions: audit.Options{Node: "n"}}, "far__count a")
-	if _, err := gateway.ReadRecording(t.Context(), log); !errors.Is(err, recording.ErrNothing) {
+	said(t, gateway.Config{Servers: []options.Endpoint{counted("far", &n)}, Audit: log, AuditOptions: audit.Options{Node: "n"}}, "far__count a")
+	if _, err := recording.Read(t.Context(), log); !errors.Is(err, recording.ErrNothing) {
 		t.Errorf("a log without results: %v", err)
 	}
 	for name, path := range map[string]string{"no file": "none", "no recording": write("nonsense\n"), "a torn log": write(`{"log":"n/b","seq":` + "\n")} {
-		if _, err := gateway.ReadRecording(t.Context(), path); err == nil {
+		if _, err := recording.Read(t.Context(), path); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

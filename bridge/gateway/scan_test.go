@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -27,7 +28,7 @@ func TestPoliciesSeeFindings(t *testing.T) {
 		"a policy forbids it": {with, "refused_authorize", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := start(t, gateway.Config{Recorder: new(records), Functions: map[string][]gateway.LocalTool{"mail": {spy, plain}}, Policy: tt.policy})
+			g := start(t, gateway.Config{Recorder: new(records), Functions: map[string][]options.LocalTool{"mail": {spy, plain}}, Policy: tt.policy})
 			if _, err := call(g, "mail__spy", "{}"); gate.Code(err) != tt.code {
 				t.Errorf("code %q, want %q: %v", gate.Code(err), tt.code, err)
 			}
@@ -45,7 +46,7 @@ func TestPoliciesSeeFindings(t *testing.T) {
 // names the other, and is recorded.
 func TestToolsThatLookAlikeAreRefused(t *testing.T) {
 	seen := new(records)
-	g := start(t, gateway.Config{Recorder: seen, Policy: granting("*"), Functions: map[string][]gateway.LocalTool{
+	g := start(t, gateway.Config{Recorder: seen, Policy: granting("*"), Functions: map[string][]options.LocalTool{
 		"files": {tool("read_file", nil)}, "mail": {tool("re\u0430d_file", nil), tool("read_file", nil)},
 	}})
 	_, err := call(g, "mail__re_d_file", "{}")

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
@@ -61,7 +63,7 @@ func TestSecretsByName(t *testing.T) {
 		got, answer := "", ""
 		g := start(t, gateway.Config{
 			Audit: path, AuditOptions: audit.Options{Node: "n", Record: record}, Policy: granting("up__say"),
-			Functions: map[string][]gateway.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+			Functions: map[string][]options.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 				got = c.Args.String()
 				return gate.Result{Doc: gate.MustDoc(answer)}, nil
 			})}},
@@ -110,8 +112,8 @@ func TestCursorsAreNoSecrets(t *testing.T) {
 	answer := ""
 	config := func(report []string) gateway.Config {
 		return gateway.Config{
-			Recorder: new(records), Policy: granting("up__say"), Sanitize: gateway.Sanitize{Secrets: gateway.SecretRules{Report: report}},
-			Functions: map[string][]gateway.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+			Recorder: new(records), Policy: granting("up__say"), Sanitize: clean.Sanitize{Secrets: clean.SecretRules{Report: report}},
+			Functions: map[string][]options.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 				answer = c.Args.String()
 				return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"structuredContent":%s}`, answer, answer))}, nil
 			})}},
@@ -152,8 +154,8 @@ func TestWhatAServerReturnedGoesBackToIt(t *testing.T) {
 		return text("row " + row + " of " + kind), nil
 	}
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: granting("*"), Sanitize: gateway.Sanitize{Secrets: gateway.SecretRules{Report: []string{}, Results: "allow"}},
-		Functions: map[string][]gateway.LocalTool{"up": {tool("say", say)}, "other": {tool("say", say)}},
+		Recorder: new(records), Policy: granting("*"), Sanitize: clean.Sanitize{Secrets: clean.SecretRules{Report: []string{}, Results: "allow"}},
+		Functions: map[string][]options.LocalTool{"up": {tool("say", say)}, "other": {tool("say", say)}},
 	})
 	send := func(name, doc string) string {
 		if _, err := call(g, name, doc); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
@@ -35,7 +36,7 @@ func TestCircuitsAreRecorded(t *testing.T) {
 	})
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"}, Policy: granting("s__*"),
-		Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial, CallTimeout: 200 * time.Millisecond}},
+		Servers: []options.Endpoint{{Server: "s", Dial: l.dial, CallTimeout: 200 * time.Millisecond}},
 	})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestServersAreRecorded(t *testing.T) {
 	down.Store(true)
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"}, Policy: granting("s__*"),
-		Servers: []gateway.EndpointConfig{{Server: "s", Dial: func() (mcp.Transport, error) {
+		Servers: []options.Endpoint{{Server: "s", Dial: func() (mcp.Transport, error) {
 			if down.Load() {
 				return nil, errors.New("the cable is out")
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/approval"
@@ -41,7 +42,7 @@ func startUnder(t *testing.T, p gateway.Policy, more func(*gateway.Config)) (*ga
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	cfg := gateway.Config{
 		Audit: log, AuditOptions: audit.Options{Node: "n1"}, Policy: p,
-		Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}},
+		Functions: map[string][]options.LocalTool{"mail": {tool("send", nil)}},
 	}
 	if more != nil {
 		more(&cfg)
@@ -134,7 +135,7 @@ func TestOneSession(t *testing.T) {
 // MCP clients of one principal are in its one session, and what a server asks reaches
 // the one whose call it is.
 func TestOneSessionOfManyClients(t *testing.T) {
-	ask := gateway.LocalTool{
+	ask := options.LocalTool{
 		Definition: gate.MustDoc(`{"name":"ask","inputSchema":{"type":"object"}}`),
 		Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 			res, err := p.Request(ctx, actions.Elicit, gate.MustDoc(`{"message":"who?","requestedSchema":{"type":"object","properties":{}}}`))
@@ -146,7 +147,7 @@ func TestOneSessionOfManyClients(t *testing.T) {
 	}
 	policy := gateway.Policy{Files: fstest.MapFS{"p.rego": {Data: []byte("package wasmgate\n\nallow contains \"all\" if true\n")}}}
 	g, _ := startUnder(t, policy, func(c *gateway.Config) {
-		c.OneSession, c.Functions = true, map[string][]gateway.LocalTool{"mail": {ask}}
+		c.OneSession, c.Functions = true, map[string][]options.LocalTool{"mail": {ask}}
 	})
 	srv := httptest.NewServer(g)
 	t.Cleanup(srv.Close)
@@ -241,7 +242,7 @@ func TestRecordFullHoldsWhatWasSent(t *testing.T) {
 func TestApprovalShowsWhatWillBeSent(t *testing.T) {
 	g, _ := startUnder(t, under(`{"approve": true}`, `{"redact": {"arguments": ["/secret"]}}`), func(c *gateway.Config) {
 		c.Approvals = &approval.Options{Node: "n1"}
-		c.Functions["mail"] = []gateway.LocalTool{tool("send", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+		c.Functions["mail"] = []options.LocalTool{tool("send", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			return text(c.Args.String()), nil
 		})}
 	})

@@ -3,6 +3,7 @@ package gateway
 import (
 	"sync/atomic"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
@@ -10,7 +11,7 @@ import (
 // settings are what of a [Config] may change while calls run, beside its servers and
 // modules.
 type settings struct {
-	groups  *atomic.Pointer[Groups]
+	groups  *atomic.Pointer[options.Groups]
 	catalog *atomic.Pointer[CatalogMode]
 	limits  *session.Limits
 	ofTools *atomic.Pointer[[]ToolLimit]
@@ -24,7 +25,7 @@ type settings struct {
 
 func newSettings(c Config) settings {
 	s := settings{
-		groups: new(atomic.Pointer[Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
+		groups: new(atomic.Pointer[options.Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
 		atOnce: newPerServer(c.Limits.Servers), guests: newPerServer[*Guest](nil), paused: new(pauses),
 	}
 	s.groups.Store(&c.Groups)

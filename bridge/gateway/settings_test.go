@@ -18,6 +18,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -53,7 +54,7 @@ func wait(t *testing.T, what string, told <-chan bool) {
 // anew for them.
 func TestSetGroups(t *testing.T) {
 	var connected atomic.Int32
-	g, srv := grouped(t, func(c *gateway.Config) { c.Servers = []gateway.EndpointConfig{counted("far", &connected)} })
+	g, srv := grouped(t, func(c *gateway.Config) { c.Servers = []options.Endpoint{counted("far", &connected)} })
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestSetGroups(t *testing.T) {
 	if got := sees(t, c); !slices.Equal(got, []string{"files__read"}) {
 		t.Fatalf("before: %q", got)
 	}
-	if err := g.SetGroups(gateway.Groups{"docs": {"files__write", "far__*"}, "new": {"chat__*"}}); err != nil {
+	if err := g.SetGroups(options.Groups{"docs": {"files__write", "far__*"}, "new": {"chat__*"}}); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, "groups", told)
@@ -83,8 +84,8 @@ func TestSetGroups(t *testing.T) {
 func TestGroupsOfServers(t *testing.T) {
 	var n atomic.Int32
 	far := counted("far", &n)
-	far.Tools.Groups = gateway.Groups{"office": {"far__*"}}
-	g := start(t, gateway.Config{Servers: []gateway.EndpointConfig{far}, Groups: gateway.Groups{"docs": {"x__*"}}, Recorder: new(records), Policy: granting("*")})
+	far.Tools.Groups = options.Groups{"office": {"far__*"}}
+	g := start(t, gateway.Config{Servers: []options.Endpoint{far}, Groups: options.Groups{"docs": {"x__*"}}, Recorder: new(records), Policy: granting("*")})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestReconfigureLimits(t *testing.T) {
 		return text("done"), nil
 	})
 	many := gateway.Limits{Wait: -1, Session: 9, Tools: []gateway.ToolLimit{{Pattern: "f__waits", Concurrent: 9}}}
-	g := start(t, gateway.Config{Recorder: new(records), Limits: many, Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {waits, tool("echo", nil)}}})
+	g := start(t, gateway.Config{Recorder: new(records), Limits: many, Policy: granting("f__*"), Functions: map[string][]options.LocalTool{"f": {waits, tool("echo", nil)}}})
 	ended := make(chan error)
 	go func() { _, err := call(g, "f__waits", "{}"); ended <- err }()
 	<-begun

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/provenance"
@@ -25,8 +26,8 @@ func TestShadow(t *testing.T) {
 		Timeout: patience,
 		Grants:  []policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}},
 		Labels: []policy.Label{
-			{Pattern: "mail__search", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
-			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
+			{Pattern: "mail__search", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+			{Pattern: "mail__*", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 		},
 	}
 	flow := plain
@@ -34,7 +35,7 @@ func TestShadow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	g, err := gateway.New(t.Context(), gateway.Config{
 		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: gateway.Policy{Options: plain},
-		Functions: map[string][]gateway.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
+		Functions: map[string][]options.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
 	})
 	if err != nil {
 		t.Fatal(err)

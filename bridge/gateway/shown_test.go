@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/provenance"
@@ -45,18 +46,18 @@ func postOffice(t *testing.T, titles, vetted, pinned bool) (*gateway.Gateway, st
 	server := upstream("mail", newPost(titles))
 	server.Tools.Vetted = vetted
 	cfg := gateway.Config{
-		Servers: []gateway.EndpointConfig{server}, Audit: filepath.Join(dir, "audit.jsonl"), AuditOptions: audit.Options{Node: "n"}, Catalog: gateway.CatalogBeside,
+		Servers: []options.Endpoint{server}, Audit: filepath.Join(dir, "audit.jsonl"), AuditOptions: audit.Options{Node: "n"}, Catalog: gateway.CatalogBeside,
 		Policy: gateway.Policy{Options: policy.Options{
 			Packs:  []string{"grants", "flow"},
 			Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"mail"}}},
 			Labels: []policy.Label{
-				{Pattern: "mail__fetch", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
-				{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
+				{Pattern: "mail__fetch", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+				{Pattern: "mail__*", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 			},
 		}},
 	}
 	if pinned {
-		cfg.Pins = &lock.Options{File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
+		cfg.Pins = &options.Pins{File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
 	}
 	g := start(t, cfg)
 	if err := g.Connect(t.Context()); err != nil {
@@ -156,9 +157,9 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 	dir := t.TempDir()
 	begin := func() *gateway.Gateway {
 		g := start(t, gateway.Config{
-			Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("library", s)},
+			Recorder: new(records), Servers: []options.Endpoint{upstream("library", s)},
 			Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"library"}}}}},
-			Pins:   &lock.Options{File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
+			Pins:   &options.Pins{File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 		if err := g.Connect(t.Context()); err != nil {
 			t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
@@ -126,7 +126,7 @@ func TestHostileSkills(t *testing.T) {
 					h.change(e)
 				}
 			}
-			g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{}))
+			g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", options.Skills{}))
 			c := newAppHost(t, g, rig.Newest, false)
 			if got := slices.Collect(maps.Keys(c.skills())); !slices.Equal(got, []string{"skill://a/good/SKILL.md"}) {
 				t.Errorf("listed %v", got)
@@ -166,7 +166,7 @@ func TestHonestSkills(t *testing.T) {
 		"joiners":              "👩\u200d💻 नमस्ते می\u200cخواهم\n",
 		"html":                 "<details><summary>More</summary>\n\n<img src=\"https://img.example.com/a.png\">\n</details>\n",
 	} {
-		g, _ := skillGateway(t, nil, newSkillServer(map[string]string{"skill://good/SKILL.md": front("good") + text}).endpoint(t, "a", "", gateway.SkillOptions{}))
+		g, _ := skillGateway(t, nil, newSkillServer(map[string]string{"skill://good/SKILL.md": front("good") + text}).endpoint(t, "a", "", options.Skills{}))
 		c := newAppHost(t, g, rig.Newest, false)
 		if len(c.skills()) != 1 || c.loads("skill://a/good/SKILL.md") != 1 {
 			t.Errorf("%s: refused: %v", name, g.Fleet().Status()[0].Notes)
@@ -178,7 +178,7 @@ func TestHonestSkills(t *testing.T) {
 // an answer about another file is.
 func TestSkillFilesThatChange(t *testing.T) {
 	s := newSkillServer(workflow("skill://git-workflow"))
-	g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{}))
+	g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", options.Skills{}))
 	c := newAppHost(t, g, rig.Old, false)
 	const uri, own = "skill://a/git-workflow/SKILL.md", "skill://git-workflow/SKILL.md"
 	if n := c.loads(uri); n != 3 {
@@ -220,7 +220,7 @@ func TestSkillsArePinned(t *testing.T) {
 			t.Parallel() // a skill is listed again after five seconds
 			s := newSkillServer(workflow("skill://git-workflow"), map[string]string{"skill://good/SKILL.md": front("good")})
 			dir := t.TempDir()
-			g, _ := skillGateway(t, pinned(dir), s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{}))
+			g, _ := skillGateway(t, pinned(dir), s.endpoint(t, "a", "2025-11-25", options.Skills{}))
 			c := newAppHost(t, g, rig.Newest, false)
 			if n := c.loads(uri); n != 3 {
 				t.Fatalf("%d files", n)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -24,7 +24,7 @@ func TestSkillsThatAskForRights(t *testing.T) {
 		want["a/"+member] = member
 	}
 	for _, refuse := range []bool{false, true} {
-		g, _ := skillGateway(t, nil, newSkillServer(files).endpoint(t, "a", "", gateway.SkillOptions{Refuse: refuse}))
+		g, _ := skillGateway(t, nil, newSkillServer(files).endpoint(t, "a", "", options.Skills{Refuse: refuse}))
 		c := newAppHost(t, g, rig.Newest, false)
 		listed := c.skills()
 		for _, s := range g.Fleet().Skills() {
@@ -55,7 +55,7 @@ func TestDynamicSkills(t *testing.T) {
 		children = append(children, map[string]any{"uri": uri, "name": "x"})
 	}
 	s.answers["resources/directory/read"] = func(gate.Doc) any { return map[string]any{"resources": children} }
-	g, _ := skillGateway(t, nil, s.endpoint(t, "a", "", gateway.SkillOptions{Dynamic: true}))
+	g, _ := skillGateway(t, nil, s.endpoint(t, "a", "", options.Skills{Dynamic: true}))
 	c := newAppHost(t, g, rig.Newest, false)
 	if got := slices.Collect(maps.Keys(c.skills())); !slices.Equal(got, []string{"skill://a/made/SKILL.md"}) {
 		t.Fatalf("listed %v: %s", got, notesOf(g))
@@ -75,8 +75,8 @@ func TestDynamicSkills(t *testing.T) {
 // TestSkillsThatLookAlike: a name that looks like that of an earlier server's skill is quarantined. An
 // equal name is another server's right, and the status names both.
 func TestSkillsThatLookAlike(t *testing.T) {
-	skill := func(id, name string) gateway.EndpointConfig {
-		return newSkillServer(map[string]string{"skill://" + name + "/SKILL.md": front(name)}).endpoint(t, id, "", gateway.SkillOptions{})
+	skill := func(id, name string) options.Endpoint {
+		return newSkillServer(map[string]string{"skill://" + name + "/SKILL.md": front(name)}).endpoint(t, id, "", options.Skills{})
 	}
 	g, _ := skillGateway(t, nil, skill("a", "rollout"), skill("b", "ro11out"), skill("c", "rol1out"), skill("d", "rollout"))
 	if got := slices.Sorted(maps.Keys(newAppHost(t, g, rig.Newest, false).skills())); !slices.Equal(got, []string{"skill://a/rollout/SKILL.md", "skill://d/rollout/SKILL.md"}) {
@@ -112,7 +112,7 @@ func TestMemoryOfSkills(t *testing.T) {
 	for i := range files {
 		s.files[fmt.Sprintf("skill://big/f%02d.py", i)] = strings.Repeat("print(\"an honest line\")\n", size/24)
 	}
-	server := s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{})
+	server := s.endpoint(t, "a", "2025-11-25", options.Skills{})
 	server.ConnectTimeout = 10 * time.Minute // half of it is for reading, also on a slow machine
 	before, most, reads := inUse(), uint64(0), 0
 	s.answers["resources/read"] = func(p gate.Doc) any {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/skills/folder"
@@ -57,8 +58,8 @@ func TestTwoRolesOfOneFolder(t *testing.T) {
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{
 			{To: []string{"role:dev"}, Skills: []string{"team/s0*", "team/s1*"}}, {To: []string{"role:ops"}, Skills: []string{"team/s2*", "team/s3*"}},
 		}}},
-		Servers: []gateway.EndpointConfig{{
-			Server: "team", Tools: gateway.ToolOptions{Skills: gateway.SkillOptions{Own: true, Trusted: true}},
+		Servers: []options.Endpoint{{
+			Server: "team", Tools: options.Tools{Skills: options.Skills{Own: true, Trusted: true}},
 			Dial: gateway.DialStreams(func() (io.ReadCloser, io.WriteCloser, error) { return folder.Serve(dir) }), MaxMessage: folder.MaxMessage,
 		}},
 	})
@@ -114,7 +115,7 @@ func TestRecordOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, _ := skillGateway(t, func(c *gateway.Config) { c.Recorder = log }, newSkillServer(workflow("skill://git-workflow")).endpoint(t, "a", "", gateway.SkillOptions{}))
+	g, _ := skillGateway(t, func(c *gateway.Config) { c.Recorder = log }, newSkillServer(workflow("skill://git-workflow")).endpoint(t, "a", "", options.Skills{}))
 	newAppHost(t, g, rig.Newest, false).loads("skill://a/git-workflow/SKILL.md")
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestSkillListingsThatDoNotEnd(t *testing.T) {
 			n++
 			return map[string]any{"skills": page, "nextCursor": fmt.Sprint("page", n)}
 		}
-		g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{}))
+		g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", options.Skills{}))
 		c := newAppHost(t, g, rig.Newest, false)
 		if got := slices.Collect(maps.Keys(c.skills())); len(got) != 1 || c.loads("skill://a/good/SKILL.md") != 1 {
 			t.Errorf("%s: listed %v", name, got)
@@ -202,7 +203,7 @@ func TestSkillFileThatIsLarge(t *testing.T) {
 		}
 		return map[string]any{"contents": []any{map[string]any{"uri": uri, "text": text}}}
 	}
-	g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{}))
+	g, _ := skillGateway(t, nil, s.endpoint(t, "a", "2025-11-25", options.Skills{}))
 	c := newAppHost(t, g, rig.Newest, false)
 	if got := slices.Collect(maps.Keys(c.skills())); !slices.Equal(got, []string{"skill://a/good/SKILL.md"}) || c.loads("skill://a/good/SKILL.md") != 1 {
 		t.Errorf("listed %v; %s", got, notesOf(g))
@@ -212,7 +213,7 @@ func TestSkillFileThatIsLarge(t *testing.T) {
 // TestSkillsAfterARestart: an approval holds over a restart for the same set of files only.
 func TestSkillsAfterARestart(t *testing.T) {
 	s, dir := newSkillServer(workflow("skill://git-workflow"), map[string]string{"skill://good/SKILL.md": front("good")}), t.TempDir()
-	server := s.endpoint(t, "a", "2025-11-25", gateway.SkillOptions{})
+	server := s.endpoint(t, "a", "2025-11-25", options.Skills{})
 	for _, step := range []struct {
 		name, file, text string
 		skills           int

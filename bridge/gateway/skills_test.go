@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -151,14 +152,14 @@ func (s *skillServer) set(uri, text string) {
 }
 
 // endpoint returns the server as a configuration has it, spoken to in a revision.
-func (s *skillServer) endpoint(t testing.TB, id, protocol string, o gateway.SkillOptions) gateway.EndpointConfig {
+func (s *skillServer) endpoint(t testing.TB, id, protocol string, o options.Skills) options.Endpoint {
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
-	return gateway.EndpointConfig{Server: id, URL: srv.URL, Protocol: protocol, Tools: gateway.ToolOptions{Skills: o}}
+	return options.Endpoint{Server: id, URL: srv.URL, Protocol: protocol, Tools: options.Tools{Skills: o}}
 }
 
 // skillGateway returns a gateway in front of servers, which are all granted.
-func skillGateway(t *testing.T, change func(*gateway.Config), servers ...gateway.EndpointConfig) (*gateway.Gateway, *records) {
+func skillGateway(t *testing.T, change func(*gateway.Config), servers ...options.Endpoint) (*gateway.Gateway, *records) {
 	kept := new(records)
 	var ids []string
 	for _, s := range servers {
@@ -206,11 +207,11 @@ func TestSkillsOfSeveralServers(t *testing.T) {
 	for _, era := range eras {
 		for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 			t.Run(era+" "+protocol, func(t *testing.T) {
-				var servers []gateway.EndpointConfig
+				var servers []options.Endpoint
 				for _, id := range []string{"a", "b", "c"} {
 					files := workflow("skill://git-workflow")
 					files["skill://git-workflow/scripts/check.sh"] += "# of " + id + "\n"
-					servers = append(servers, newSkillServer(files).endpoint(t, id, protocol, gateway.SkillOptions{}))
+					servers = append(servers, newSkillServer(files).endpoint(t, id, protocol, options.Skills{}))
 				}
 				g, _ := skillGateway(t, nil, servers...)
 				h := newAppHost(t, g, era, false)
@@ -263,7 +264,7 @@ func TestSkillsOfSeveralServers(t *testing.T) {
 // what the host verifies once it has the entry. To all others they are sanitized resources.
 func TestSkillsByOwnURIs(t *testing.T) {
 	const uri = "skill://git-workflow/SKILL.md"
-	g, _ := skillGateway(t, nil, newSkillServer(workflow("skill://git-workflow")).endpoint(t, "a", "", gateway.SkillOptions{}))
+	g, _ := skillGateway(t, nil, newSkillServer(workflow("skill://git-workflow")).endpoint(t, "a", "", options.Skills{}))
 	h, plain := newAppHost(t, g, rig.Old, false), newAppHost(t, g, rig.Old, false)
 	if n := h.loads(uri); n != 3 {
 		t.Errorf("%d files", n)
@@ -279,7 +280,7 @@ func TestSkillsAreGranted(t *testing.T) {
 	nested := map[string]string{"skill://outer/SKILL.md": front("outer"), "skill://outer/inner/SKILL.md": front("inner", "allowed-tools: Bash\n"), "skill://other/SKILL.md": front("other")}
 	g, kept := skillGateway(t, func(c *gateway.Config) {
 		c.Policy.Options.Grants[0].Servers, c.Policy.Options.Grants[0].Skills = nil, []string{"a/outer"}
-	}, newSkillServer(nested).endpoint(t, "a", "", gateway.SkillOptions{}))
+	}, newSkillServer(nested).endpoint(t, "a", "", options.Skills{}))
 	h := newAppHost(t, g, rig.Newest, false)
 	if got := slices.Collect(maps.Keys(h.skills())); !slices.Equal(got, []string{"skill://a/outer/SKILL.md"}) {
 		t.Fatalf("listed %v", got)
@@ -303,5 +304,5 @@ func TestSkillsAreGranted(t *testing.T) {
 
 // pinned returns a change of a configuration that keeps pins in a folder.
 func pinned(dir string) func(*gateway.Config) {
-	return func(c *gateway.Config) { c.Pins = &lock.Options{File: filepath.Join(dir, lock.FileName), Dir: dir} }
+	return func(c *gateway.Config) { c.Pins = &options.Pins{File: filepath.Join(dir, lock.FileName), Dir: dir} }
 }

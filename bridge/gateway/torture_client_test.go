@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -35,7 +36,7 @@ func torture(t *testing.T) *tortured {
 	tt := &tortured{records: new(records), let: make(chan struct{})}
 	tt.Gateway = start(t, gateway.Config{
 		Recorder: tt.records, Policy: granting("f__*"), Limits: gateway.Limits{Body: 4 << 20, Concurrent: 16, Wait: time.Minute},
-		Functions: map[string][]gateway.LocalTool{"f": {tool("echo", nil), tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
+		Functions: map[string][]options.LocalTool{"f": {tool("echo", nil), tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
 			select {
 			case <-tt.let:
 				return text("done"), nil

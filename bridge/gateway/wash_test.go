@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/session"
@@ -24,13 +25,13 @@ func bank(sessions string) gateway.Config {
 		Policy: gateway.Policy{Options: policy.Options{
 			Timeout: patience, Packs: []string{"grants", "flow"}, Grants: []policy.Grant{{To: []string{"*"}, Tools: []string{"bank__*"}}},
 			Labels: []policy.Label{
-				{Pattern: "bank__read", ToolLabels: gate.ToolLabels{Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}}},
-				{Pattern: "bank__pay", ToolLabels: gate.ToolLabels{
-					Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{}, Commits: []string{"/amount"}, Content: []string{"/note"},
+				{Pattern: "bank__read", ToolLabels: provenance.ToolLabels{Private: true, Effects: []provenance.ToolEffect{provenance.EffectRead}}},
+				{Pattern: "bank__pay", ToolLabels: provenance.ToolLabels{
+					Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectInternal}, To: []string{}, Commits: []string{"/amount"}, Content: []string{"/note"},
 				}},
 			},
 		}},
-		Functions: map[string][]gateway.LocalTool{"bank": {
+		Functions: map[string][]options.LocalTool{"bank": {
 			tool("read", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 				return text("amount: 98765.43"), nil
 			}),

@@ -9,15 +9,20 @@ import (
 	"github.com/wasmgate/wasmgate/internal/pg"
 )
 
-// A document is a row, and the generation in which it was written.
-type document struct {
+// A Document is a small JSON document that all gateways of the database see: a row, and the
+// generation in which it was written. It is nil, in generation 0, until it is written. A Document
+// may be used from several goroutines, and comes from [Store.Document].
+type Document struct {
 	db   *pg.DB
 	name string
 }
 
-func (d document) Name() string { return "the document " + d.name + " of the database" }
+// Name says in messages where the document is.
+func (d Document) Name() string { return "the document " + d.name + " of the database" }
 
-func (d document) Load(ctx context.Context, seen uint64) ([]byte, uint64, error) {
+// Load returns the document and its generation, and no document if that is the generation seen
+// already.
+func (d Document) Load(ctx context.Context, seen uint64) ([]byte, uint64, error) {
 	var raw []byte
 	var generation uint64
 	err := d.db.Row(ctx, "select body, gen from documents where name = $1", []any{d.name}, &raw, &generation)
@@ -30,9 +35,12 @@ func (d document) Load(ctx context.Context, seen uint64) ([]byte, uint64, error)
 	return raw, generation, nil
 }
 
-// Change locks the row, then the generation: changes wait for each other, and commit in the
-// order of their generations.
-func (d document) Change(ctx context.Context, f func([]byte) ([]byte, error)) error {
+// Change puts what f returns in place of the document, with no other change in between; nil removes
+// it. After an error of f, which Change returns, the document is as it was. When Change has
+// returned, no gateway admits a call by what was there before.
+func (d Document) Change(ctx context.Context, f func([]byte) ([]byte, error)) error {
+	// It locks the row, then the generation: changes wait for each other, and commit in the order
+	// of their generations.
 	return d.db.Within(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "insert into documents (name) values ($1) on conflict do nothing", d.name); err != nil {
 			return err

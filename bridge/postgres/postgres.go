@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/wasmgate/wasmgate/gate/session"
-	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/pg"
 )
 
@@ -28,7 +29,13 @@ type Options struct {
 }
 
 // A Node is a gateway of the database.
-type Node = pg.Node
+type Node struct {
+	Name    string    `json:"name"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Gone    bool      `json:"gone,omitempty"` // it has stopped, or given no sign of life for the time of its lease
+	URL     string    `json:"url,omitempty"`  // where it listens for other gateways
+}
 
 // A Store is an open database. Use it from several goroutines.
 type Store struct {
@@ -60,9 +67,17 @@ func (s *Store) Run(ctx context.Context, ttl func() time.Duration) {
 	})
 }
 
-// look finds the gateways of the database. While it is away they are those of before.
+// look finds the gateways of the database: those that run, and those that ran in the last day. While it is away they are those of before.
 func (s *Store) look(ctx context.Context) {
-	if all, err := s.db.Nodes(ctx); err == nil {
+	var all []Node
+	err := s.db.Rows(ctx, `select node, version, started, lease_until < clock_timestamp(), url from nodes
+		where lease_until > clock_timestamp() - interval '1 day' order by node`, nil, func(row pgx.CollectableRow) error {
+		var n Node
+		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone, &n.URL)
+		all = append(all, n)
+		return err
+	})
+	if err == nil {
 		s.nodes.Store(&all)
 		s.homes.prune(all)
 	}
@@ -108,4 +123,4 @@ func (s *Store) Generation(ctx context.Context) (generation uint64, err error) {
 func (s *Store) Sessions() session.Shared { return sessions{s.db} }
 
 // Document returns one of a name.
-func (s *Store) Document(name string) state.Document { return document{s.db, name} }
+func (s *Store) Document(name string) Document { return Document{s.db, name} }

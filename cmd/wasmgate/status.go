@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/cmd/internal/approvalcommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
@@ -61,7 +61,7 @@ starting.`,
 				if err != nil {
 					return err
 				}
-				s.Servers = []gateway.ServerStatus{one}
+				s.Servers = []status.Server{one}
 				err = c.printServer(one)
 				if err != nil || !check {
 					return err
@@ -79,7 +79,7 @@ starting.`,
 }
 
 // statusOf returns the status of a server.
-func statusOf(s *app.Status, id string) (gateway.ServerStatus, error) {
+func statusOf(s *app.Status, id string) (status.Server, error) {
 	var names []string
 	for _, one := range s.Servers {
 		if one.Server == id {
@@ -87,7 +87,7 @@ func statusOf(s *app.Status, id string) (gateway.ServerStatus, error) {
 		}
 		names = append(names, one.Server)
 	}
-	return gateway.ServerStatus{}, shell.Exit(shell.ExitMisuse, fmt.Errorf("no server %q; there are %s", id, strings.Join(names, ", ")))
+	return status.Server{}, shell.Exit(shell.ExitMisuse, fmt.Errorf("no server %q; there are %s", id, strings.Join(names, ", ")))
 }
 
 // newLogs shows what a server has written on its standard error.
@@ -250,10 +250,10 @@ func (c statusCommands) printStatus(s *app.Status) error {
 }
 
 // printServers prints a row for each server, with the columns that any of them needs.
-func (c statusCommands) printServers(servers []gateway.ServerStatus) error {
+func (c statusCommands) printServers(servers []status.Server) error {
 	columns := []string{"SERVER", "PHASE", "TOOLS", "FAULT"}
-	more := slices.ContainsFunc(servers, func(s gateway.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
-	methods := slices.ContainsFunc(servers, func(s gateway.ServerStatus) bool { return s.Methods > 0 })
+	more := slices.ContainsFunc(servers, func(s status.Server) bool { return s.Prompts+s.Resources+s.Templates > 0 })
+	methods := slices.ContainsFunc(servers, func(s status.Server) bool { return s.Methods > 0 })
 	if more {
 		columns = []string{"SERVER", "PHASE", "TOOLS", "PROMPTS", "RESOURCES", "FAULT"}
 	}
@@ -266,11 +266,11 @@ func (c statusCommands) printServers(servers []gateway.ServerStatus) error {
 		if one.Fault != "" {
 			fault = fmt.Sprintf("%s: %s", one.Fault, show.Short(one.Error, 200))
 		}
-		if one.Phase == gateway.Starting {
+		if one.Phase == status.Starting {
 			fault = starting(one)
 		}
 		phase := string(one.Phase)
-		if one.Confined && one.Phase == gateway.Ready {
+		if one.Confined && one.Phase == status.Ready {
 			phase += ", confined"
 		}
 		if one.Circuit != "" {
@@ -289,7 +289,7 @@ func (c statusCommands) printServers(servers []gateway.ServerStatus) error {
 }
 
 // starting says how long a server has been starting, and what it has written last.
-func starting(s gateway.ServerStatus) string {
+func starting(s status.Server) string {
 	text := "for " + time.Since(s.Since).Round(time.Second).String()
 	if len(s.Said) > 0 {
 		text += "; it said: " + show.Short(s.Said[len(s.Said)-1], 120)
@@ -298,11 +298,11 @@ func starting(s gateway.ServerStatus) string {
 }
 
 // printServer tells all of one server.
-func (c statusCommands) printServer(s gateway.ServerStatus) error {
+func (c statusCommands) printServer(s status.Server) error {
 	if c.JSON {
 		return c.PrintJSON(s)
 	}
-	if err := c.printServers([]gateway.ServerStatus{s}); err != nil {
+	if err := c.printServers([]status.Server{s}); err != nil {
 		return err
 	}
 	if s.Protocol != "" {
@@ -314,8 +314,8 @@ func (c statusCommands) printServer(s gateway.ServerStatus) error {
 	for _, name := range s.Quarantined {
 		fmt.Fprintf(c.Out, "quarantined: %s\n", show.Visible(name))
 	}
-	c.printNotes([]gateway.ServerStatus{s})
-	c.printUnenforced([]gateway.ServerStatus{s})
+	c.printNotes([]status.Server{s})
+	c.printUnenforced([]status.Server{s})
 	if len(s.Said) > 0 {
 		fmt.Fprintln(c.Out, "standard error, the last lines:")
 		c.printSaid(s)
@@ -323,7 +323,7 @@ func (c statusCommands) printServer(s gateway.ServerStatus) error {
 	return nil
 }
 
-func (c statusCommands) printSaid(s gateway.ServerStatus) {
+func (c statusCommands) printSaid(s status.Server) {
 	for _, line := range s.Said {
 		fmt.Fprintln(c.Out, "  "+show.Visible(line))
 	}
@@ -349,7 +349,7 @@ func (c statusCommands) printPolicies(s *app.Status) {
 
 // printUnenforced tells of servers for which not all can be enforced that their
 // confinement asks for.
-func (c statusCommands) printUnenforced(servers []gateway.ServerStatus) {
+func (c statusCommands) printUnenforced(servers []status.Server) {
 	for _, one := range servers {
 		for _, what := range one.Unenforced {
 			fmt.Fprintln(c.Out, show.Paint(c.Out, show.Bad, fmt.Sprintf("not confined: %s: %s", one.Server, show.Visible(what))))
@@ -361,7 +361,7 @@ func (c statusCommands) printUnenforced(servers []gateway.ServerStatus) {
 // printed; two servers of one kind have the same URIs, all of them. Of tools all are.
 const maxAlike = 3
 
-func (c statusCommands) printNotes(servers []gateway.ServerStatus) {
+func (c statusCommands) printNotes(servers []status.Server) {
 	for _, one := range servers {
 		alike := make(map[gate.Feature]int)
 		for _, n := range one.Notes {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
@@ -26,7 +27,7 @@ func CheckLabel(calls []Saying) []Contradiction {
 		}
 	}
 	echoes := new(Echoes)
-	var docs []Doc
+	var docs []doc.Doc
 	for i, s := range calls {
 		here := slices.Collect(documents(s.Result.Get("content"), s.Result.Get("structuredContent"), s.Structure))
 		docs = append(docs, here...)
@@ -62,7 +63,7 @@ func CheckLabel(calls []Saying) []Contradiction {
 }
 
 // checkArgument says what an argument of a call contradicts.
-func (l ToolLabels) checkArgument(at string, v Doc, say func(why string)) {
+func (l ToolLabels) checkArgument(at string, v doc.Doc, say func(why string)) {
 	if !slices.ContainsFunc(l.Effects, func(e ToolEffect) bool { return e != EffectRead }) {
 		return
 	}
@@ -76,7 +77,7 @@ func (l ToolLabels) checkArgument(at string, v Doc, say func(why string)) {
 	}
 }
 
-func (at Place) everywhere(docs []Doc) (all []placed) {
+func (at Place) everywhere(docs []doc.Doc) (all []placed) {
 	for _, d := range docs {
 		all = append(all, at.in(d)...)
 	}

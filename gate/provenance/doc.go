@@ -12,22 +12,3 @@
 //	matches.go, check.go        which labelled places results never have, and what else recorded calls contradict
 //	echo.go                     whether a tool says what it is told, or what somebody put there
 package provenance
-
-import "github.com/wasmgate/wasmgate/gate/doc"
-
-type (
-	// A Doc is a JSON value.
-	Doc = doc.Doc
-	// A Kind tells which of JSON's types a [Doc] has.
-	Kind = doc.Kind
-)
-
-// The kinds that are told apart here.
-const (
-	Null   = doc.Null
-	Bool   = doc.Bool
-	Number = doc.Number
-	String = doc.String
-	Array  = doc.Array
-	Object = doc.Object
-)

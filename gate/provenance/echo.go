@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
 )
 
@@ -43,9 +44,9 @@ const (
 type Saying struct {
 	Tool         string // its name and the digest of its definition
 	Said         ToolLabels
-	Args, Result Doc
+	Args, Result doc.Doc
 	Own          Identities // of the principal
-	Structure    func(text string) (Doc, bool)
+	Structure    func(text string) (doc.Doc, bool)
 }
 
 // Contradicts returns a place of a result at which it is not what the operator says of its
@@ -80,8 +81,8 @@ func isID(text string) bool {
 }
 
 // isProse reports whether a document says more than ids do.
-func isProse(d Doc) bool {
-	return slices.ContainsFunc(leavesOf(d), func(leaf Doc) bool { return !isID(TextOf(leaf)) })
+func isProse(d doc.Doc) bool {
+	return slices.ContainsFunc(leavesOf(d), func(leaf doc.Doc) bool { return !isID(TextOf(leaf)) })
 }
 
 // proseAmongIDs returns a place that is labelled as one of ids and holds something else.

@@ -12,11 +12,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
-func result(structured string) provenance.Doc {
+func result(structured string) doc.Doc {
 	return doc.Must(`{"content":[],"structuredContent":` + structured + `}`)
 }
 
-func textResult(text string) provenance.Doc {
+func textResult(text string) doc.Doc {
 	return doc.Must(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text))
 }
 
@@ -53,7 +53,7 @@ func TestProseAmongIDs(t *testing.T) {
 func TestTrustedResultsWithoutPlaces(t *testing.T) {
 	said := provenance.ToolLabels{Result: provenance.ResultTrusted, IDs: map[provenance.Place]string{"/*/id": "room"}, Names: []provenance.Place{"/**/title"}}
 	for _, tt := range []struct {
-		result provenance.Doc
+		result doc.Doc
 		want   string
 	}{
 		{result(`[{"id":"a"}]`), ""},
@@ -82,7 +82,7 @@ func TestTrustedResultsWithoutPlaces(t *testing.T) {
 func TestMissingPlaces(t *testing.T) {
 	said := provenance.ToolLabels{IDs: map[provenance.Place]string{"/*/id": "room", "/**/key": "room"}, Identity: []provenance.Place{"/**/owner"}}
 	var e provenance.Echoes
-	look := func(r provenance.Doc) {
+	look := func(r doc.Doc) {
 		provenance.Contradicts(&e, provenance.Saying{Tool: "chat__list 1234", Said: said, Result: r})
 	}
 	look(result(`[]`))

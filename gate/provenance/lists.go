@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
@@ -64,7 +65,7 @@ func (p Provenance) needless(v string) bool {
 
 // takeLists takes the lists in what a result says that somebody outside may have written. A
 // text that is no document stands at the place that its block has.
-func (n *notes) takeLists(content, structured Doc, read func(string) (Doc, bool)) {
+func (n *notes) takeLists(content, structured doc.Doc, read func(string) (doc.Doc, bool)) {
 	if !n.of.Origins || n.of.Tool == "" || n.from&FromTrusted != 0 {
 		return
 	}
@@ -108,13 +109,13 @@ type listing struct {
 }
 
 // take takes a value.
-func (l *lister) take(d Doc) {
+func (l *lister) take(d doc.Doc) {
 	switch d.Kind() {
-	case Number:
+	case doc.Number:
 		l.whole(TextOf(d))
-	case String:
+	case doc.String:
 		l.text(TextOf(d))
-	case Array:
+	case doc.Array:
 		i := 0
 		l.arrays++
 		for e := range d.Elements() {
@@ -122,7 +123,7 @@ func (l *lister) take(d Doc) {
 			i++
 		}
 		l.arrays--
-	case Object:
+	case doc.Object:
 		for name, v := range d.Members() {
 			if a := address.Of(plain(name)); a != "" {
 				l.add(l.at, a)
@@ -133,7 +134,7 @@ func (l *lister) take(d Doc) {
 }
 
 // within takes what stands below a value.
-func (l *lister) within(name, every string, d Doc) {
+func (l *lister) within(name, every string, d doc.Doc) {
 	at, all := len(l.at), len(l.every)
 	l.at = append(append(l.at, '/'), pointer.Escape(name)...)
 	l.every = append(append(l.every, '/'), pointer.Escape(every)...)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 // matched marks a place that some result of its tool had.
@@ -19,7 +21,7 @@ func (e *Echoes) count(s Saying) {
 	e.mu.Lock()
 	before := e.places[tool]
 	e.mu.Unlock()
-	var docs []Doc
+	var docs []doc.Doc
 	read := false
 	now := make(map[Place]int)
 	for place := range s.Said.eachPlace {
@@ -48,9 +50,9 @@ func (e *Echoes) count(s Saying) {
 }
 
 // saysAny reports whether a result holds any text or number.
-func saysAny(result Doc, docs []Doc) bool {
+func saysAny(result doc.Doc, docs []doc.Doc) bool {
 	if len(docs) > 0 {
-		return slices.ContainsFunc(docs, func(d Doc) bool { return len(leavesOf(d)) > 0 })
+		return slices.ContainsFunc(docs, func(d doc.Doc) bool { return len(leavesOf(d)) > 0 })
 	}
 	for block := range result.Get("content").Elements() {
 		if block.Get("text").Text() != "" {
@@ -60,7 +62,7 @@ func saysAny(result Doc, docs []Doc) bool {
 	return false
 }
 
-func (at Place) isIn(d Doc) bool { return len(at.in(d)) > 0 }
+func (at Place) isIn(d doc.Doc) bool { return len(at.in(d)) > 0 }
 
 // A Missing is a labelled place that none of the results of its tool has had.
 type Missing struct {
@@ -85,7 +87,7 @@ func (e *Echoes) Missing() (all []Missing) {
 }
 
 // MissingIn returns the labelled places that none of the documents has.
-func MissingIn(said ToolLabels, docs []Doc) (all []Place) {
+func MissingIn(said ToolLabels, docs []doc.Doc) (all []Place) {
 	for place := range said.eachPlace {
 		if !slices.ContainsFunc(docs, place.isIn) {
 			all = append(all, place)

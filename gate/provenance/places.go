@@ -118,7 +118,7 @@ func (n *notes) enter(name string) int {
 }
 
 // labelled takes the values at places of which the labels say something.
-func (n *notes) labelled(content, structured Doc) {
+func (n *notes) labelled(content, structured doc.Doc) {
 	said := n.of.Said
 	if n.of.Tool == "" || !said.places() {
 		return
@@ -133,8 +133,8 @@ func (n *notes) labelled(content, structured Doc) {
 
 // documents are what places are in: the structured content, or else the texts that are
 // documents.
-func documents(content, structured Doc, read func(string) (Doc, bool)) iter.Seq[Doc] {
-	return func(yield func(Doc) bool) {
+func documents(content, structured doc.Doc, read func(string) (doc.Doc, bool)) iter.Seq[doc.Doc] {
+	return func(yield func(doc.Doc) bool) {
 		if !structured.IsZero() {
 			yield(structured)
 			return
@@ -148,7 +148,7 @@ func documents(content, structured Doc, read func(string) (Doc, bool)) iter.Seq[
 }
 
 // document returns the document that a text is, and false if it is none.
-func document(text string, read func(string) (Doc, bool)) (Doc, bool) {
+func document(text string, read func(string) (doc.Doc, bool)) (doc.Doc, bool) {
 	d, ok := doc.Embedded(text)
 	if !ok && read != nil {
 		d, ok = read(text)
@@ -157,7 +157,7 @@ func document(text string, read func(string) (Doc, bool)) (Doc, bool) {
 }
 
 // ids takes the ids at the places that hold some.
-func (n *notes) ids(d Doc) {
+func (n *notes) ids(d doc.Doc) {
 	from := n.from
 	if n.of.Made {
 		from = FromTrusted
@@ -181,7 +181,7 @@ func (n *notes) ids(d Doc) {
 
 // own takes what the record of the account holder says of him, and the ids that it lists. What an
 // outsider may have asked for can be a record of somebody else.
-func (n *notes) own(d Doc) {
+func (n *notes) own(d doc.Doc) {
 	if !n.of.Own {
 		return
 	}
@@ -243,7 +243,7 @@ func (n *notes) skip(v string) {
 
 // Made returns the ids in a value of the arguments by which a call has made something, for
 // tools of the server that take the kind.
-func Made(server, kind string, value Doc) []string {
+func Made(server, kind string, value doc.Doc) []string {
 	var all []string
 	for _, leaf := range leavesOf(value) {
 		all = append(all, idOf(server, kind, TextOf(leaf)))
@@ -254,8 +254,8 @@ func Made(server, kind string, value Doc) []string {
 func idOf(server, kind, text string) string { return idForm + server + "\x00" + kind + "\x00" + text }
 
 // TextOf is what ids are compared by.
-func TextOf(leaf Doc) string {
-	if leaf.Kind() == Number {
+func TextOf(leaf doc.Doc) string {
+	if leaf.Kind() == doc.Number {
 		return string(leaf.Raw())
 	}
 	return plain(leaf.Text())
@@ -265,7 +265,7 @@ func TextOf(leaf Doc) string {
 // one name those that all of them have, so that nobody gains by a second one. Where a longer
 // name is another record's, the shorter one names nothing: "minutes" is not what the user means by
 // "team minutes".
-func (n *notes) parties(d Doc) {
+func (n *notes) parties(d doc.Doc) {
 	said := n.of.Said
 	names := make(map[string][]string) // by record
 	for _, at := range said.Names {
@@ -323,7 +323,7 @@ func (n *notes) parties(d Doc) {
 // several words, by one that is no ordinary word, or by one between quotation marks. It is "" if
 // they do not name it. The name of a file is also named by its words: team-minutes.docx by "team
 // minutes".
-func (p Provenance) named(leaf Doc) string {
+func (p Provenance) named(leaf doc.Doc) string {
 	name := strings.ToLower(TextOf(leaf))
 	switch {
 	case len(name) < 3:
@@ -355,13 +355,13 @@ func wordsOfFile(name string) string {
 
 // A placed is a value at a place.
 type placed struct {
-	doc    Doc
+	doc    doc.Doc
 	at     string // JSON Pointer
 	record string // where the innermost element of a list is in which the value stands
 }
 
 // in returns what stands at a place of a document.
-func (at Place) in(d Doc) []placed {
+func (at Place) in(d doc.Doc) []placed {
 	if name, deep := strings.CutPrefix(string(at), "/**/"); deep {
 		var all []placed
 		inRecords(placed{doc: d}, spelt(name), maxWrapped, &all)
@@ -377,13 +377,13 @@ func (at Place) in(d Doc) []placed {
 // ["general", "random"]. There are none if one of them is no id.
 func inPlainList(v placed) []placed {
 	below := v.each()
-	if v.doc.Kind() == Object && len(below) == 1 && below[0].doc.Kind() == Array {
+	if v.doc.Kind() == doc.Object && len(below) == 1 && below[0].doc.Kind() == doc.Array {
 		below = below[0].each()
-	} else if v.doc.Kind() != Array {
+	} else if v.doc.Kind() != doc.Array {
 		return nil
 	}
 	if slices.ContainsFunc(below, func(e placed) bool {
-		return e.doc.Kind() != String && e.doc.Kind() != Number || !isID(TextOf(e.doc))
+		return e.doc.Kind() != doc.String && e.doc.Kind() != doc.Number || !isID(TextOf(e.doc))
 	}) {
 		return nil
 	}
@@ -455,10 +455,10 @@ func spells(member, name string) bool {
 // each returns the elements or members of a value, each object a record of its own.
 func (v placed) each() []placed {
 	var all []placed
-	add := func(name string, d Doc) {
+	add := func(name string, d doc.Doc) {
 		at := v.at + "/" + name
 		record := v.record
-		if d.Kind() == Object {
+		if d.Kind() == doc.Object {
 			record = at
 		}
 		all = append(all, placed{d, at, record})
@@ -475,12 +475,12 @@ func (v placed) each() []placed {
 }
 
 // leavesOf returns the strings and numbers of a document.
-func leavesOf(d Doc) []Doc {
+func leavesOf(d doc.Doc) []doc.Doc {
 	switch d.Kind() {
-	case String, Number:
-		return []Doc{d}
-	case Array, Object:
-		var all []Doc
+	case doc.String, doc.Number:
+		return []doc.Doc{d}
+	case doc.Array, doc.Object:
+		var all []doc.Doc
 		for e := range d.Elements() {
 			all = append(all, leavesOf(e)...)
 		}
@@ -494,14 +494,14 @@ func leavesOf(d Doc) []Doc {
 
 // addressesOf returns the addresses that stand in a document by themselves, as values or
 // as names of members.
-func addressesOf(d Doc) []string {
+func addressesOf(d doc.Doc) []string {
 	var all []string
 	take := func(text string) {
 		if address.Of(plain(text)) != "" {
 			all = append(all, text)
 		}
 	}
-	if d.Kind() == Object {
+	if d.Kind() == doc.Object {
 		for name := range d.Members() {
 			take(name)
 		}

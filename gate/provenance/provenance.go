@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
@@ -144,13 +145,13 @@ type Met struct {
 // Meet returns the values in a document that the session has met in from, and
 // that are new to p. Of a tool's result it takes the content and the structured
 // content, of any other document all of it. It keeps at most limit of them.
-func (p Provenance) Meet(d Doc, from Source, limit int) Met {
+func (p Provenance) Meet(d doc.Doc, from Source, limit int) Met {
 	return Read(p, Reading{From: d, Source: from}, limit)
 }
 
 // A Reading is a document that a session reads, and what is known of it.
 type Reading struct {
-	From    Doc
+	From    doc.Doc
 	Source  Source
 	Private bool // what it holds is not for everybody
 	// Call is the ID of the call that brought it, Server and Tool are of the tool whose
@@ -167,7 +168,7 @@ type Reading struct {
 	IDs  []string
 	// Structure reads a text that is no JSON as a document, nil reads none. Origins has
 	// the places kept in which values were met.
-	Structure func(text string) (Doc, bool)
+	Structure func(text string) (doc.Doc, bool)
 	Origins   bool
 }
 
@@ -227,11 +228,11 @@ func (p Provenance) at(key uint64) (s Source) {
 // Of returns the source of a string or a number: of the value as a whole, or of
 // a date and a time of day, or of several addresses, as the least trusted of the
 // parts. Anything else was never met.
-func (p Provenance) Of(leaf Doc) Source {
+func (p Provenance) Of(leaf doc.Doc) Source {
 	switch leaf.Kind() {
-	case Number:
+	case doc.Number:
 		return p.find(numberForm(string(leaf.Raw()))) | p.any()
-	case String:
+	case doc.String:
 		return p.OfText(leaf.Text())
 	default:
 		return p.any()
@@ -311,7 +312,7 @@ func (p Provenance) Carried(text string) map[string]Source {
 // An Argument is a value among the arguments of a call.
 type Argument struct {
 	Pointer string // JSON Pointer
-	Kind    Kind
+	Kind    doc.Kind
 	Text    string // of a string
 	Source  Source
 	// Takes is the kind of the ids that the argument takes; "" if it takes none.
@@ -336,7 +337,7 @@ type Argument struct {
 // nothing declares is chosen by the caller like a value: a value below it is as trusted as the
 // less trusted of both, and what is empty below it counts as a value, too. Elsewhere an empty
 // text says as little as one that is left out. True and false are never met.
-func (p Provenance) Arguments(definition, args Doc) iter.Seq[Argument] {
+func (p Provenance) Arguments(definition, args doc.Doc) iter.Seq[Argument] {
 	return func(yield func(Argument) bool) {
 		w := arguments{known: p, definition: definition, yield: yield}
 		w.walk(args, "", nil)
@@ -345,17 +346,17 @@ func (p Provenance) Arguments(definition, args Doc) iter.Seq[Argument] {
 
 type arguments struct {
 	known      Provenance
-	definition Doc
+	definition doc.Doc
 	declared   map[string]bool // names in the input schema and the labels; nil until it is needed
 	yield      func(Argument) bool
 }
 
 // walk goes over a value. Names is what the undeclared names above it come to;
 // nil if there are none.
-func (w *arguments) walk(d Doc, at string, names *Source) bool {
+func (w *arguments) walk(d doc.Doc, at string, names *Source) bool {
 	empty := true
 	switch d.Kind() {
-	case Array:
+	case doc.Array:
 		i := 0
 		for e := range d.Elements() {
 			if !w.walk(e, at+"/"+strconv.Itoa(i), names) {
@@ -364,17 +365,17 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 			i++
 		}
 		empty = i == 0
-	case Object:
+	case doc.Object:
 		for name, v := range d.Members() {
 			empty = false
 			if !w.walk(v, at+"/"+pointer.Escape(name), w.named(name, names)) {
 				return false
 			}
 		}
-	case Null:
+	case doc.Null:
 	default:
 		a := Argument{Pointer: at, Kind: d.Kind(), Text: d.Text(), Source: w.known.Of(d)}
-		if a.Kind == String || a.Kind == Number {
+		if a.Kind == doc.String || a.Kind == doc.Number {
 			if a.Form = TextOf(d); a.Form == "" && names == nil {
 				return true
 			}
@@ -417,7 +418,7 @@ func (w *arguments) named(name string, above *Source) *Source {
 }
 
 // declaredNames collects the names of properties in a schema.
-func declaredNames(schema Doc, names map[string]bool) {
+func declaredNames(schema doc.Doc, names map[string]bool) {
 	for word, v := range schema.Members() {
 		if word == "properties" {
 			for name := range v.Members() {

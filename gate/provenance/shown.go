@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 const (
@@ -82,7 +84,7 @@ var schemaWords = strings.Fields(`name title description uri uriTemplate mimeTyp
 	readOnlyHint destructiveHint idempotentHint openWorldHint audience priority lastModified`)
 
 // NewShown returns what a listing of definitions shows, each of which was pinned or not.
-func NewShown(definitions iter.Seq2[Doc, bool]) *Shown {
+func NewShown(definitions iter.Seq2[doc.Doc, bool]) *Shown {
 	n := notes{met: make(map[uint64]Source), from: FromUntrusted, room: maxShown, of: new(Reading)}
 	for d, pinned := range definitions {
 		n.listed(d, pinned)
@@ -93,7 +95,7 @@ func NewShown(definitions iter.Seq2[Doc, bool]) *Shown {
 // listed takes the values in a definition, whatever they are called. Of one that is pinned these
 // are the addresses alone: its words are those of a task, and somebody has looked at them, or
 // they were there from the beginning.
-func (n *notes) listed(d Doc, pinned bool) {
+func (n *notes) listed(d doc.Doc, pinned bool) {
 	for e := range d.Elements() {
 		n.listed(e, pinned)
 	}
@@ -105,7 +107,7 @@ func (n *notes) listed(d Doc, pinned bool) {
 			n.listed(v, pinned)
 		}
 	}
-	if kind := d.Kind(); kind == String || kind == Number {
+	if kind := d.Kind(); kind == doc.String || kind == doc.Number {
 		n.listedText(TextOf(d), pinned)
 	}
 }

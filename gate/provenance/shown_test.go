@@ -37,7 +37,7 @@ func TestListedAddresses(t *testing.T) {
 func checkListed(t *testing.T, definition, value string, pinned bool) {
 	t.Helper()
 	d := doc.Must(definition)
-	p := provenance.Provenance{}.Show(provenance.NewShown(func(yield func(provenance.Doc, bool) bool) { yield(d, pinned) }))
+	p := provenance.Provenance{}.Show(provenance.NewShown(func(yield func(doc.Doc, bool) bool) { yield(d, pinned) }))
 	args := doc.Must(fmt.Sprintf(`{"to":%q}`, value))
 	p, _ = p.Join(provenance.Read(p, provenance.Reading{From: args, Source: provenance.FromTrusted, Used: true}, 1000), 1000)
 	if s := p.OfText(value); s.Trusted() || s&provenance.FromUntrusted == 0 {

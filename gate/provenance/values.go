@@ -68,9 +68,9 @@ func (n *notes) addFrom(form string, from Source) {
 }
 
 // document takes the values of a result, or of any other document.
-func (n *notes) document(d Doc) {
+func (n *notes) document(d doc.Doc) {
 	content, structured := d.Get("content"), d.Get("structuredContent")
-	if content.Kind() != Array && structured.IsZero() {
+	if content.Kind() != doc.Array && structured.IsZero() {
 		n.leaves(d, 0)
 		return
 	}
@@ -100,24 +100,24 @@ func (n *notes) document(d Doc) {
 	}
 }
 
-func (n *notes) leaves(d Doc, nested int) {
+func (n *notes) leaves(d doc.Doc, nested int) {
 	switch d.Kind() {
-	case Number:
+	case doc.Number:
 		if n.skipped[string(d.Raw())] || n.used && n.known.brought(n.known.Of(d), "") {
 			return
 		}
 		n.add(numberForm(string(d.Raw())))
 		n.add(string(d.Raw()))
-	case String:
+	case doc.String:
 		n.leaf(d.Text(), nested)
-	case Array:
+	case doc.Array:
 		i := 0
 		for e := range d.Elements() {
 			was := n.enter(strconv.Itoa(i))
 			n.leaves(e, nested)
 			n.at, i = n.at[:was], i+1
 		}
-	case Object:
+	case doc.Object:
 		for name, v := range d.Members() {
 			was := n.enter(name)
 			if !n.used || !n.known.brought(n.known.OfText(name), name) {

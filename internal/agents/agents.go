@@ -11,21 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
-
-// Rules are what the operator says of one agent. The zero Rules are the usual ones.
-type Rules struct {
-	// MCP is the name under which the agent knows this gateway. Empty means wasmgate.
-	MCP string
-	// RequireHook refuses calls of clients that say they are the agent if no hook has
-	// announced them.
-	RequireHook bool
-	// TrustHeadless lets the prompts of runs without a person at the terminal vouch for
-	// values, too. Whoever starts such a run must write all of its prompt.
-	TrustHeadless bool
-}
 
 // Config configures [Agents]. All but Log is required.
 type Config struct {
@@ -63,7 +52,7 @@ type Agents struct {
 	calls sync.WaitGroup // that the gate has
 
 	mu       sync.Mutex
-	rules    map[string]Rules
+	rules    map[string]options.Agent
 	sessions map[place]*session
 	past     map[gate.Owner]*past
 	running  map[string]*running                          // by the ID of the gate's call
@@ -77,7 +66,7 @@ type place struct {
 }
 
 // New returns Agents for which there are rules, by the agents' names.
-func New(cfg Config, rules map[string]Rules) *Agents {
+func New(cfg Config, rules map[string]options.Agent) *Agents {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -91,14 +80,14 @@ func New(cfg Config, rules map[string]Rules) *Agents {
 func (a *Agents) Wait() { a.calls.Wait() }
 
 // Set puts other rules in the place of those of New.
-func (a *Agents) Set(rules map[string]Rules) {
+func (a *Agents) Set(rules map[string]options.Agent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.rules = rules
 }
 
 // rulesOf returns the rules of an agent, and false if it is not configured.
-func (a *Agents) rulesOf(agent string) (Rules, bool) {
+func (a *Agents) rulesOf(agent string) (options.Agent, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r, ok := a.rules[agent]

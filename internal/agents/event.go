@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
@@ -68,7 +69,7 @@ type event struct {
 
 // read understands what a hook of an agent tells. An error is one for the hook of a call,
 // which is denied then.
-func read(agent string, raw gate.Doc, r Rules, headless bool) (event, error) {
+func read(agent string, raw gate.Doc, r options.Agent, headless bool) (event, error) {
 	if raw.Kind() != doc.Object {
 		return event{}, errors.New("the agent's hook event is not a JSON object")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/provenance"
@@ -70,7 +71,7 @@ func eachString(d gate.Doc, f func(string)) {
 
 // doubt says why a prompt may not be the user's own words, "" if nothing speaks against it.
 // Agents.mu is held.
-func (a *Agents) doubt(s *session, e event, r Rules) string {
+func (a *Agents) doubt(s *session, e event, r options.Agent) string {
 	switch {
 	case e.subagent != "":
 		return "it is a subagent's"
@@ -113,7 +114,7 @@ var fileInPrompt = regexp.MustCompile(`(^|\s)@\S`)
 
 // prompt learns what a user says, if it is the user who says it. It keeps nobody from
 // saying anything.
-func (a *Agents) prompt(ctx context.Context, s *session, e event, r Rules) error {
+func (a *Agents) prompt(ctx context.Context, s *session, e event, r options.Agent) error {
 	a.mu.Lock()
 	doubt := a.doubt(s, e, r)
 	s.open = true

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/confine"
 	settings "github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -103,7 +103,7 @@ func (a *App) exercise(ctx context.Context, r LearnRequest, failed func(error)) 
 		return err
 	}
 	for _, s := range a.gateway.Fleet().Status() {
-		if s.Server == r.Server && s.Phase == gateway.Faulted {
+		if s.Server == r.Server && s.Phase == status.Faulted {
 			return fmt.Errorf("server %s: %s: %s", r.Server, s.Fault, s.Error)
 		}
 	}

@@ -1,7 +1,7 @@
 package app
 
 import (
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
@@ -52,7 +52,7 @@ func (a *App) serverGauges() []telemetry.Metric {
 		if s.Local {
 			continue
 		}
-		up.Points = append(up.Points, telemetry.One(telemetry.Truth(s.Phase == gateway.Ready), s.Server)...)
+		up.Points = append(up.Points, telemetry.One(telemetry.Truth(s.Phase == status.Ready), s.Server)...)
 		open.Points = append(open.Points, telemetry.One(telemetry.Truth(s.Circuit != ""), s.Server)...)
 	}
 	return []telemetry.Metric{up, open, tools, quarantined}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -59,7 +59,7 @@ func (a *App) idleLabels() []string {
 	var held []string                                                    // tools that are not offered
 	absent := slices.Collect(maps.Keys(agentRules(a.config.Load().cfg))) // and servers, of which nothing can be told
 	for _, s := range a.gateway.Fleet().Status() {
-		if s.Phase != gateway.Ready {
+		if s.Phase != status.Ready {
 			absent = append(absent, s.Server)
 		}
 		for _, n := range s.Notes {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
@@ -170,7 +170,7 @@ func loginServers(c *config.Config) (all []*login.Server) {
 }
 
 // authorize has requests to a server carry what its callers have logged in with.
-func (a *App) authorize(s config.Server, to *gateway.EndpointConfig) {
+func (a *App) authorize(s config.Server, to *options.Endpoint) {
 	if s.Auth == nil || s.Fault != "" { // nothing is asked of a server that lacks something
 		return
 	}

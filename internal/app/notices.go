@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/background/notify"
 )
@@ -33,7 +34,7 @@ func (a *App) conditions(ctx context.Context) (all []background.Condition) {
 				Command: "wasmgate pin diff " + s.Server, Link: a.page("pins"), Server: s.Server, Tool: name,
 			}})
 		}
-		if s.Phase == gateway.Faulted && slices.Contains(needed, s.Server) {
+		if s.Phase == status.Faulted && slices.Contains(needed, s.Server) {
 			all = append(all, background.Condition{Key: "server " + s.Server, Notice: notify.Notice{
 				Kind: notify.Server, Text: fmt.Sprintf("Server %s is required and faulted: %s", s.Server, s.Error), Command: "wasmgate status " + s.Server, Link: a.page("servers"), Server: s.Server,
 			}})

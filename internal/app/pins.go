@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/watch"
@@ -18,8 +18,8 @@ import (
 )
 
 // pinOptions are those of a configuration.
-func pinOptions(c *config.Config) *lock.Options {
-	return &lock.Options{Mode: lock.Mode(c.Pins.Mode), File: c.Pins.Lockfile, Dir: filepath.Join(kept(c), "pins")}
+func pinOptions(c *config.Config) *options.Pins {
+	return &options.Pins{Mode: options.PinMode(c.Pins.Mode), File: c.Pins.Lockfile, Dir: filepath.Join(kept(c), "pins")}
 }
 
 // Pins tells what is pinned, trusted and quarantined.
@@ -115,7 +115,7 @@ const maxQuarantineNames = 10
 
 // addPins says of each server what of it is quarantined, and what to do about it.
 // Tools that are not callable do not count as the server's.
-func (a *App) addPins(servers []gateway.ServerStatus) []gateway.ServerStatus {
+func (a *App) addPins(servers []status.Server) []status.Server {
 	pins, err := a.gateway.Operator().Pins()
 	if err != nil {
 		return servers

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/app/logs"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
@@ -197,7 +199,7 @@ func (a *App) removeServers(before []config.Server, now *configState) error {
 		}
 		if err := a.gateway.RemoveServer(s.ID); err != nil {
 			errs = append(errs, err)
-			if slices.ContainsFunc(a.gateway.Fleet().Status(), func(o gateway.ServerStatus) bool { return o.Server == s.ID }) {
+			if slices.ContainsFunc(a.gateway.Fleet().Status(), func(o status.Server) bool { return o.Server == s.ID }) {
 				now.stuck = append(now.stuck, s)
 			}
 			continue
@@ -228,7 +230,7 @@ func (a *App) setServers(ctx context.Context, before []config.Server, next *conf
 				a.log.Info("server changed", "server", s.ID)
 			}
 			errs[i] = a.gateway.SetServer(ctx, a.server(ctx, next, s))
-			if _, ok := errors.AsType[*gateway.Fault](errs[i]); ok {
+			if _, ok := errors.AsType[*fault.Fault](errs[i]); ok {
 				errs[i] = nil // its status says so
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -46,41 +47,41 @@ func (a *App) replay(ctx context.Context, gc *gateway.Config) error {
 	if a.cfg.Replay.File == "" {
 		return nil
 	}
-	calls, err := gateway.ReadRecording(ctx, a.cfg.Replay.File)
+	calls, err := recording.Read(ctx, a.cfg.Replay.File)
 	if err != nil {
 		return err
 	}
 	pins := filepath.Join(kept(a.cfg), "pins")
-	gc.Replay = &gateway.Replay{
-		Calls: calls, Servers: make(map[string]gateway.ReplayMode),
+	gc.Replay = &recording.Replay{
+		Calls: calls, Servers: make(map[string]recording.Mode),
 		Definition: func(digest string) gate.Doc { return lock.Definition(pins, digest) },
 	}
-	modes := make(map[string]func(tool string) gateway.ReplayMode)
+	modes := make(map[string]func(tool string) recording.Mode)
 	for _, s := range a.cfg.Servers {
 		modes[s.ID], gc.Replay.Servers[s.ID] = replayModes(s)
 	}
 	gc.Replay.Stub = func(server, tool string) bool {
 		of := modes[server]
-		return of != nil && of(tool) != gateway.Live && of(tool) != gateway.Pure
+		return of != nil && of(tool) != recording.Live && of(tool) != recording.Pure
 	}
 	return nil
 }
 
 // replayModes returns what is done with each tool of a server, and with the server: one of which
 // any tool is called is started.
-func replayModes(s config.Server) (of func(tool string) gateway.ReplayMode, server gateway.ReplayMode) {
-	server = gateway.ReplayMode(s.Replay)
+func replayModes(s config.Server) (of func(tool string) recording.Mode, server recording.Mode) {
+	server = recording.Mode(s.Replay)
 	for _, m := range s.Replays {
-		if m := gateway.ReplayMode(m.Mode); m != gateway.MustStub {
+		if m := recording.Mode(m.Mode); m != recording.MustStub {
 			server = m
 		}
 	}
-	return func(tool string) gateway.ReplayMode {
+	return func(tool string) recording.Mode {
 		for _, m := range s.Replays {
 			if match.Pattern(m.Pattern).Matches(tool) {
-				return gateway.ReplayMode(m.Mode)
+				return recording.Mode(m.Mode)
 			}
 		}
-		return gateway.ReplayMode(s.Replay)
+		return recording.Mode(s.Replay)
 	}, server
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
 	"github.com/wasmgate/wasmgate/bridge/postgres"
@@ -34,14 +33,14 @@ type Status struct {
 	Metrics string `json:"metrics,omitempty"` // URL; absent if there are none
 	Console string `json:"console,omitempty"` // URL; absent if there is none
 	// Shipping tells of each target of the audit log how far it is.
-	Shipping []background.Shipping  `json:"shipping,omitempty"`
-	Config   string                 `json:"config,omitempty"`
-	Read     time.Time              `json:"config_read"` // when what is in use of it was read
-	Grants   string                 `json:"grants"`
-	Audit    string                 `json:"audit"`
-	Policy   string                 `json:"policy_revision"`
-	Running  bool                   `json:"running"` // false if it was started for a command alone
-	Servers  []gateway.ServerStatus `json:"servers"`
+	Shipping []background.Shipping `json:"shipping,omitempty"`
+	Config   string                `json:"config,omitempty"`
+	Read     time.Time             `json:"config_read"` // when what is in use of it was read
+	Grants   string                `json:"grants"`
+	Audit    string                `json:"audit"`
+	Policy   string                `json:"policy_revision"`
+	Running  bool                  `json:"running"` // false if it was started for a command alone
+	Servers  []status.Server       `json:"servers"`
 	// Modules are those whose tools are offered, or would be.
 	Modules []status.Module `json:"modules,omitempty"`
 	// Conflicts are names that several servers would offer.
@@ -75,7 +74,7 @@ type Status struct {
 // Faulted names the servers that are faulted, and the modules that are left out.
 func (s *Status) Faulted() (names []string) {
 	for _, one := range s.Servers {
-		if one.Phase == gateway.Faulted {
+		if one.Phase == status.Faulted {
 			names = append(names, one.Server)
 		}
 	}
@@ -90,7 +89,7 @@ func (s *Status) Faulted() (names []string) {
 // Unready names the servers that are neither ready nor faulted yet.
 func (s *Status) Unready() (names []string) {
 	for _, one := range s.Servers {
-		if one.Phase != gateway.Ready && one.Phase != gateway.Faulted {
+		if one.Phase != status.Ready && one.Phase != status.Faulted {
 			names = append(names, one.Server)
 		}
 	}

@@ -12,12 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge/clean"
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
@@ -72,7 +73,7 @@ func (a *App) translateGate() (gateway.Config, error) {
 func (a *App) checks(c *config.Config, node string) gateway.Config {
 	to := gateway.Config{
 		Origins: c.HTTP.Origins, Hosts: hosts(c), Drain: c.Drain,
-		Sanitize: gateway.Sanitize{
+		Sanitize: clean.Sanitize{
 			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
 			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
 		},
@@ -119,25 +120,25 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 			continue
 		}
 		one := a.server(ctx, a.cfg, s)
-		gc.Servers = append(gc.Servers, one.EndpointConfig)
+		gc.Servers = append(gc.Servers, one.Endpoint)
 		if one.Guest != nil {
 			gc.Guests[s.ID] = *one.Guest
 		}
 	}
 }
 
-func endpoint(s config.Server) gateway.EndpointConfig {
+func endpoint(s config.Server) options.Endpoint {
 	transport := s.Transport
 	if transport == "http" { // as clients' files name it
 		transport = "streamable-http"
 	}
-	e := gateway.EndpointConfig{
+	e := options.Endpoint{
 		Server: s.ID, Dir: s.Cwd, Transport: transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Retries: s.Retries, RetryWait: s.RetryWait, Health: s.Health, Methods: s.Methods,
-		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s), Apps: appsOf(s), Skills: skillsOf(s)},
+		Tools: options.Tools{Bare: !s.Prefix, Normalize: s.Schema == "normalized", Strict: s.Repair == "off", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s), Apps: appsOf(s), Skills: skillsOf(s)},
 	}
 	for _, t := range s.Timeouts {
-		e.CallTimeouts = append(e.CallTimeouts, gateway.ToolTimeout(t))
+		e.CallTimeouts = append(e.CallTimeouts, options.ToolTimeout(t))
 	}
 	switch {
 	case s.Fault != "":
@@ -180,13 +181,13 @@ func secretTexts(s config.Server) []string {
 func refers(s config.Server) bool { return slices.ContainsFunc(secretTexts(s), variables.Refers) }
 
 // appsOf says how the pages of a server are offered.
-func appsOf(s config.Server) gateway.AppOptions {
+func appsOf(s config.Server) options.Apps {
 	if s.Apps == nil {
-		return gateway.AppOptions{}
+		return options.Apps{}
 	}
-	return gateway.AppOptions{
+	return options.Apps{
 		Off: s.Apps.Mode == "off", On: s.Apps.Mode != "off", PinPolicy: s.Apps.Pin == "policy", PinOff: s.Apps.Pin == "off",
-		Allow: gateway.AppSources{
+		Allow: options.AppSources{
 			Connect: sources(s.Apps.Connect), Resources: sources(s.Apps.Resources), Frames: sources(s.Apps.Frames), Base: sources(s.Apps.Base),
 			Permissions: s.Apps.Permissions, Domain: s.Apps.Domain,
 		},
@@ -195,11 +196,11 @@ func appsOf(s config.Server) gateway.AppOptions {
 
 // skillsOf says how the skills of a server are offered. Those of a folder that is trusted are the
 // operator's own.
-func skillsOf(s config.Server) gateway.SkillOptions {
+func skillsOf(s config.Server) options.Skills {
 	if s.Skills == nil {
-		return gateway.SkillOptions{}
+		return options.Skills{}
 	}
-	return gateway.SkillOptions{
+	return options.Skills{
 		Off: s.Skills.Mode == "off", Trusted: s.Skills.Trusted, Dynamic: s.Skills.Dynamic, Refuse: s.Skills.Widening == "refuse",
 		Own: s.Skills.Trusted && s.Folder != "",
 	}
@@ -231,10 +232,10 @@ func inputRules(s config.Server) *gateway.InputRules {
 	return to
 }
 
-func rules(from []config.Rule) []gateway.Rule {
-	var to []gateway.Rule
+func rules(from []config.Rule) []clean.Rule {
+	var to []clean.Rule
 	for _, r := range from {
-		to = append(to, gateway.Rule(r))
+		to = append(to, clean.Rule(r))
 	}
 	return to
 }
@@ -252,8 +253,8 @@ func callLimits(c *config.Config) gateway.Limits {
 
 // server puts a server of a configuration into the words of a gateway.
 func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
-	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
-	a.authorize(s, &to.EndpointConfig)
+	to := gateway.Server{Endpoint: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
+	a.authorize(s, &to.Endpoint)
 	a.secretsChanged(s) // remembers what the connection uses
 	if refers(s) {
 		to.Reveal = a.secrets.Resolve
@@ -278,10 +279,10 @@ func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gat
 }
 
 // agentRules puts the agents of a configuration into the words of a gateway.
-func agentRules(c *config.Config) map[string]agents.Rules {
-	rules := make(map[string]agents.Rules)
+func agentRules(c *config.Config) map[string]options.Agent {
+	rules := make(map[string]options.Agent)
 	for _, a := range c.Agents {
-		rules[a.ID] = agents.Rules{MCP: a.MCP, RequireHook: a.RequireHook, TrustHeadless: a.TrustHeadless}
+		rules[a.ID] = options.Agent{MCP: a.MCP, RequireHook: a.RequireHook, TrustHeadless: a.TrustHeadless}
 	}
 	return rules
 }
@@ -291,11 +292,11 @@ var catalogModes = map[string]gateway.CatalogMode{
 }
 
 // groupsOf returns the groups that all of a server is in.
-func groupsOf(s config.Server) gateway.Groups {
+func groupsOf(s config.Server) options.Groups {
 	if len(s.Groups) == 0 {
 		return nil
 	}
-	its := make(gateway.Groups)
+	its := make(options.Groups)
 	for _, name := range s.Groups {
 		its[name] = []string{s.ID + "__*"}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
@@ -52,26 +53,26 @@ func TestSettings(t *testing.T) {
 	yes := []string{"https://a.example.com"}
 	for name, tt := range map[string]struct {
 		ui    string
-		allow apps.Allow
+		allow options.AppSources
 		want  string
 		left  int
 	}{
-		"nothing":             {`{}`, apps.Allow{}, `{}`, 0},
-		"an injection":        {`{"csp":{"resourceDomains":["https://cdn.example.com; connect-src *","https://ok.example.com"]}}`, apps.Allow{}, `{"csp":{"resourceDomains":["https://ok.example.com"]}}`, 1},
-		"no list":             {`{"csp":{"connectDomains":"https://a.example.com"}}`, apps.Allow{}, `{}`, 1},
-		"an unknown list":     {`{"csp":{"scriptDomains":["https://a.example.com"]}}`, apps.Allow{}, `{}`, 1},
-		"no object":           {`{"csp":"default-src *","permissions":["camera"]}`, apps.Allow{}, `{}`, 2},
-		"numbers":             {`{"csp":{"connectDomains":[1,null,{}]}}`, apps.Allow{}, `{}`, 3},
-		"unknown permissions": {`{"permissions":{"camera":{},"usb":{}}}`, apps.Allow{}, `{"permissions":{"camera":{}}}`, 1},
-		"a domain":            {`{"domain":"a.example.com","prefersBorder":true}`, apps.Allow{}, `{"prefersBorder":true}`, 1},
-		"an allowed domain":   {`{"domain":"a.example.com"}`, apps.Allow{Domain: true}, `{"domain":"a.example.com"}`, 0},
-		"many sources":        {`{"csp":{"connectDomains":[` + strings.Repeat("1,", 1000) + `1]}}`, apps.Allow{}, `{}`, 65},
-		"a bad domain":        {`{"domain":"a.example.com; x"}`, apps.Allow{Domain: true}, `{}`, 1},
-		"allowed":             {`{"csp":{"connectDomains":["https://a.example.com"]}}`, apps.Allow{Connect: yes}, `{"csp":{"connectDomains":["https://a.example.com"]}}`, 0},
-		"narrowed":            {`{"csp":{"connectDomains":["https://*.example.com"]}}`, apps.Allow{Connect: yes}, `{"csp":{"connectDomains":["https://a.example.com"]}}`, 0},
-		"covered":             {`{"csp":{"frameDomains":["https://a.example.com"]}}`, apps.Allow{Frames: []string{"https://*.example.com"}}, `{"csp":{"frameDomains":["https://a.example.com"]}}`, 0},
-		"not allowed":         {`{"csp":{"baseUriDomains":["https://example.com"]}}`, apps.Allow{Base: []string{"https://*.example.com"}}, `{}`, 1},
-		"nothing allowed":     {`{"permissions":{"camera":{}}}`, apps.Allow{Permissions: []string{}}, `{}`, 1},
+		"nothing":             {`{}`, options.AppSources{}, `{}`, 0},
+		"an injection":        {`{"csp":{"resourceDomains":["https://cdn.example.com; connect-src *","https://ok.example.com"]}}`, options.AppSources{}, `{"csp":{"resourceDomains":["https://ok.example.com"]}}`, 1},
+		"no list":             {`{"csp":{"connectDomains":"https://a.example.com"}}`, options.AppSources{}, `{}`, 1},
+		"an unknown list":     {`{"csp":{"scriptDomains":["https://a.example.com"]}}`, options.AppSources{}, `{}`, 1},
+		"no object":           {`{"csp":"default-src *","permissions":["camera"]}`, options.AppSources{}, `{}`, 2},
+		"numbers":             {`{"csp":{"connectDomains":[1,null,{}]}}`, options.AppSources{}, `{}`, 3},
+		"unknown permissions": {`{"permissions":{"camera":{},"usb":{}}}`, options.AppSources{}, `{"permissions":{"camera":{}}}`, 1},
+		"a domain":            {`{"domain":"a.example.com","prefersBorder":true}`, options.AppSources{}, `{"prefersBorder":true}`, 1},
+		"an allowed domain":   {`{"domain":"a.example.com"}`, options.AppSources{Domain: true}, `{"domain":"a.example.com"}`, 0},
+		"many sources":        {`{"csp":{"connectDomains":[` + strings.Repeat("1,", 1000) + `1]}}`, options.AppSources{}, `{}`, 65},
+		"a bad domain":        {`{"domain":"a.example.com; x"}`, options.AppSources{Domain: true}, `{}`, 1},
+		"allowed":             {`{"csp":{"connectDomains":["https://a.example.com"]}}`, options.AppSources{Connect: yes}, `{"csp":{"connectDomains":["https://a.example.com"]}}`, 0},
+		"narrowed":            {`{"csp":{"connectDomains":["https://*.example.com"]}}`, options.AppSources{Connect: yes}, `{"csp":{"connectDomains":["https://a.example.com"]}}`, 0},
+		"covered":             {`{"csp":{"frameDomains":["https://a.example.com"]}}`, options.AppSources{Frames: []string{"https://*.example.com"}}, `{"csp":{"frameDomains":["https://a.example.com"]}}`, 0},
+		"not allowed":         {`{"csp":{"baseUriDomains":["https://example.com"]}}`, options.AppSources{Base: []string{"https://*.example.com"}}, `{}`, 1},
+		"nothing allowed":     {`{"permissions":{"camera":{}}}`, options.AppSources{Permissions: []string{}}, `{}`, 1},
 	} {
 		got, left := apps.Settings(doc.Must(tt.ui), tt.allow)
 		if got.String() != tt.want || len(left) != tt.left {
@@ -97,7 +98,7 @@ func TestPages(t *testing.T) {
 		"none":               {``, ""},
 		"content goes first": {`{"uri":"ui://a",` + ok + `,"text":"<p>","_meta":{"ui":{}}}`, "<p>"},
 	} {
-		p, err := apps.ReadPage("ui://a", listed, doc.Must(`{"contents":[`+tt.answer+`]}`), apps.Allow{Domain: true})
+		p, err := apps.ReadPage("ui://a", listed, doc.Must(`{"contents":[`+tt.answer+`]}`), options.AppSources{Domain: true})
 		if (err == nil) != (tt.want != "") || p.Pinned.Get("html").Text() != tt.want {
 			t.Errorf("%s: %v, %v", name, p.Pinned, err)
 		}

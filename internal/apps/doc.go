@@ -3,5 +3,5 @@
 //
 // A page is code of its server's author. A host shows it in a frame, under a content security
 // policy that it makes of [Settings]. So a source of that policy is passed on only if it is a
-// plain origin, and an operator can narrow the sources with [Allow].
+// plain origin, and an operator can narrow the sources with [options.AppSources].
 package apps

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
@@ -28,7 +29,7 @@ type Page struct {
 // ReadPage makes a page of the result of resources/read. listed is the server's entry in
 // resources/list; absent if there is none. What the content says of the page goes before what
 // the entry says, as it does at hosts.
-func ReadPage(uri string, listed, result doc.Doc, allow Allow) (Page, error) {
+func ReadPage(uri string, listed, result doc.Doc, allow options.AppSources) (Page, error) {
 	content, err := contentOf(uri, result)
 	if err != nil {
 		return Page{}, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
@@ -27,7 +28,7 @@ const (
 type Risk struct{ Rule, At, Excerpt string }
 
 // Risks returns what a person should look at in what a page asks of its host, as it is pinned.
-func Risks(pinned doc.Doc, allow Allow) (all []Risk) {
+func Risks(pinned doc.Doc, allow options.AppSources) (all []Risk) {
 	_, cuts := Settings(pinned, allow)
 	cut := make(map[string]bool)
 	for _, c := range cuts {

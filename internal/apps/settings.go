@@ -8,32 +8,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
-
-// Allow narrows what pages may use: to these sources, and to these permissions. A nil list
-// narrows nothing, an empty one leaves nothing.
-type Allow struct {
-	Connect, Resources, Frames, Base, Permissions []string
-	// Domain lets pages have the domain that they ask for as their origin. Behind a gateway the
-	// pages of all servers come from one server, so that a host cannot keep one server from the
-	// domain of another, and from what is stored there.
-	Domain bool
-}
 
 // A directive is a member of "csp" that lists sources.
 type directive struct {
 	name    string
 	risk    string
-	allowed func(Allow) []string
+	allowed func(options.AppSources) []string
 }
 
 var directives = []directive{
-	{"connectDomains", RiskConnect, func(a Allow) []string { return a.Connect }},
-	{"resourceDomains", RiskResources, func(a Allow) []string { return a.Resources }},
-	{"frameDomains", RiskFrames, func(a Allow) []string { return a.Frames }},
-	{"baseUriDomains", RiskBase, func(a Allow) []string { return a.Base }},
+	{"connectDomains", RiskConnect, func(a options.AppSources) []string { return a.Connect }},
+	{"resourceDomains", RiskResources, func(a options.AppSources) []string { return a.Resources }},
+	{"frameDomains", RiskFrames, func(a options.AppSources) []string { return a.Frames }},
+	{"baseUriDomains", RiskBase, func(a options.AppSources) []string { return a.Base }},
 }
 
 // Permissions are those that a page can ask for.
@@ -62,7 +53,7 @@ func (c Cut) String() string {
 // Settings are what a host gets to know of a page, the member "ui" of its _meta: of what the
 // server says, the plain sources, the known permissions, the domain and the border, as far as
 // they are allowed. left names everything else.
-func Settings(ui doc.Doc, allow Allow) (settings doc.Doc, left []Cut) {
+func Settings(ui doc.Doc, allow options.AppSources) (settings doc.Doc, left []Cut) {
 	var out struct {
 		CSP         map[string][]string `json:"csp,omitempty"`
 		Domain      string              `json:"domain,omitempty"`

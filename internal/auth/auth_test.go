@@ -19,6 +19,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
@@ -214,7 +215,7 @@ func TestScopesAndStrangers(t *testing.T) {
 func TestConfigurationBounds(t *testing.T) {
 	p := authtest.New(t)
 	groups := gate.Groups{}
-	listed := &gate.Principal{Owner: gate.Owner{ID: "alice"}, Roles: []string{"ops"}, Groups: groups, Identities: gate.Identities{"alice@corp.example"}}
+	listed := &gate.Principal{Owner: gate.Owner{ID: "alice"}, Roles: []string{"ops"}, Groups: groups, Identities: provenance.Identities{"alice@corp.example"}}
 	a := newAuth(t, p, func(o *auth.Options) {
 		o.Principals = map[gate.Owner]*gate.Principal{listed.Owner: listed}
 		o.Issuers[0].Roles = map[string]string{"eng-*": "dev", "all": "ops"}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 	"github.com/wasmgate/wasmgate/internal/background/altered"
 	"github.com/wasmgate/wasmgate/internal/background/ship"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -114,11 +115,11 @@ func (b *Work) Observe(r *gate.Record, kept time.Duration, err error) {
 }
 
 // Place places a call in a trace: see [gateway.Config].
-func (b *Work) Place(c *gate.Call) gate.Trace {
+func (b *Work) Place(c *gate.Call) tracing.Context {
 	if s := b.sampler.Load(); s != nil {
 		return s.Place(c)
 	}
-	return gate.Trace{}
+	return tracing.Context{}
 }
 
 // SessionLasted gets each session that has ended: see [gateway.Config].

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/app"
 )
 
@@ -36,7 +36,7 @@ func (c *Console) navigation(r *http.Request, at string) []group {
 		asks, broken, quarantined = s.Approvals, len(s.Faulted()), quarantinedIn(s)
 	}
 	tools := []link{{At: "servers", Path: "/ui/servers", Label: "Servers", Count: broken, Waits: "faulted"}}
-	if at == "skills" || slices.ContainsFunc(s.Servers, func(one gateway.ServerStatus) bool { return one.Skills > 0 }) {
+	if at == "skills" || slices.ContainsFunc(s.Servers, func(one status.Server) bool { return one.Skills > 0 }) {
 		tools = append(tools, link{At: "skills", Path: "/ui/skills", Label: "Skills"})
 	}
 	if at == "modules" || len(s.Modules) > 0 {

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
@@ -147,11 +147,11 @@ func effect(code string) string {
 }
 
 // state is one word for how a server is, by which the style tells it.
-func state(p gateway.Phase) string {
+func state(p status.Phase) string {
 	switch p {
-	case gateway.Ready:
+	case status.Ready:
 		return "ok"
-	case gateway.Faulted:
+	case status.Faulted:
 		return "refused"
 	default:
 		return "failed"

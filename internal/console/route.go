@@ -65,7 +65,7 @@ func (c *Console) serve(route route) http.HandlerFunc {
 			err = route.do(w, r)
 		}
 		if err != nil {
-			fail(w, status(err), err.Error())
+			fail(w, codeOf(err), err.Error())
 		}
 	}
 }
@@ -143,8 +143,8 @@ type misused struct{ what string }
 
 func (e *misused) Error() string { return e.what }
 
-// status returns the HTTP status of an error.
-func status(err error) int {
+// codeOf returns the HTTP status of an error.
+func codeOf(err error) int {
 	var (
 		changed *conflict
 		none    *missing

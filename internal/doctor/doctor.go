@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/escaped"
@@ -274,13 +274,13 @@ func (use Use) of(ctx context.Context, g interface {
 
 // Await waits until a gateway knows the servers, and each has connected or failed, for a minute at most. It returns
 // the last status.
-func Await(ctx context.Context, status func(context.Context) (*app.Status, error), ids []string) (*app.Status, error) {
+func Await(ctx context.Context, ask func(context.Context) (*app.Status, error), ids []string) (*app.Status, error) {
 	waiting, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	for {
-		s, err := status(ctx)
+		s, err := ask(ctx)
 		if err != nil || !slices.ContainsFunc(ids, func(id string) bool {
-			return !slices.ContainsFunc(s.Servers, func(has gateway.ServerStatus) bool { return has.Server == id && has.Phase != gateway.Connecting })
+			return !slices.ContainsFunc(s.Servers, func(has status.Server) bool { return has.Server == id && has.Phase != status.Connecting })
 		}) {
 			return s, err
 		}
@@ -301,9 +301,9 @@ func servers(s *app.Status, err error) (all []Check) {
 	}
 	for _, one := range s.Servers {
 		switch {
-		case one.Phase == gateway.Connecting:
+		case one.Phase == status.Connecting:
 			all = append(all, Check{"server " + one.Server, Fault, "it is still starting: the first start of a package can take minutes", "wasmgate status " + one.Server})
-		case one.Error != "" || one.Phase == gateway.Faulted:
+		case one.Error != "" || one.Phase == status.Faulted:
 			all = append(all, Check{"server " + one.Server, Fault, fmt.Sprintf("%s: %s", one.Phase, one.Error), "wasmgate status " + one.Server})
 		case len(one.Quarantined) > 0:
 			all = append(all, Check{"server " + one.Server, Warning, fmt.Sprintf("%d of its definitions wait for your approval", len(one.Quarantined)), "wasmgate pin diff " + one.Server})

@@ -31,7 +31,7 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 	}
 	var to, where, which, when, what []string
 	public := anyOf(words, publicWords) && slices.Contains(l.Effects, provenance.EffectExternal)
-	own := slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectInternal})
+	own := slices.Equal(l.Effects, []provenance.ToolEffect{provenance.EffectInternal})
 	takes := make(map[string]string)
 	for arg, schema := range input.Get("properties").Members() {
 		at := "/" + pointer.Escape(arg)

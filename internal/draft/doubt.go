@@ -16,7 +16,7 @@ import (
 // server can claim anything. A tool without doubt has the drafted effect read and no other.
 func (d *Draft) Doubt(name string) string {
 	l, definition := d.Label(name), d.tools[name]
-	if !slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectRead}) {
+	if !slices.Equal(l.Effects, []provenance.ToolEffect{provenance.EffectRead}) {
 		return "its drafted effect is " + strings.Join(effectNames(l.Effects), ", ")
 	}
 	server, local, _ := strings.Cut(name, "__")
@@ -47,7 +47,7 @@ func (d *Draft) Doubt(name string) string {
 	return argumentsDoubt(definition.Get("inputSchema"))
 }
 
-func effectNames(effects []gate.ToolEffect) (names []string) {
+func effectNames(effects []provenance.ToolEffect) (names []string) {
 	for _, e := range effects {
 		names = append(names, string(e))
 	}

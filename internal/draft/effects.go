@@ -11,7 +11,7 @@ import (
 // effectsOf returns what words of a tool's name say that it does. After a verb of reading,
 // as in get_open_orders, words that are things as well say nothing, unless another verb is
 // to come, as in find_and_order. What is done to a letter that one has, as by mark_email, reaches nobody.
-func effectsOf(words []string) (effects []gate.ToolEffect) {
+func effectsOf(words []string) (effects []provenance.ToolEffect) {
 	reads := slices.IndexFunc(words, isVerb)
 	if reads < 0 || !isOne(words[reads], readWords) {
 		reads = len(words)
@@ -88,18 +88,18 @@ func takesProgram(properties gate.Doc) bool {
 }
 
 // worsened completes the effects that a tool's own words give.
-func worsened(effects []gate.ToolEffect, words []string, properties, hints gate.Doc) []gate.ToolEffect {
+func worsened(effects []provenance.ToolEffect, words []string, properties, hints gate.Doc) []provenance.ToolEffect {
 	if len(effects) == 0 && reads(words) && !takesProgram(properties) {
-		effects = []gate.ToolEffect{provenance.EffectRead}
+		effects = []provenance.ToolEffect{provenance.EffectRead}
 		if hint := hints.Get("readOnlyHint"); hint.Kind() == doc.Bool && !hint.True() {
-			effects = []gate.ToolEffect{provenance.EffectExternal}
+			effects = []provenance.ToolEffect{provenance.EffectExternal}
 		}
 	}
 	if len(effects) == 0 {
 		effects = append(effects, provenance.EffectExternal)
 	}
 	for arg := range properties.Members() {
-		reads := slices.Equal(effects, []gate.ToolEffect{provenance.EffectRead})
+		reads := slices.Equal(effects, []provenance.ToolEffect{provenance.EffectRead})
 		if w := nameWords(arg); !reads && reachesPeople(w) && !slices.Contains(effects, provenance.EffectExternal) {
 			effects = append(effects, provenance.EffectExternal)
 		}
@@ -111,7 +111,7 @@ func worsened(effects []gate.ToolEffect, words []string, properties, hints gate.
 		effects = append(effects, provenance.EffectDestructive)
 	}
 	if len(effects) > 1 {
-		effects = slices.DeleteFunc(effects, func(e gate.ToolEffect) bool { return e == provenance.EffectRead })
+		effects = slices.DeleteFunc(effects, func(e provenance.ToolEffect) bool { return e == provenance.EffectRead })
 	}
 	return effects
 }

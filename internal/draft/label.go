@@ -86,7 +86,7 @@ const minFamily = 3
 // records by the words of their names and by what stands there in each.
 func (d *Draft) Label(name string, results ...gate.Doc) policy.Label {
 	definition := d.tools[name]
-	l := policy.Label{Pattern: name, ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted}}
+	l := policy.Label{Pattern: name, ToolLabels: provenance.ToolLabels{Result: provenance.ResultUntrusted}}
 	server, local, _ := strings.Cut(name, "__")
 	of := d.family[server]
 	words := withoutPrefix(nameWords(local), of.prefix)
@@ -94,7 +94,7 @@ func (d *Draft) Label(name string, results ...gate.Doc) policy.Label {
 	l.Effects = worsened(effectsOf(words), words, input.Get("properties"), definition.Get("annotations"))
 	l.Private = anyOf(words, privateWords)
 	draftPlaces(&l, words, of, definition, results)
-	if !slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectRead}) {
+	if !slices.Equal(l.Effects, []provenance.ToolEffect{provenance.EffectRead}) {
 		draftArguments(&l, words, input)
 	} else if isOwnRecord(words, input) {
 		l.Own = slices.Clone(ownPlaces)

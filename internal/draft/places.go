@@ -77,19 +77,19 @@ func draftPlaces(l *policy.Label, words []string, of family, definition gate.Doc
 		}
 		switch kind := placedKind(place, name, words); {
 		case anyOf(name, partyWords) && slices.ContainsFunc(seen[place], isAddress):
-			l.Identity = append(l.Identity, gate.Place(place))
+			l.Identity = append(l.Identity, provenance.Place(place))
 		case kind == "" && anyOf(name, senderWords) && of.takes[talkKind("user")] != nil && all(isContact):
 			if l.IDs == nil {
-				l.IDs = make(map[gate.Place]string)
+				l.IDs = make(map[provenance.Place]string)
 			}
-			l.IDs[gate.Place(place)] = talkKind("user")
+			l.IDs[provenance.Place(place)] = talkKind("user")
 		case kind != "" && (all(isID) || place == "/*" && all(isName)):
 			if l.IDs == nil {
-				l.IDs = make(map[gate.Place]string)
+				l.IDs = make(map[provenance.Place]string)
 			}
-			l.IDs[gate.Place(place)] = kind
+			l.IDs[provenance.Place(place)] = kind
 		case anyOf(name, namingWords) && all(func(v string) bool { return len(v) <= 128 }):
-			l.Names = append(l.Names, gate.Place(place))
+			l.Names = append(l.Names, provenance.Place(place))
 		}
 	}
 	if l.Identity == nil {
@@ -101,7 +101,7 @@ func draftPlaces(l *policy.Label, words []string, of family, definition gate.Doc
 // which nothing is known but how the server's tools, and this one, speak of them.
 func draftUsualPlaces(l *policy.Label, words []string, of family, about string) {
 	kind := kindOf(words)
-	if kind == "" || !slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectRead}) ||
+	if kind == "" || !slices.Equal(l.Effects, []provenance.ToolEffect{provenance.EffectRead}) ||
 		slices.Contains(textKinds, kind) && !anyOf(words, listingWords) || anyOf(words, []string{"content", "text"}) {
 		return
 	}
@@ -114,13 +114,13 @@ func draftUsualPlaces(l *policy.Label, words []string, of family, about string) 
 	has := func(field string) bool {
 		return of.fields[kind][field] || slices.Contains(said, field) || slices.Contains(usualFields[kind], field)
 	}
-	l.IDs = make(map[gate.Place]string)
+	l.IDs = make(map[provenance.Place]string)
 	thing := strings.TrimPrefix(kind, talkKind(""))
 	for word := range of.takes[kind] {
 		switch {
 		case isOne(word, idWords) || word == "number":
-			l.IDs[gate.Place("/**/"+word)] = kind
-			l.IDs[gate.Place("/**/"+thing+"_"+word)] = kind
+			l.IDs[provenance.Place("/**/"+word)] = kind
+			l.IDs[provenance.Place("/**/"+thing+"_"+word)] = kind
 		case word == thing:
 			l.IDs["/**/name"] = kind
 		}
@@ -130,17 +130,17 @@ func draftUsualPlaces(l *policy.Label, words []string, of family, about string) 
 	}
 	for _, field := range senderWords {
 		if has(field) && of.takes[talkKind("user")] != nil {
-			l.IDs[gate.Place("/**/"+field)] = talkKind("user")
+			l.IDs[provenance.Place("/**/"+field)] = talkKind("user")
 		}
 	}
 	for _, field := range partyFields {
 		if has(field) {
-			l.Identity = append(l.Identity, gate.Place("/**/"+field))
+			l.Identity = append(l.Identity, provenance.Place("/**/"+field))
 		}
 	}
 	for _, field := range nameFields {
 		if has(field) && l.Identity != nil {
-			l.Names = append(l.Names, gate.Place("/**/"+field))
+			l.Names = append(l.Names, provenance.Place("/**/"+field))
 		}
 	}
 	if len(l.IDs) == 0 {

@@ -5,13 +5,12 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // An effectWord is one of the words by which tools have an effect.
 type effectWord struct {
-	effect gate.ToolEffect
+	effect provenance.ToolEffect
 	words  []string
 }
 
@@ -96,7 +95,7 @@ var (
 	accountWords   = strings.Fields("me myself whoami user profile account")
 	plainReadWords = strings.Fields("get read show describe view fetch retrieve display")
 	recordWords    = strings.Fields("my own current the info information detail details record data")
-	ownPlaces      = []gate.Place{"/**/email", "/**/address", "/**/phone", "/**/iban"}
+	ownPlaces      = []provenance.Place{"/**/email", "/**/address", "/**/phone", "/**/iban"}
 )
 
 // amountKind is the kind of amounts at which money has changed hands. The bank writes them. paidKinds

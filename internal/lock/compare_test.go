@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -126,7 +127,7 @@ func TestMeaningOfDeepSchemas(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	r.connected("s", named("a", "reads"), named("gone", "x"))
 	r.connected("s", named("a", "reads more"), named("new", "x"))
 	all := r.differ(t)
@@ -138,7 +139,7 @@ func TestDifferences(t *testing.T) {
 
 	// Of a lockfile from another machine only the digests are known, until what they
 	// stand for was seen.
-	other := newRig(t, lock.TrustFirst)
+	other := newRig(t, options.PinTrustFirst)
 	approved := named("a", "reads")
 	if _, err := lock.Approve(other.options.File, []lock.Pin{{Key: lock.Key{Server: "s", Kind: lock.Tool, Name: "a"}, Digest: approved.Doc.Digest()}}); err != nil {
 		t.Fatal(err)

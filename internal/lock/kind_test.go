@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/scan"
@@ -44,7 +45,7 @@ func TestEveryPartOfEachKind(t *testing.T) {
 	m := mutator{seed.Rand(t)}
 	all := things(t)
 	for n, thing := range all {
-		r, approved := newRig(t, lock.TrustFirst), newRig(t, lock.TrustFirst)
+		r, approved := newRig(t, options.PinTrustFirst), newRig(t, options.PinTrustFirst)
 		r.connected("s", all...)
 		approved.connected("s", all...)
 		approved.approve(t, "s")
@@ -97,7 +98,7 @@ func TestEveryPartOfEachKind(t *testing.T) {
 
 // What a scan finds stands beside the change that it is in, or apart.
 func TestFindingsBesideChanges(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	r.connected("s", item(`{"name":"a","title":"A","description":"reads"}`))
 	r.connected("s", item(`{"name":"a","title":"A","description":"writes"}`))
 	review, err := r.Review("", func(k lock.Key, d gate.Doc) []scan.Finding {
@@ -118,7 +119,7 @@ func TestFindingsBesideChanges(t *testing.T) {
 
 // A lockfile that two branches have added versions to is merged line by line.
 func TestEachVersionIsOneLine(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	r.connected("s", things(t)...)
 	r.approve(t, "s")
 	f, err := lock.Load(r.options.File)

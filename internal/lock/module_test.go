@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -35,7 +36,7 @@ func TestModule(t *testing.T) {
 		"the definition": {words("1", "x"), inModule("writes"), "the tool's definition has changed since it was approved", []string{"s__a /description"}},
 	} {
 		for _, lockfile := range []bool{false, true} {
-			r := newRig(t, lock.TrustFirst)
+			r := newRig(t, options.PinTrustFirst)
 			r.connected("s", words("1", "x"), inModule("reads"))
 			if lockfile {
 				r.approve(t, "s")
@@ -62,7 +63,7 @@ func TestModule(t *testing.T) {
 
 // A module in use that was not declared yet is not approved by what was declared before.
 func TestModuleBeforeItIsDeclared(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	r.connected("s", words("1", "x"), inModule("reads"))
 	early := tool("s", inModule("reads").Doc)
 	early.Module, early.ModuleDigest = "words", words("2", "x").Doc.Digest()
@@ -73,7 +74,7 @@ func TestModuleBeforeItIsDeclared(t *testing.T) {
 
 // The approval of a tool has its module with it.
 func TestApprovalOfAToolInAModule(t *testing.T) {
-	r := newRig(t, lock.Strict)
+	r := newRig(t, options.PinStrict)
 	r.connected("s", words("1", "x"), inModule("reads"), named("b", "is in none"))
 	review, err := r.Review("s__a", nil)
 	if err != nil {
@@ -89,7 +90,7 @@ func TestApprovalOfAToolInAModule(t *testing.T) {
 // Of a definition that is known by its digests alone, as of a lockfile from another machine,
 // only the parts are shown that differ.
 func TestDifferenceByDigests(t *testing.T) {
-	first := newRig(t, lock.TrustFirst)
+	first := newRig(t, options.PinTrustFirst)
 	first.connected("s", item(`{"name":"a","title":"A","description":"reads","inputSchema":{"type":"object"}}`))
 	first.approve(t, "s")
 	elsewhere := first.options

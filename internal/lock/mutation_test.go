@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
@@ -20,7 +21,7 @@ const mutations = 100_000
 // definition, again and again: only the order of keys may change without notice.
 func TestEveryMutationIsCaught(t *testing.T) {
 	m := mutator{seed.Rand(t)}
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	defs := corpus(t, "benign.jsonl")
 	var items []lock.Item
 	for _, d := range defs {

@@ -11,19 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
-)
-
-// A Mode says what is approved of servers that the lockfile does not have.
-type Mode string
-
-const (
-	// TrustFirst trusts what a server declares when it is first seen.
-	TrustFirst Mode = "trust-first"
-	// Strict trusts nothing.
-	Strict Mode = "strict"
-	// Off approves of everything, and keeps nothing.
-	Off Mode = "off"
 )
 
 const (
@@ -35,9 +24,7 @@ const (
 
 // Options configure [Pins].
 type Options struct {
-	Mode Mode   // "" means TrustFirst
-	File string // path of the lockfile, which need not exist; required
-	Dir  string // folder for what is trusted first, and for the last listings of servers; required
+	options.Pins
 	// Record keeps the evidence of an event before it takes effect; nil keeps none.
 	// An error of it trusts and approves of nothing.
 	Record func(Event) error
@@ -96,7 +83,7 @@ type Pins struct {
 
 // view is all that is known at one time, immutable.
 type view struct {
-	off     bool // see [Off]
+	off     bool // see [options.PinOff]
 	file    *File
 	servers map[string]*server
 }
@@ -124,7 +111,7 @@ var _ gate.Pins = (*Pins)(nil)
 // the lockfile cannot be understood.
 func New(o Options) (*Pins, error) {
 	if o.Mode == "" {
-		o.Mode = TrustFirst
+		o.Mode = options.PinTrustFirst
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -142,9 +129,9 @@ func New(o Options) (*Pins, error) {
 }
 
 // newView reads a lockfile, if its mode needs one.
-func newView(mode Mode, file string) (*view, error) {
-	v := &view{off: mode == Off, file: new(File), servers: make(map[string]*server)}
-	if mode != TrustFirst && mode != Strict && mode != Off {
+func newView(mode options.PinMode, file string) (*view, error) {
+	v := &view{off: mode == options.PinOff, file: new(File), servers: make(map[string]*server)}
+	if mode != options.PinTrustFirst && mode != options.PinStrict && mode != options.PinOff {
 		return nil, fmt.Errorf("unknown mode of pins %q", mode)
 	}
 	if v.off {
@@ -155,17 +142,17 @@ func newView(mode Mode, file string) (*view, error) {
 	return v, err
 }
 
-// Off reports whether the mode is [Off].
+// Off reports whether the mode is [options.PinOff].
 func (p *Pins) Off() bool { return p.view.Load().off }
 
 // Change puts another mode and another lockfile in the place of those of [Options]. What
 // servers have declared is held against them as if it came now. On an error all stays as it
 // was.
-func (p *Pins) Change(mode Mode, file string) (changed bool, err error) {
+func (p *Pins) Change(mode options.PinMode, file string) (changed bool, err error) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	if mode == "" {
-		mode = TrustFirst
+		mode = options.PinTrustFirst
 	}
 	if mode == p.o.Mode && file == p.o.File {
 		return false, nil
@@ -317,7 +304,7 @@ func (p *Pins) observe(old, next *view, l Listing) {
 	before := old.servers[l.Server]
 	now := time.Now()
 	s := &server{
-		strict: p.o.Mode == Strict, notes: l.Notes,
+		strict: p.o.Mode == options.PinStrict, notes: l.Notes,
 		items: make(map[Key]declared, len(l.Items)),
 	}
 	for _, i := range l.Items {

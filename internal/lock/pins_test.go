@@ -12,12 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
 func TestTrustFirst(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a, b := named("a", "reads"), named("b", "writes")
 	if r.Check(tool("s", a.Doc)) == nil {
 		t.Error("a tool of a server that nobody has seen is callable")
@@ -50,7 +51,7 @@ func TestTrustFirst(t *testing.T) {
 }
 
 func TestServerThatIsAnotherIsQuarantinedWhole(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a := named("a", "reads")
 	r.connected("s", program("x"), a)
 	r.took()
@@ -67,7 +68,7 @@ func TestServerThatIsAnotherIsQuarantinedWhole(t *testing.T) {
 
 // Instructions are pinned by themselves: tools do not hang on them.
 func TestInstructions(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a := named("a", "reads")
 	say := func(s string) lock.Item {
 		return lock.Item{Kind: lock.Instructions, Doc: gate.MustDoc(fmt.Sprintf("%q", s))}
@@ -80,7 +81,7 @@ func TestInstructions(t *testing.T) {
 }
 
 func TestStrict(t *testing.T) {
-	r := newRig(t, lock.Strict)
+	r := newRig(t, options.PinStrict)
 	a, b := named("a", "reads"), named("b", "writes")
 	r.connected("s", program("x"), a, b)
 	want(t, "before approval", r.callable("s", a, b))
@@ -97,7 +98,7 @@ func TestStrict(t *testing.T) {
 
 // What the gateway brings along needs no approval, and only that.
 func TestOwn(t *testing.T) {
-	r := newRig(t, lock.Strict)
+	r := newRig(t, options.PinStrict)
 	a, b := named("a", "reads"), named("b", "writes")
 	a.Own = true
 	r.connected("local", a, b)
@@ -113,7 +114,7 @@ func TestOwn(t *testing.T) {
 // The first approval of a server takes over what it was trusted for, and from then
 // on the lockfile alone says what is approved.
 func TestApprovalOfOneTool(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a, b := named("a", "reads"), named("b", "writes")
 	r.connected("s", program("x"), a, b)
 	if r.Pinned(tool("s", b.Doc)) {
@@ -145,7 +146,7 @@ func TestApprovalOfOneTool(t *testing.T) {
 }
 
 func TestBrokenLockfileChangesNothing(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a := named("a", "reads")
 	r.connected("s", a)
 	r.approve(t, "s")
@@ -176,7 +177,7 @@ func TestFirstTrustCloses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, lock.TrustFirst)
+				r := newRig(t, options.PinTrustFirst)
 				items := []lock.Item{named("first", "reads")}
 				r.connected("s", items...)
 				for i, d := range tt.after {
@@ -194,7 +195,7 @@ func TestFirstTrustCloses(t *testing.T) {
 }
 
 func TestFirstTrustIsOfTheFirstDefinitionAndConnection(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a, late := named("a", "reads"), named("late", "x")
 	r.connected("s", a)
 	r.announced("s", named("a", "reads more"))
@@ -208,7 +209,7 @@ func TestFirstTrustIsOfTheFirstDefinitionAndConnection(t *testing.T) {
 // What cannot be kept is not trusted, and says so; what a person has approved does
 // not hang on it.
 func TestStateThatCannotBeWritten(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a, b := named("a", "reads"), named("b", "reads")
 	if _, err := lock.Approve(r.options.File, []lock.Pin{{Key: lock.Key{Server: "ok", Kind: lock.Tool, Name: "b"}, Digest: b.Doc.Digest()}}); err != nil {
 		t.Fatal(err)
@@ -230,7 +231,7 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 }
 
 func TestStateThatCannotBeRead(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	a := named("a", "reads")
 	r.connected("s", a)
 	path := filepath.Join(r.options.Dir, "s.json")
@@ -253,13 +254,13 @@ func TestStateThatCannotBeRead(t *testing.T) {
 
 // What cannot be recorded is not trusted and not approved.
 func TestNoRecordNoTrust(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	r.full = true
 	a := named("a", "reads")
 	r.connected("s", a)
 	want(t, "not recorded", r.callable("s", a))
 
-	r = newRig(t, lock.Strict)
+	r = newRig(t, options.PinStrict)
 	r.connected("s", a)
 	r.full = true
 	review, err := r.Review("", nil)
@@ -278,7 +279,7 @@ func TestNoRecordNoTrust(t *testing.T) {
 // Of gateways that see a server first at the same time, one decides what it is
 // trusted for, and the others go by it.
 func TestFirstTrustAtOnce(t *testing.T) {
-	first := newRig(t, lock.TrustFirst)
+	first := newRig(t, options.PinTrustFirst)
 	const gateways = 16
 	rigs := make([]*rig, gateways)
 	items := make([]lock.Item, gateways)
@@ -304,7 +305,7 @@ func TestFirstTrustAtOnce(t *testing.T) {
 }
 
 func TestEntriesAndSelect(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	r.connected("s", program("x"), named("a", "1"), named("b", "1"), named("gone", "1"))
 	r.connected("t", named("a", "1"))
 	r.connected("s", program("x"), named("a", "2"), named("b", "1"), named("c", "1"))
@@ -327,7 +328,7 @@ func TestEntriesAndSelect(t *testing.T) {
 
 // TestHammer reads while servers are observed and the lockfile changes.
 func TestHammer(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	good, bad := named("a", "good"), named("a", "bad")
 	r.connected("s", good)
 	var wg sync.WaitGroup
@@ -354,7 +355,7 @@ func TestHammer(t *testing.T) {
 
 // BenchmarkCheck measures what pins add to a call.
 func BenchmarkCheck(b *testing.B) {
-	r := newRig(b, lock.TrustFirst)
+	r := newRig(b, options.PinTrustFirst)
 	var items []lock.Item
 	for i := range 100 {
 		items = append(items, named(fmt.Sprint("t", i), "x"))
@@ -372,28 +373,28 @@ func BenchmarkCheck(b *testing.B) {
 // TestChange: what servers have declared is held against another mode and lockfile as if it
 // came now, and a lockfile that cannot be read changes nothing.
 func TestChange(t *testing.T) {
-	r := newRig(t, lock.TrustFirst)
+	r := newRig(t, options.PinTrustFirst)
 	o := r.options
 	a, b := named("a", "reads"), named("b", "writes")
 	r.connected("s", program("x"), a)
 	r.connected("s", program("x"), a, b)
 	r.took()
-	change := func(mode lock.Mode, file string) {
+	change := func(mode options.PinMode, file string) {
 		t.Helper()
 		if changed, err := r.Change(mode, file); err != nil || !changed {
 			t.Fatalf("%s, %s: %v, %v", mode, file, changed, err)
 		}
 	}
-	change(lock.Off, o.File)
+	change(options.PinOff, o.File)
 	want(t, "off", r.callable("s", a, b), "a", "b")
 	if !r.Off() || r.Pinned(tool("s", a.Doc)) {
 		t.Error("something is pinned while pins are off")
 	}
 	want(t, "recorded", r.took())
-	change(lock.TrustFirst, o.File)
+	change(options.PinTrustFirst, o.File)
 	want(t, "as before", r.callable("s", a, b), "a")
 	want(t, "recorded", r.took(), "quarantined s__b")
-	change(lock.Strict, o.File)
+	change(options.PinStrict, o.File)
 	want(t, "strict", r.callable("s", a, b))
 	r.approve(t, "s__b")
 	want(t, "approved", r.callable("s", a, b), "b")
@@ -402,13 +403,13 @@ func TestChange(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := r.Change(lock.TrustFirst, bad); err == nil || changed {
+	if changed, err := r.Change(options.PinTrustFirst, bad); err == nil || changed {
 		t.Errorf("a lockfile that cannot be read: %v, %v", changed, err)
 	}
 	want(t, "as before", r.callable("s", a, b), "b")
-	change(lock.Strict, filepath.Join(t.TempDir(), "none.lock"))
+	change(options.PinStrict, filepath.Join(t.TempDir(), "none.lock"))
 	want(t, "by another lockfile", r.callable("s", a, b))
-	if changed, err := r.Change(lock.Strict, bad); err == nil || changed {
+	if changed, err := r.Change(options.PinStrict, bad); err == nil || changed {
 		t.Errorf("a lockfile that cannot be read: %v, %v", changed, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -27,10 +28,10 @@ type rig struct {
 	full   bool     // there is no room for events
 }
 
-func newRig(t testing.TB, mode lock.Mode) *rig {
+func newRig(t testing.TB, mode options.PinMode) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	return rigOn(t, lock.Options{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "state", "pins")})
+	return rigOn(t, lock.Options{Pins: options.Pins{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "state", "pins")}})
 }
 
 func rigOn(t testing.TB, o lock.Options) *rig {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/modules/artifact"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -63,7 +64,7 @@ func (r Reader) read(ctx context.Context, m config.Module) (gateway.Module, erro
 			HostCalls: m.HostCalls, Concurrent: m.Concurrent, Files: m.FilesBytes,
 		},
 	}
-	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Development: m.Dev, Source: m.Path + m.Ref, Signer: signer, Declared: m.Declared, Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
+	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Development: m.Dev, Source: m.Path + m.Ref, Signer: signer, Declared: m.Declared, Grant: grant(m), Replay: recording.Mode(m.Replay)}, nil
 }
 
 // All reads the modules of a configuration. One that cannot be read, or is another

@@ -267,27 +267,6 @@ func (d *DB) Run(ctx context.Context, each func(ctx context.Context)) {
 	}
 }
 
-// A Node is a gateway of the database.
-type Node struct {
-	Name    string    `json:"name"`
-	Version string    `json:"version"`
-	Started time.Time `json:"started"`
-	Gone    bool      `json:"gone,omitempty"` // it has stopped, or given no sign of life for the time of its lease
-	URL     string    `json:"url,omitempty"`  // where it listens for other gateways
-}
-
-// Nodes returns the gateways of the database, by name: those that run, and those that ran in the last day.
-func (d *DB) Nodes(ctx context.Context) (all []Node, err error) {
-	err = d.Rows(ctx, `select node, version, started, lease_until < clock_timestamp(), url from nodes
-		where lease_until > clock_timestamp() - interval '1 day' order by node`, nil, func(row pgx.CollectableRow) error {
-		var n Node
-		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone, &n.URL)
-		all = append(all, n)
-		return err
-	})
-	return all, err
-}
-
 // URL returns where a gateway listens for others; "" if it does not, or does not run.
 func (d *DB) URL(ctx context.Context, node string) (url string, err error) {
 	err = d.Row(ctx, "select url from nodes where node = $1 and lease_until >= clock_timestamp()", []any{node}, &url)

@@ -14,7 +14,6 @@ import (
 	"testing/fstest"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/folder"
@@ -92,28 +91,28 @@ func (p *Files) Load() (gateway.Policy, error) {
 func Labels(from []config.ToolLabel) []policy.Label {
 	var to []policy.Label
 	for _, l := range from {
-		label := policy.Label{Pattern: l.Pattern, ToolLabels: gate.ToolLabels{
+		label := policy.Label{Pattern: l.Pattern, ToolLabels: provenance.ToolLabels{
 			Result: provenance.ResultKind(l.Result), Private: l.Private, Kind: provenance.TextKind(l.Kind), Control: l.Control, Content: l.Content,
 			To: l.To, Commits: l.Commits, Takes: l.Takes, Identity: places(l.Identity), Names: places(l.Names), Makes: l.Makes, Own: places(l.Own), DestroysOwn: l.Destroys == "own",
 		}}
 		for place, kind := range l.IDs {
 			if label.IDs == nil {
-				label.IDs = make(map[gate.Place]string)
+				label.IDs = make(map[provenance.Place]string)
 			}
-			label.IDs[gate.Place(place)] = kind
+			label.IDs[provenance.Place(place)] = kind
 		}
 		for _, e := range l.Effect {
-			label.Effects = append(label.Effects, gate.ToolEffect(e))
+			label.Effects = append(label.Effects, provenance.ToolEffect(e))
 		}
 		to = append(to, label)
 	}
 	return to
 }
 
-func places(from []string) []gate.Place {
-	var to []gate.Place
+func places(from []string) []provenance.Place {
+	var to []provenance.Place
 	for _, p := range from {
-		to = append(to, gate.Place(p))
+		to = append(to, provenance.Place(p))
 	}
 	return to
 }

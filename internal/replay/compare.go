@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/structure"
@@ -44,7 +45,7 @@ type Difference struct {
 func Replayed() policy.ReplayOptions {
 	return policy.ReplayOptions{
 		Sessions: func() gate.Sessions { return session.New(session.Options{}) },
-		Input:    InputSchema, Structure: structure.Of, Echoes: new(gate.Echoes),
+		Input:    InputSchema, Structure: structure.Of, Echoes: new(provenance.Echoes),
 	}
 }
 

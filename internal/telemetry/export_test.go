@@ -20,6 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -291,8 +292,8 @@ func TestExportedMetrics(t *testing.T) {
 // TestSampler follows the parent, or else takes a part.
 func TestSampler(t *testing.T) {
 	const sampled, not = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
-	place := func(s *telemetry.Sampler, meta, header string) gate.Trace {
-		c := &gate.Call{Trace: gate.Trace{Header: header}}
+	place := func(s *telemetry.Sampler, meta, header string) tracing.Context {
+		c := &gate.Call{Trace: tracing.Context{Header: header}}
 		if meta != "" {
 			c.Meta = gate.MustDoc(`{"traceparent":"` + meta + `"}`)
 		}

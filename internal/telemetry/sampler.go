@@ -24,13 +24,13 @@ func NewSampler(ratio float64, trustParent bool) *Sampler {
 
 // Place returns where a call stands: its parent is what its _meta names (MCP 2026-07-28,
 // basic, "OpenTelemetry trace context"), else the traceparent of its HTTP request.
-func (s *Sampler) Place(c *gate.Call) gate.Trace {
+func (s *Sampler) Place(c *gate.Call) tracing.Context {
 	t, ok := parent(c)
 	switch {
 	case !ok:
 		id := rand.Uint64()
 		if s.never || id>>1 >= s.below {
-			return gate.Trace{Header: c.Trace.Header}
+			return tracing.Context{Header: c.Trace.Header}
 		}
 		binary.BigEndian.PutUint64(t.ID[:8], rand.Uint64())
 		binary.BigEndian.PutUint64(t.ID[8:], id)
@@ -46,7 +46,7 @@ func (s *Sampler) Place(c *gate.Call) gate.Trace {
 }
 
 // parent returns the trace that a call is in by what came with it.
-func parent(c *gate.Call) (gate.Trace, bool) {
+func parent(c *gate.Call) (tracing.Context, bool) {
 	if raw := c.Meta.Get("traceparent").Raw(); len(raw) > 2 && raw[0] == '"' {
 		if t, ok := tracing.Parse(raw[1 : len(raw)-1]); ok {
 			return t, true

@@ -30,7 +30,7 @@ type Spans struct {
 // An ended call, or host call, as far as its spans tell of it.
 type ended struct {
 	event          gate.Event
-	trace, linked  gate.Trace // linked is that of the HTTP request, if it is another
+	trace, linked  tracing.Context // linked is that of the HTTP request, if it is another
 	id             string
 	action         gate.Action
 	server, tool   string // as of names

@@ -27,14 +27,16 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// recording is what stands in the file.
-type recording struct {
+// saved is what stands in the file.
+type saved struct {
 	Servers []server `json:"servers"`
 	Calls   []call   `json:"calls"`
 }
@@ -101,8 +103,8 @@ func Record(t testing.TB, cfg gateway.Config, file string) *gateway.Gateway {
 
 // write writes the recording that a log holds of a gateway.
 func write(file, log string, g *gateway.Gateway) error {
-	var r recording
-	calls, err := gateway.ReadRecording(context.Background(), log)
+	var r saved
+	calls, err := recording.Read(context.Background(), log)
 	if err != nil {
 		return err
 	}
@@ -167,13 +169,13 @@ func Replay(t testing.TB, cfg gateway.Config, file string) Replayed {
 	if err != nil {
 		t.Fatalf("gatewaytest: replay: %v", err)
 	}
-	var r recording
+	var r saved
 	if err := json.Unmarshal(b, &r); err != nil {
 		t.Fatalf("gatewaytest: replay %s: %v", file, err)
 	}
 	var ended sync.Mutex // a test that has ended is told nothing
 	over := false
-	replay := gateway.Replay{Lacks: func(c *gate.Call) {
+	replay := recording.Replay{Lacks: func(c *gate.Call) {
 		ended.Lock()
 		defer ended.Unlock()
 		if !over {
@@ -184,7 +186,7 @@ func Replay(t testing.TB, cfg gateway.Config, file string) Replayed {
 		replay.Calls = append(replay.Calls, c.recorded())
 	}
 	for _, s := range r.Servers {
-		replay.Declared = append(replay.Declared, gateway.Declaration{Server: s.ID, Tools: docs(s.Tools), Prompts: docs(s.Prompts)})
+		replay.Declared = append(replay.Declared, status.Declaration{Server: s.ID, Tools: docs(s.Tools), Prompts: docs(s.Prompts)})
 	}
 	cfg.Replay = &replay
 	if cfg.Policy.Files == nil && len(cfg.Policy.Options.Packs)+len(cfg.Policy.Options.Grants) == 0 {
@@ -206,8 +208,8 @@ func Replay(t testing.TB, cfg gateway.Config, file string) Replayed {
 }
 
 // recorded returns a call as a gateway takes it.
-func (c call) recorded() gateway.RecordedCall {
-	of := gateway.RecordedCall{
+func (c call) recorded() recording.Call {
+	of := recording.Call{
 		Action: c.Action, Server: c.Server, Tool: c.Name, Digest: c.Digest, Args: c.Args, Arguments: c.Arguments.Doc, Result: c.Result.Doc,
 	}
 	for name := range c.Arguments.Members() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/gatewaytest"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -39,7 +40,7 @@ func config(dials *int) gateway.Config {
 	s.AddResource(&mcp.Resource{URI: "mem://a", Name: "a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "mem://a", Text: "kept"}}}, nil
 	})
-	pure := gateway.LocalTool{
+	pure := options.LocalTool{
 		Definition: gate.MustDoc(`{"name":"add","inputSchema":{"type":"object"}}`), Sandboxed: true, Capabilities: gate.MustDoc("{}"),
 		Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 			return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":"3"}]}`)}, nil
@@ -48,8 +49,8 @@ func config(dials *int) gateway.Config {
 	dial := gateway.InProcess(s)
 	all := []string{"*"}
 	return gateway.Config{
-		Servers:   []gateway.EndpointConfig{{Server: "weather", Dial: func() (mcp.Transport, error) { *dials++; return dial() }}},
-		Functions: map[string][]gateway.LocalTool{"calc": {pure}},
+		Servers:   []options.Endpoint{{Server: "weather", Dial: func() (mcp.Transport, error) { *dials++; return dial() }}},
+		Functions: map[string][]options.LocalTool{"calc": {pure}},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{
 			To: all, Tools: all, Except: []string{"weather__erase"}, Prompts: all, Resources: all,
 		}}}},

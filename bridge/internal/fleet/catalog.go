@@ -39,14 +39,10 @@ func (f *Fleet) rebuild() {
 	}
 }
 
-// Lists says which lists of a fleet are others than before. None may be: a server was
-// connected again, and lists what it has listed.
-type Lists struct{ Tools, Prompts, Resources bool }
-
 // since compares what is listed with what was.
-func (c *catalog) since(old *catalog) Lists {
+func (c *catalog) since(old *catalog) status.Lists {
 	if old == nil { // the first
-		return Lists{true, true, true}
+		return status.Lists{Tools: true, Prompts: true, Resources: true}
 	}
 	prompts := func(c *catalog) []*gate.Tool {
 		if c.more.prompts == nil {
@@ -56,7 +52,7 @@ func (c *catalog) since(old *catalog) Lists {
 	}
 	skills := !slices.EqualFunc(c.more.skills.listed(), old.more.skills.listed(), listedAlike)
 	pages := !slices.EqualFunc(c.more.pages, old.more.pages, listedAlike)
-	return Lists{
+	return status.Lists{
 		Tools:     pages || !slices.EqualFunc(c.tools, old.tools, listedAlike),
 		Prompts:   !slices.EqualFunc(prompts(c), prompts(old), listedAlike),
 		Resources: pages || skills || !slices.EqualFunc(c.more.resources, old.more.resources, listedAlike) || !slices.EqualFunc(c.more.listed, old.more.listed, listedAlike),

@@ -7,12 +7,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // A Go function as a tool, behind a gate.
 func ExampleFleet() {
-	double, err := local.New("local", rig.Options(), local.Tool{
+	double, err := local.New("local", rig.Options(), options.LocalTool{
 		Definition: gate.MustDoc(`{
 			"name": "double",
 			"description": "Doubles a number.",

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 )
@@ -48,7 +49,7 @@ type ownedTemplate struct {
 // those of tools. Of two servers with one URI, or one template, the earlier in the
 // configuration has it, and the status of the other says so: its own is offered by an
 // opaque one.
-func newFeatures(members []member, groups listing.Groups, pins Pins, notes map[string][]status.Note) *features {
+func newFeatures(members []member, groups options.Groups, pins Pins, notes map[string][]status.Note) *features {
 	f := &features{
 		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool), opaque: make(map[string]map[string]string),
 		paged:      make(map[string]map[string]string),
@@ -108,7 +109,7 @@ func newFeatures(members []member, groups listing.Groups, pins Pins, notes map[s
 
 // addPages adds the pages of a server. Each is known by the URI that says its server, and by
 // its own if no other resource has that.
-func (f *features) addPages(pages []*gate.Tool, groups listing.Groups, pins Pins) {
+func (f *features) addPages(pages []*gate.Tool, groups options.Groups, pins Pins) {
 	for _, t := range pages {
 		t = listing.Grouped(t, groups)
 		if pins == nil || pins.Check(t) == nil {
@@ -303,7 +304,7 @@ func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
 
 // addMethods adds the methods of a server. One that an earlier server has is reached by
 // its full name alone.
-func (f *features) addMethods(m member, groups listing.Groups, notes map[string][]status.Note) {
+func (f *features) addMethods(m member, groups options.Groups, notes map[string][]status.Note) {
 	if m.endpoint == nil {
 		return
 	}

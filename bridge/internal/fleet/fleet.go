@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -23,7 +23,7 @@ import (
 type Config struct {
 	// Locals come first in listings, then Servers, each in its order.
 	Locals  []*local.Server
-	Servers []upstream.Config
+	Servers []options.Endpoint
 	// Compiled is closed once all Locals have their tools; nil if they have them from the start.
 	Compiled <-chan struct{}
 	// HostTools are the names of tools that the program which embeds the gateway has
@@ -34,9 +34,9 @@ type Config struct {
 	// Memory keeps what servers list, so that it is offered while they start in the next run;
 	// nil keeps nothing.
 	Memory upstream.Memory
-	// Groups are those of all servers, beside those of [listing.Options]: see
+	// Groups are those of all servers, beside those of [options.Tools]: see
 	// [Fleet.Regroup].
-	Groups listing.Groups
+	Groups options.Groups
 	Log    *slog.Logger // nil discards
 }
 
@@ -49,7 +49,7 @@ type Fleet struct {
 	mu       sync.Mutex
 	members  []member // in order of configuration
 	order    []string // what [Fleet.Reorder] was given
-	watchers map[int]func(Lists)
+	watchers map[int]func(status.Lists)
 
 	turn      chan struct{} // closed with the next change, and made anew
 	compiling time.Time     // since when listings wait for Config.Compiled; zero if none did
@@ -71,9 +71,9 @@ type Fleet struct {
 type member struct {
 	id         string
 	upstream   gate.Upstream
-	status     func() upstream.Status
+	status     func() status.Server
 	endpoint   *upstream.Endpoint // nil for a local server
-	given      upstream.Config    // of the endpoint
+	given      options.Endpoint   // of the endpoint
 	superseded int                // how many earlier servers of this id were given up
 }
 
@@ -83,7 +83,7 @@ func New(cfg Config) (*Fleet, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{cfg: cfg, watchers: make(map[int]func(Lists)), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{}), turn: make(chan struct{})}
+	f := &Fleet{cfg: cfg, watchers: make(map[int]func(status.Lists)), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{}), turn: make(chan struct{})}
 	for _, l := range cfg.Locals {
 		l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
 		f.observe(l.Declared())
@@ -115,17 +115,16 @@ func (m member) remember(c *Config, recalls bool) {
 	}
 }
 
-func (f *Fleet) newMember(c upstream.Config) (member, error) {
+func (f *Fleet) newMember(c options.Endpoint) (member, error) {
 	given := c
 	if c.Log == nil {
 		c.Log = f.cfg.Log
 	}
-	c.Pool = &f.processes
 	e, err := upstream.New(c)
 	if err != nil {
 		return member{}, err
 	}
-	e.Join(&f.levels, f.rebuild, f.observe, f.notify)
+	e.Join(&f.processes, &f.levels, f.rebuild, f.observe, f.notify)
 	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
 }
 
@@ -208,9 +207,9 @@ func (f *Fleet) Close() error {
 }
 
 // Status tells how each server is, in the order of configuration.
-func (f *Fleet) Status() []upstream.Status {
+func (f *Fleet) Status() []status.Server {
 	notes := f.catalog.Load().notes
-	var all []upstream.Status
+	var all []status.Server
 	for _, m := range f.snapshot() {
 		s := m.status()
 		s.Notes = append(slices.Clone(s.Notes), notes[m.id]...)
@@ -224,7 +223,7 @@ func (f *Fleet) Status() []upstream.Status {
 
 // Watch calls f whenever something of a server has changed, and says which lists are others
 // now, until stop is called. f must not block.
-func (f *Fleet) Watch(changed func(Lists)) (stop func()) {
+func (f *Fleet) Watch(changed func(status.Lists)) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.nextID++

@@ -15,20 +15,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
-func newLocal(t testing.TB, server string, o listing.Options, names ...string) *local.Server {
+func newLocal(t testing.TB, server string, o options.Tools, names ...string) *local.Server {
 	t.Helper()
-	var tools []local.Tool
+	var tools []options.LocalTool
 	for _, n := range names {
-		tools = append(tools, local.Tool{
+		tools = append(tools, options.LocalTool{
 			Definition: gate.MustDoc(rig.Tool(n)),
 			Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 				return gate.Result{Doc: gate.MustDoc(`{"content":[],"by":"` + server + `"}`)}, nil
@@ -53,7 +53,7 @@ func TestFleetConnects(t *testing.T) {
 		slowly.Dial = func() (mcp.Transport, error) { time.Sleep(4 * time.Second); return slow.Dial() }
 		f := rig.NewFleet(t, fleet.Config{
 			Locals: []*local.Server{newLocal(t, "local", rig.Options(), "hash")},
-			Servers: []upstream.Config{
+			Servers: []options.Endpoint{
 				rig.NewScript(nil).Config("one"), hangs, slowly,
 				{Server: "broken", Command: "/nonexistent", Tools: rig.Options()}, rig.NewScript(nil).Config("two"),
 			},
@@ -94,7 +94,7 @@ func TestFleetSettles(t *testing.T) {
 		slowly.Dial = func() (mcp.Transport, error) { time.Sleep(3 * time.Second); return slow.Dial() }
 		f := rig.NewFleet(t, fleet.Config{
 			Locals:  []*local.Server{newLocal(t, "local", rig.Options(), "hash")},
-			Servers: []upstream.Config{slowly},
+			Servers: []options.Endpoint{slowly},
 		})
 		took := func(act func()) time.Duration { start := time.Now(); act(); return time.Since(start) }
 		f.Start(t.Context())
@@ -135,9 +135,9 @@ func TestFleetTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := rig.NewScript(nil)
 		s.Cut(errors.New("down"))
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{s.Config("s")}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{s.Config("s")}})
 		var changes atomic.Int32
-		stop := f.Watch(func(fleet.Lists) { changes.Add(1) })
+		stop := f.Watch(func(status.Lists) { changes.Add(1) })
 		_ = f.Connect(t.Context())
 		time.Sleep(time.Second)
 		n, want := s.Count("dial"), int32(2)
@@ -203,7 +203,7 @@ func TestFleetClashes(t *testing.T) {
 // one that is put in its place at run time is no mistake.
 func TestFleetSupersedes(t *testing.T) {
 	first, second := rig.NewScript(nil), rig.NewScript(nil)
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{first.Config("x"), rig.NewScript(nil).Config("y"), second.Config("x")}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{first.Config("x"), rig.NewScript(nil).Config("y"), second.Config("x")}})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +236,8 @@ func TestFleetMembers(t *testing.T) {
 		t.Fatal("what was added is not offered")
 	}
 	for name, err := range map[string]error{
-		"a broken server is added":   f.Add(t.Context(), upstream.Config{Server: "b", Broken: "so", Tools: rig.Options()}),
-		"a nonsense one":             f.Add(t.Context(), upstream.Config{Server: "A!", Tools: rig.Options()}),
+		"a broken server is added":   f.Add(t.Context(), options.Endpoint{Server: "b", Broken: "so", Tools: rig.Options()}),
+		"a nonsense one":             f.Add(t.Context(), options.Endpoint{Server: "A!", Tools: rig.Options()}),
 		"nobody is removed":          f.Remove("nobody"),
 		"nobody is reloaded":         f.Reload(t.Context(), "nobody"),
 		"a local server is reloaded": f.Reload(t.Context(), "local"),
@@ -270,7 +270,7 @@ func TestFleetHammer(t *testing.T) {
 	scripts := map[string]*rig.Script{"a": rig.NewScript(nil), "b": rig.NewScript(nil), "c": rig.NewScript(nil)}
 	f := rig.NewFleet(t, fleet.Config{
 		Locals:  []*local.Server{newLocal(t, "local", rig.Options(), "hash")},
-		Servers: []upstream.Config{scripts["a"].Config("a"), scripts["b"].Config("b"), scripts["c"].Config("c")},
+		Servers: []options.Endpoint{scripts["a"].Config("a"), scripts["b"].Config("b"), scripts["c"].Config("c")},
 	})
 	_ = f.Connect(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -306,7 +306,7 @@ func TestFleetHammer(t *testing.T) {
 		_ = f.Add(ctx, scripts[id].Config(id))
 	})
 	loop(func(rng *rand.Rand) { scripts[servers[rng.IntN(3)]].Cut(nil); time.Sleep(10 * time.Millisecond) })
-	loop(func(*rand.Rand) { f.Tools(ctx); f.Status(); f.Watch(func(fleet.Lists) {})() })
+	loop(func(*rand.Rand) { f.Tools(ctx); f.Status(); f.Watch(func(status.Lists) {})() })
 	time.Sleep(time.Second)
 	rig.Within(t, "a call goes through", func() bool {
 		mu.Lock()
@@ -333,13 +333,13 @@ func TestLocal(t *testing.T) {
 	def := gate.MustDoc(rig.Tool("x"))
 	tests := map[string]struct {
 		server string
-		tools  []local.Tool
+		tools  []options.LocalTool
 	}{
 		"a bad id":       {"A", nil},
-		"no function":    {"l", []local.Tool{{Definition: def}}},
-		"listed twice":   {"l", []local.Tool{{Definition: def, Call: ok}, {Definition: def, Call: ok}}},
-		"no name":        {"l", []local.Tool{{Definition: gate.MustDoc(`{}`), Call: ok}}},
-		"an evil schema": {"l", []local.Tool{{Definition: gate.MustDoc(`{"name":"x","inputSchema":{"type":"object","$ref":"#"}}`), Call: ok}}},
+		"no function":    {"l", []options.LocalTool{{Definition: def}}},
+		"listed twice":   {"l", []options.LocalTool{{Definition: def, Call: ok}, {Definition: def, Call: ok}}},
+		"no name":        {"l", []options.LocalTool{{Definition: gate.MustDoc(`{}`), Call: ok}}},
+		"an evil schema": {"l", []options.LocalTool{{Definition: gate.MustDoc(`{"name":"x","inputSchema":{"type":"object","$ref":"#"}}`), Call: ok}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -349,8 +349,8 @@ func TestLocal(t *testing.T) {
 		})
 	}
 	l, err := local.New("l", rig.Options(),
-		local.Tool{Definition: def, Call: ok},
-		local.Tool{Definition: gate.MustDoc(rig.Tool("w")), Call: ok, Sandboxed: true, Capabilities: gate.MustDoc(`{"kv":true}`)})
+		options.LocalTool{Definition: def, Call: ok},
+		options.LocalTool{Definition: gate.MustDoc(rig.Tool("w")), Call: ok, Sandboxed: true, Capabilities: gate.MustDoc(`{"kv":true}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,8 +360,8 @@ func TestLocal(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	told := 0
-	f.Watch(func(fleet.Lists) { told++ })
-	if err := l.Set(local.Tool{Definition: gate.MustDoc(rig.Tool("new")), Call: ok}); err != nil {
+	f.Watch(func(status.Lists) { told++ })
+	if err := l.Set(options.LocalTool{Definition: gate.MustDoc(rig.Tool("new")), Call: ok}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"l__new"}, rig.Offered(f, t)); diff != "" || told != 1 {

@@ -7,16 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 func TestToolsAreInTheGroupsOfTheirNames(t *testing.T) {
 	o := rig.Options()
-	o.Groups = listing.Groups{"docs": {"files__read_*", "files__stat"}, "all": {"*"}, "other": {"mail__*"}, "none": nil}
+	o.Groups = options.Groups{"docs": {"files__read_*", "files__stat"}, "all": {"*"}, "other": {"mail__*"}, "none": nil}
 	stat := rig.Echo(`"name":"stat"`)
 	stat.Groups = []string{"zoo", "docs"}
 	l, err := local.New("files", o, rig.Echo(`"name":"read_text"`), stat, rig.Echo(`"name":"status"`))
@@ -38,8 +37,8 @@ func TestToolsAreInTheGroupsOfTheirNames(t *testing.T) {
 func TestRegroup(t *testing.T) {
 	script := rig.NewScript(nil)
 	own := script.Config("files")
-	own.Tools.Groups = listing.Groups{"own": {"files__*"}}
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{own}, Groups: listing.Groups{"docs": {"files__e*"}, "far": {"mail__*"}}})
+	own.Tools.Groups = options.Groups{"own": {"files__*"}}
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{own}, Groups: options.Groups{"docs": {"files__e*"}, "far": {"mail__*"}}})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +52,7 @@ func TestRegroup(t *testing.T) {
 	if diff := cmp.Diff([]string{"docs", "own"}, groups()); diff != "" {
 		t.Error(diff)
 	}
-	f.Regroup(listing.Groups{"all": {"*"}, "own": {"files__echo"}})
+	f.Regroup(options.Groups{"all": {"*"}, "own": {"files__echo"}})
 	if diff := cmp.Diff([]string{"all", "own"}, groups()); diff != "" {
 		t.Error(diff)
 	}
@@ -65,9 +64,9 @@ func TestRegroup(t *testing.T) {
 
 // TestOnlyTheProgramsOwnToolsRelay: a module or a server never makes calls as a client.
 func TestOnlyTheProgramsOwnToolsRelay(t *testing.T) {
-	for name, change := range map[string]func(*local.Tool){
-		"a sandboxed tool": func(t *local.Tool) { t.Sandboxed = true },
-		"a foreign tool":   func(t *local.Tool) { t.Foreign = true },
+	for name, change := range map[string]func(*options.LocalTool){
+		"a sandboxed tool": func(t *options.LocalTool) { t.Sandboxed = true },
+		"a foreign tool":   func(t *options.LocalTool) { t.Foreign = true },
 	} {
 		one := rig.Echo(`"name":"call"`)
 		one.Relay = true
@@ -82,7 +81,7 @@ func TestOnlyTheProgramsOwnToolsRelay(t *testing.T) {
 	}
 	claims := rig.NewScript(nil)
 	claims.List(`{"name":"call","Relay":true,"relay":true,"Groups":["docs"],"groups":["docs"],"inputSchema":{"type":"object"}}`)
-	e := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{claims.Config("claims")}})
+	e := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{claims.Config("claims")}})
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // serving returns the configuration of a server that lists tools of these names.
-func serving(server string, o listing.Options, names ...string) upstream.Config {
+func serving(server string, o options.Tools, names ...string) options.Endpoint {
 	var defs []string
 	for _, n := range names {
 		defs = append(defs, rig.Tool(n))
@@ -60,53 +59,53 @@ func TestToolsThatLookAlike(t *testing.T) {
 	bare.Bare = true
 	const cyrillic = "re\u0430d_file"
 	tests := map[string]struct {
-		servers []upstream.Config
+		servers []options.Endpoint
 		offered []string
 		held    []string // by qualified name
 		like    string   // that the first is said to look like
 	}{
 		"of one server, in another script": {
-			[]upstream.Config{serving("a", rig.Options(), "read_file", cyrillic)},
+			[]options.Endpoint{serving("a", rig.Options(), "read_file", cyrillic)},
 			[]string{"a__read_file"}, []string{"a__re_d_file"}, "a__read_file",
 		},
 		"of one server, but for case": {
-			[]upstream.Config{serving("a", rig.Options(), "readfile", "ReadFile")},
+			[]options.Endpoint{serving("a", rig.Options(), "readfile", "ReadFile")},
 			[]string{"a__readfile"}, []string{"a__ReadFile"}, "a__readfile",
 		},
 		"of one server, but for separators": {
-			[]upstream.Config{serving("a", rig.Options(), "read_file", "read-file", "readFile")},
+			[]options.Endpoint{serving("a", rig.Options(), "read_file", "read-file", "readFile")},
 			[]string{"a__read_file"}, []string{"a__read-file", "a__readFile"}, "a__read_file",
 		},
 		"families of one server": {
-			[]upstream.Config{serving("a", rig.Options(), "read_file", "read_files", "get_x", "set_x", "list_a", "list_b", "search", "starch", "v1", "v2")},
+			[]options.Endpoint{serving("a", rig.Options(), "read_file", "read_files", "get_x", "set_x", "list_a", "list_b", "search", "starch", "v1", "v2")},
 			[]string{"a__read_file", "a__read_files", "a__get_x", "a__set_x", "a__list_a", "a__list_b", "a__search", "a__starch", "a__v1", "a__v2"}, nil, "",
 		},
 		"of two servers, in another script": {
-			[]upstream.Config{serving("files", rig.Options(), "read_file"), serving("mail", rig.Options(), cyrillic, "send")},
+			[]options.Endpoint{serving("files", rig.Options(), "read_file"), serving("mail", rig.Options(), cyrillic, "send")},
 			[]string{"files__read_file", "mail__send"}, []string{"mail__re_d_file"}, "files__read_file",
 		},
 		"of two servers, in another script, the odd one first": {
-			[]upstream.Config{serving("mail", rig.Options(), cyrillic), serving("files", rig.Options(), "read_file")},
+			[]options.Endpoint{serving("mail", rig.Options(), cyrillic), serving("files", rig.Options(), "read_file")},
 			[]string{"mail__re_d_file"}, []string{"files__read_file"}, "mail__re_d_file",
 		},
 		"of two servers with prefixes": {
-			[]upstream.Config{serving("files", rig.Options(), "read_file", "search"), serving("mail", rig.Options(), "read_file", "readFiles", "starch")},
+			[]options.Endpoint{serving("files", rig.Options(), "read_file", "search"), serving("mail", rig.Options(), "read_file", "readFiles", "starch")},
 			[]string{"files__read_file", "files__search", "mail__read_file", "mail__readFiles", "mail__starch"}, nil, "",
 		},
 		"of two servers, bare": {
-			[]upstream.Config{serving("files", bare, "search"), serving("mail", bare, "searhc", "send")},
+			[]options.Endpoint{serving("files", bare, "search"), serving("mail", bare, "searhc", "send")},
 			[]string{"search", "send"}, []string{"mail__searhc"}, "files__search",
 		},
 		"of one server, bare": {
-			[]upstream.Config{serving("mail", rig.Options(), "starch"), serving("files", bare, "search", "starch", "searhc")},
+			[]options.Endpoint{serving("mail", rig.Options(), "starch"), serving("files", bare, "search", "starch", "searhc")},
 			[]string{"mail__starch", "search", "starch", "searhc"}, nil, "",
 		},
 		"bare, like one with a prefix": {
-			[]upstream.Config{serving("files", rig.Options(), "read"), serving("mail", bare, "files_read")},
+			[]options.Endpoint{serving("files", rig.Options(), "read"), serving("mail", bare, "files_read")},
 			[]string{"files__read"}, []string{"mail__files_read"}, "files__read",
 		},
 		"with a prefix, like a bare one": {
-			[]upstream.Config{serving("mail", bare, "files_read"), serving("files", rig.Options(), "read")},
+			[]options.Endpoint{serving("mail", bare, "files_read"), serving("files", rig.Options(), "read")},
 			[]string{"files_read"}, []string{"files__read"}, "mail__files_read",
 		},
 	}
@@ -138,15 +137,15 @@ func TestToolsThatLookAlike(t *testing.T) {
 
 func TestServersThatLookAlikeAreRefused(t *testing.T) {
 	github := rig.NewScript(nil).Config("github")
-	_, err := fleet.New(fleet.Config{Servers: []upstream.Config{github, rig.NewScript(nil).Config("githab")}})
+	_, err := fleet.New(fleet.Config{Servers: []options.Endpoint{github, rig.NewScript(nil).Config("githab")}})
 	if err == nil || !strings.Contains(err.Error(), "githab") || !strings.Contains(err.Error(), "github") {
 		t.Errorf("two servers: %v", err)
 	}
-	_, err = fleet.New(fleet.Config{Locals: []*local.Server{newLocal(t, "local", rig.Options(), "hash")}, Servers: []upstream.Config{rig.NewScript(nil).Config("loca1")}})
+	_, err = fleet.New(fleet.Config{Locals: []*local.Server{newLocal(t, "local", rig.Options(), "hash")}, Servers: []options.Endpoint{rig.NewScript(nil).Config("loca1")}})
 	if err == nil {
 		t.Error("a server that looks like a local one")
 	}
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{github}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{github}})
 	if err := f.Add(t.Context(), rig.NewScript(nil).Config("git-hub")); err == nil {
 		t.Error("one that is added later")
 	}
@@ -176,7 +175,7 @@ func TestFindingsOfDefinitions(t *testing.T) {
 		}
 		return text, []gate.Finding{{Rule: "unicode/zero-width", Removed: true, Count: 1}}
 	})
-	f := rig.Connected(t, fleet.Config{Servers: []upstream.Config{files.Config("files"), cleaned}})
+	f := rig.Connected(t, fleet.Config{Servers: []options.Endpoint{files.Config("files"), cleaned}})
 	want := map[string][]string{
 		"mail__send": {scan.RuleMention}, "mail__reply": {scan.RuleMention},
 		"mail__spy": {"/description: unicode/zero-width", "unicode/zero-width", "prompt/secrecy"},
@@ -197,7 +196,7 @@ func TestFindingsOfDefinitions(t *testing.T) {
 func TestDeclaredHoldsWhatIsQuarantined(t *testing.T) {
 	f := rig.Connected(t, fleet.Config{
 		Locals:  []*local.Server{newLocal(t, "local", rig.Options(), "hash")},
-		Servers: []upstream.Config{serving("a", rig.Options(), "read", "re\u200bad")},
+		Servers: []options.Endpoint{serving("a", rig.Options(), "read", "re\u200bad")},
 	})
 	all := f.Declared()
 	if len(all) != 2 || len(all[0].Tools) != 1 || all[1].Server != "a" || len(all[1].Tools) != 2 || all[1].Tools[1].Get("name").Text() != "re\u200bad" {
@@ -209,7 +208,7 @@ func TestDeclaredHoldsWhatIsQuarantined(t *testing.T) {
 // in a time that nobody waits for.
 func TestManyToolsAreScanned(t *testing.T) {
 	unraced.Long(t)
-	var servers []upstream.Config
+	var servers []options.Endpoint
 	for i := range 10 {
 		var defs []string
 		for j := range 1000 {

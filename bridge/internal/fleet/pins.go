@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
@@ -14,14 +15,14 @@ type Pins interface {
 	gate.Pins
 	// Observe sees what a server declares, before any of it is offered. It may take
 	// its time, and is called concurrently for different servers.
-	Observe(d upstream.Declaration)
+	Observe(d status.Declaration)
 	// Pinned reports whether a person has approved the definition of a tool.
 	Pinned(t *gate.Tool) bool
 	// CheckInstructions returns nil if what a server says of how it is used is approved.
 	CheckInstructions(server string, text gate.Doc) error
 }
 
-func (f *Fleet) observe(d upstream.Declaration) {
+func (f *Fleet) observe(d status.Declaration) {
 	if f.cfg.Pins != nil {
 		f.cfg.Pins.Observe(d)
 	}
@@ -63,8 +64,8 @@ func pinned(members []member, pins Pins) []candidate {
 // Declared returns what each server has declared last, in the order of
 // configuration and as it was written: also definitions that are quarantined. A
 // server that has not been connected has declared nothing.
-func (f *Fleet) Declared() []upstream.Declaration {
-	var all []upstream.Declaration
+func (f *Fleet) Declared() []status.Declaration {
+	var all []status.Declaration
 	for _, m := range f.snapshot() {
 		switch up := m.upstream.(type) {
 		case *local.Server:

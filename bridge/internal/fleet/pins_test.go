@@ -10,10 +10,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -23,11 +24,11 @@ func TestPinsObserve(t *testing.T) {
 	s := rig.NewScript(map[string]string{"initialize": strings.Replace(rig.Initialized, `"capabilities"`, `"instructions":"be kind","capabilities"`, 1)})
 	s.List(rig.EchoTool + `,{"name":"more","inputSchema":{"type":"object"},"later":{"x":1}}`)
 	p := &rig.Pins{}
-	functions, err := local.New("go", rig.Options(), local.Tool{Definition: gate.MustDoc(rig.EchoTool), Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { return gate.Result{}, nil }})
+	functions, err := local.New("go", rig.Options(), options.LocalTool{Definition: gate.MustDoc(rig.EchoTool), Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { return gate.Result{}, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fleet.New(fleet.Config{Locals: []*local.Server{functions}, Servers: []upstream.Config{s.Config("s")}, Pins: p})
+	f, err := fleet.New(fleet.Config{Locals: []*local.Server{functions}, Servers: []options.Endpoint{s.Config("s")}, Pins: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestPinsObserve(t *testing.T) {
 // it, however soon it comes and however often the server announces.
 func TestCallsWaitForWhatIsAnnounced(t *testing.T) {
 	s := rig.NewScript(nil)
-	f, err := fleet.New(fleet.Config{Servers: []upstream.Config{s.Config("s")}})
+	f, err := fleet.New(fleet.Config{Servers: []options.Endpoint{s.Config("s")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestPinnedToolsSaySo(t *testing.T) {
 	s := rig.NewScript(nil)
 	s.List(rig.EchoTool + `,{"name":"reads","inputSchema":{"type":"object"}},{"name":"unknown","inputSchema":{"type":"object"}}`)
 	p := &rig.Pins{Approved: []string{"echo", "reads"}, Persons: []string{"reads", "unknown"}}
-	f, err := fleet.New(fleet.Config{Servers: []upstream.Config{s.Config("s")}, Pins: p})
+	f, err := fleet.New(fleet.Config{Servers: []options.Endpoint{s.Config("s")}, Pins: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestPinnedToolsSaySo(t *testing.T) {
 		t.Errorf("pinned: %v", got)
 	}
 	told := 0
-	defer f.Watch(func(fleet.Lists) { told++ })()
+	defer f.Watch(func(status.Lists) { told++ })()
 	p.Persons = nil
 	f.Refresh()
 	if told != 1 || f.KnownFeatures(gate.FeatureTool)[1].Pinned {

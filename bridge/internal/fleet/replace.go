@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // Servers come, go and change while the gateway runs. Another endpoint for a server
@@ -22,7 +23,7 @@ import (
 // and returns when it is ready or faulted. A configuration that is the server's
 // already changes nothing; one that holds functions is taken for another. A later
 // Add or Remove of the id ends one under way.
-func (f *Fleet) Add(ctx context.Context, c upstream.Config) error {
+func (f *Fleet) Add(ctx context.Context, c options.Endpoint) error {
 	for _, m := range f.snapshot() {
 		if m.id == c.Server && m.endpoint != nil && reflect.DeepEqual(m.given, c) {
 			return m.endpoint.Connect(ctx)
@@ -41,7 +42,7 @@ func (f *Fleet) Reload(ctx context.Context, id string) error {
 	return fmt.Errorf("no server %q that could be connected anew", id)
 }
 
-func (f *Fleet) join(ctx context.Context, c upstream.Config) error {
+func (f *Fleet) join(ctx context.Context, c options.Endpoint) error {
 	m, err := f.newMember(c)
 	if err != nil {
 		return err

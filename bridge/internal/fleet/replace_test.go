@@ -14,7 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -31,8 +31,8 @@ func newHeldServer(name string) *heldServer {
 	return &heldServer{name: name, tool: rig.EchoTool, begun: make(chan struct{}, 100), let: make(chan struct{}), ended: make(chan struct{})}
 }
 
-func (h *heldServer) config(server string) upstream.Config {
-	return upstream.Config{Server: server, Tools: rig.Options(), CallTimeout: 3 * time.Minute, Dial: func() (mcp.Transport, error) {
+func (h *heldServer) config(server string) options.Endpoint {
+	return options.Endpoint{Server: server, Tools: rig.Options(), CallTimeout: 3 * time.Minute, Dial: func() (mcp.Transport, error) {
 		a, b := mcp.NewInMemoryTransports()
 		c, err := a.Connect(context.Background())
 		if err == nil {
@@ -94,7 +94,7 @@ func TestFleetReplaces(t *testing.T) {
 		"added in its place": {func(t *testing.T, f *fleet.Fleet, now *heldServer) error { return f.Add(t.Context(), now.config("s")) }, "new"},
 		"removed":            {func(_ *testing.T, f *fleet.Fleet, _ *heldServer) error { return f.Remove("s") }, "refused_lookup"},
 		"added broken": {func(t *testing.T, f *fleet.Fleet, _ *heldServer) error {
-			if err := f.Add(t.Context(), upstream.Config{Server: "s", Broken: "so", Tools: rig.Options()}); err == nil {
+			if err := f.Add(t.Context(), options.Endpoint{Server: "s", Broken: "so", Tools: rig.Options()}); err == nil {
 				t.Error("a broken server is ready")
 			}
 			return nil
@@ -105,7 +105,7 @@ func TestFleetReplaces(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				old, now := newHeldServer("old"), newHeldServer("new")
 				close(now.let)
-				f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{old.config("s")}})
+				f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{old.config("s")}})
 				if err := f.Connect(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +150,7 @@ func errText(err error) string {
 func TestFleetReplacesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newHeldServer("a"), newHeldServer("b")
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{a.config("a"), b.config("b")}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{a.config("a"), b.config("b")}})
 		_ = f.Connect(t.Context())
 		for _, h := range []*heldServer{a, b} {
 			go rig.Do(context.WithoutCancel(t.Context()), t, f, h.name+"__echo", "{}")
@@ -182,7 +182,7 @@ func TestFleetReplacesWhatDiffers(t *testing.T) {
 		old, now := newHeldServer("old"), newHeldServer("new")
 		close(old.let)
 		close(now.let)
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{old.config("s")}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{old.config("s")}})
 		_ = f.Connect(t.Context())
 		slowly := now.config("s")
 		dial := slowly.Dial
@@ -245,7 +245,7 @@ func TestFleetCallsWhatWasPermitted(t *testing.T) {
 	old, now := newHeldServer("old"), newHeldServer("new")
 	close(now.let)
 	now.tool = `{"name":"echo","description":"sends mail","inputSchema":{"type":"object"}}`
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{old.config("s")}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{old.config("s")}})
 	_ = f.Connect(t.Context())
 	late := upstreamFunc{f, func() {
 		if err := f.Add(t.Context(), now.config("s")); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
 	"github.com/wasmgate/wasmgate/internal/skills"
@@ -37,7 +38,7 @@ type approvals interface {
 
 // newSkills joins the skills of all servers. One with a name that looks like that of an earlier
 // server's is quarantined. One of an equal name differs by its URI, and the status names both.
-func newSkills(servers []serverSkills, groups listing.Groups, pins approvals, notes map[string][]status.Note) catalogSkills {
+func newSkills(servers []serverSkills, groups options.Groups, pins approvals, notes map[string][]status.Note) catalogSkills {
 	s := catalogSkills{
 		byRoot: make(map[string]*gate.Tool),
 		usable: func(t *gate.Tool) bool { return t.Quarantine == "" && (pins == nil || pins.Check(t) == nil) },

@@ -7,9 +7,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 )
 
 // BenchmarkFleetStart connects 20 servers that each take a while to start. overhead-ms is
@@ -38,7 +38,7 @@ func BenchmarkFleetStart(b *testing.B) {
 		}
 		overhead += time.Since(began) - slow
 		for _, s := range f.Status() {
-			if s.Phase != upstream.Ready {
+			if s.Phase != status.Ready {
 				b.Fatalf("%+v", s)
 			}
 		}

@@ -11,15 +11,16 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/listings"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // slowly returns a server that connects only after a while.
-func slowly(s *rig.Script, id string, after time.Duration) upstream.Config {
+func slowly(s *rig.Script, id string, after time.Duration) options.Endpoint {
 	c := s.Config(id)
 	c.ConnectTimeout = time.Hour
 	c.Dial = func() (sdk.Transport, error) {
@@ -98,13 +99,13 @@ func TestListingsWait(t *testing.T) {
 // own tools are announced.
 func TestLaterServersAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{slowly(rig.NewScript(nil), "a", 0), slowly(rig.NewScript(nil), "b", never)}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{slowly(rig.NewScript(nil), "a", 0), slowly(rig.NewScript(nil), "b", never)}})
 		f.Start(t.Context())
 		took(t, f, gate.FeatureTool)
 		go func() { _ = f.Add(t.Context(), slowly(rig.NewScript(nil), "c", 2*time.Second)) }()
 		synctest.Wait()
 		announced := make(chan struct{}, 100)
-		f.Watch(func(l fleet.Lists) {
+		f.Watch(func(l status.Lists) {
 			if l.Tools {
 				announced <- struct{}{}
 			}
@@ -155,7 +156,7 @@ func TestLastListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, pins := &kept{by: map[string]listings.Listing{}}, &rig.Pins{Approved: []string{"echo", "p", "x://t/{v}", "s instructions"}}
 		s := all()
-		cfg := fleet.Config{Pins: pins, Memory: memory, Servers: []upstream.Config{slowly(s, "s", time.Second)}}
+		cfg := fleet.Config{Pins: pins, Memory: memory, Servers: []options.Endpoint{slowly(s, "s", time.Second)}}
 		f := rig.Connected(t, cfg)
 		s.List(rig.EchoTool + `,{"name":"unapproved","inputSchema":{"type":"object"}}`)
 		if err := f.Reload(t.Context(), "s"); err != nil {
@@ -165,7 +166,7 @@ func TestLastListing(t *testing.T) {
 
 		again := all()
 		again.List(rig.EchoTool)
-		cfg.Servers = []upstream.Config{slowly(again, "s", 10*time.Minute), slowly(rig.NewScript(nil), "t", never)}
+		cfg.Servers = []options.Endpoint{slowly(again, "s", 10*time.Minute), slowly(rig.NewScript(nil), "t", never)}
 		f = rig.NewFleet(t, cfg)
 		f.Start(t.Context())
 		synctest.Wait()
@@ -197,12 +198,12 @@ func TestLastListing(t *testing.T) {
 func TestLastListingIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := &kept{by: map[string]listings.Listing{}}
-		cfg := fleet.Config{Memory: memory, Servers: []upstream.Config{rig.NewScript(nil).Config("s")}}
+		cfg := fleet.Config{Memory: memory, Servers: []options.Endpoint{rig.NewScript(nil).Config("s")}}
 		rig.Connected(t, cfg).Close()
 
 		other := rig.NewScript(nil)
 		other.List(`{"name":"echo","description":"another","inputSchema":{"type":"object"}}`)
-		cfg.Servers = []upstream.Config{slowly(other, "s", time.Minute)}
+		cfg.Servers = []options.Endpoint{slowly(other, "s", time.Minute)}
 		f := rig.NewFleet(t, cfg)
 		f.Start(t.Context())
 		synctest.Wait()
@@ -231,7 +232,7 @@ func TestLastListingIsHeld(t *testing.T) {
 // TestNameOfAStartingServer: a name with the id of a server that starts is not unknown.
 func TestNameOfAStartingServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{slowly(rig.NewScript(nil), "a", 0), slowly(rig.NewScript(nil), "s", never)}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{slowly(rig.NewScript(nil), "a", 0), slowly(rig.NewScript(nil), "s", never)}})
 		f.Start(t.Context())
 		g, _ := rig.NewGate(t, f)
 		for _, call := range []gate.Call{rig.NewCall("s__x", "{}"), {Action: gate.GetPrompt, Name: "s__x", Args: gate.MustDoc("{}"), Who: gate.Local()}} {

@@ -13,9 +13,9 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
-	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -65,12 +65,12 @@ func (c *Module) Close(ctx context.Context) error {
 }
 
 // Tools makes tools of a module's, which is asked for when one is called.
-func (r *Reach) Tools(offered []sandbox.Tool, grant *Granted, enter func() (m *sandbox.Module, leave func(), err error)) ([]local.Tool, error) {
+func (r *Reach) Tools(offered []sandbox.Tool, grant *Granted, enter func() (m *sandbox.Module, leave func(), err error)) ([]options.LocalTool, error) {
 	capabilities, err := grant.capabilities()
 	if err != nil {
 		return nil, err
 	}
-	var tools []local.Tool
+	var tools []options.LocalTool
 	for _, t := range offered {
 		b, err := json.Marshal(t)
 		if err != nil {
@@ -80,7 +80,7 @@ func (r *Reach) Tools(offered []sandbox.Tool, grant *Granted, enter func() (m *s
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 		}
-		tools = append(tools, local.Tool{
+		tools = append(tools, options.LocalTool{
 			Definition: definition, Sandboxed: true, Capabilities: capabilities,
 			Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 				m, leave, err := enter()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -56,7 +56,7 @@ func TestOwnConnectionsArePinned(t *testing.T) {
 			p := &shifting{most: tt.most}
 			cfg := upstreams["one stream"](t, up)
 			cfg.Server, cfg.Tools = "up", rig.Options()
-			f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{cfg}, Pins: p})
+			f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{cfg}, Pins: p})
 			g, err := gate.New(gate.Parts{
 				Upstream: f, Sessions: rig.Sessions{}, Recorder: new(rig.Records), Pins: p,
 				Authorizer: rig.AuthorizerFunc(func(gate.Query) gate.Decision { return gate.Decision{Effect: gate.Allow} }),

@@ -9,10 +9,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/fair"
 )
@@ -27,7 +28,7 @@ func TestOwnConnectionsMakeRoom(t *testing.T) {
 		dial := cfg.Dial
 		cfg.Dial = func() (mcp.Transport, error) { dialled.Add(1); return dial() }
 		cfg.Server, cfg.Tools = "up", rig.Options()
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{cfg}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{cfg}})
 		if err := f.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}

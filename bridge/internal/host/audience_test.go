@@ -19,6 +19,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
@@ -26,7 +27,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/fair"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
@@ -141,18 +142,18 @@ func (a *asker) connections() (n int) {
 }
 
 // upstreams are the ways in which the asker is reached.
-var upstreams = map[string]func(*testing.T, *asker) upstream.Config{
-	"one stream": func(t *testing.T, a *asker) upstream.Config {
-		return upstream.Config{Dial: func() (sdk.Transport, error) {
+var upstreams = map[string]func(*testing.T, *asker) options.Endpoint{
+	"one stream": func(t *testing.T, a *asker) options.Endpoint {
+		return options.Endpoint{Dial: func() (sdk.Transport, error) {
 			ours, theirs := sdk.NewInMemoryTransports()
 			_, err := a.Connect(context.Background(), theirs, nil)
 			return ours, err
 		}}
 	},
-	"HTTP": func(t *testing.T, a *asker) upstream.Config {
+	"HTTP": func(t *testing.T, a *asker) options.Endpoint {
 		web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return a.Server }, nil))
 		t.Cleanup(web.Close)
-		return upstream.Config{URL: web.URL, Protocol: mcp.Revision}
+		return options.Endpoint{URL: web.URL, Protocol: mcp.Revision}
 	},
 }
 
@@ -166,11 +167,11 @@ type front struct {
 	changed chan struct{} // each time that the fleet was told of a client's roots
 }
 
-func newFront(t *testing.T, up *asker, cfg upstream.Config) *front {
+func newFront(t *testing.T, up *asker, cfg options.Endpoint) *front {
 	t.Helper()
 	cfg.Server, cfg.Tools = "up", rig.Options()
 	x := &front{up: up, records: new(rig.Records), changed: make(chan struct{}, 100)}
-	x.fleet = rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{cfg}})
+	x.fleet = rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{cfg}})
 	g, err := gate.New(gate.Parts{
 		Upstream: x.fleet, Sessions: rig.Sessions{}, Recorder: x.records,
 		Authorizer: rig.AuthorizerFunc(func(q gate.Query) gate.Decision {
@@ -372,7 +373,7 @@ func TestOwnConnectionsEndWithTheirSession(t *testing.T) {
 func TestOwnConnectionsAreBounded(t *testing.T) {
 	unraced.Long(t)
 	up := newAsker()
-	e := rig.NewEndpoint(t, func() upstream.Config {
+	e := rig.NewEndpoint(t, func() options.Endpoint {
 		cfg := upstreams["one stream"](t, up)
 		cfg.Server, cfg.Tools = "up", rig.Options()
 		return cfg
@@ -432,7 +433,7 @@ func patient(waiting chan<- struct{}) gate.Client {
 func TestSharedSessions(t *testing.T) {
 	up := newAsker()
 	cfg := upstreams["one stream"](t, up)
-	cfg.Sessions = upstream.SessionsShared
+	cfg.Sessions = options.SessionsShared
 	x := newFront(t, up, cfg)
 	g := x.dial(t, "ann", rig.Old, false, false)
 	if got := g.use(t, "ask"); !strings.HasPrefix(got, "error: ") || len(g.notes(&g.asked)) > 0 {

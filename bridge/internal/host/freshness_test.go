@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -42,8 +42,8 @@ func newKeeping(ttl time.Duration, tells bool) *keeping {
 	return k
 }
 
-func (k *keeping) config(t *testing.T, server, protocol string) upstream.Config {
-	return upstream.Config{Server: server, Protocol: protocol, Tools: rig.Options(), Dial: func() (sdk.Transport, error) {
+func (k *keeping) config(t *testing.T, server, protocol string) options.Endpoint {
+	return options.Endpoint{Server: server, Protocol: protocol, Tools: rig.Options(), Dial: func() (sdk.Transport, error) {
 		a, b := sdk.NewInMemoryTransports()
 		_, err := k.Connect(context.WithoutCancel(t.Context()), a, nil)
 		return b, err
@@ -51,7 +51,7 @@ func (k *keeping) config(t *testing.T, server, protocol string) upstream.Config 
 }
 
 // keepers returns a fleet of servers, which is closed before the test is over.
-func keepers(t *testing.T, servers ...upstream.Config) *fleet.Fleet {
+func keepers(t *testing.T, servers ...options.Endpoint) *fleet.Fleet {
 	t.Helper()
 	f := rig.NewFleet(t, fleet.Config{Servers: servers})
 	if err := f.Connect(t.Context()); err != nil {
@@ -76,7 +76,7 @@ func TestFresh(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var servers []upstream.Config
+				var servers []options.Endpoint
 				for i, ttl := range tt.ttls {
 					protocol := mcp.Stateless
 					if ttl < 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -61,10 +61,10 @@ func behind(t *testing.T, f *fleet.Fleet, hide func(*gate.Tool) bool) (string, *
 func TestParamHeaders(t *testing.T) {
 	schema := `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"},
 		"ok":{"type":"boolean","x-mcp-header":"ok"},"in":{"type":"object","properties":{"deep":{"type":"string","x-mcp-header":"Deep"}}}}}`
-	var tools []local.Tool
+	var tools []options.LocalTool
 	called := 0
 	for _, name := range []string{"q", "hidden"} {
-		tools = append(tools, local.Tool{
+		tools = append(tools, options.LocalTool{
 			Definition: gate.MustDoc(`{"name":"` + name + `","inputSchema":` + schema + `}`),
 			Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 				called++
@@ -192,31 +192,31 @@ func TestBadParamHeaders(t *testing.T) {
 // TestInstructions: clients are told what the servers say of how they are used, of which
 // they are offered something, and what is approved.
 func TestInstructions(t *testing.T) {
-	says := func(server, text string) upstream.Config {
+	says := func(server, text string) options.Endpoint {
 		s := rig.NewScript(map[string]string{"initialize": strings.Replace(rig.Initialized, `"capabilities"`, `"instructions":"`+text+`","capabilities"`, 1)})
 		return s.Config(server)
 	}
 	all := func(*gate.Tool) bool { return false }
 	tests := map[string]struct {
-		servers []upstream.Config
+		servers []options.Endpoint
 		hide    func(*gate.Tool) bool
 		pins    fleet.Pins
 		want    string
 	}{
-		"one server":            {[]upstream.Config{says("a", "be kind")}, all, nil, "be kind"},
-		"a server that is mute": {[]upstream.Config{rig.NewScript(nil).Config("a")}, all, nil, ""},
-		"two servers":           {[]upstream.Config{says("a", "be kind"), says("b", "be quick")}, all, nil, "## a\n\nbe kind\n\n## b\n\nbe quick"},
+		"one server":            {[]options.Endpoint{says("a", "be kind")}, all, nil, "be kind"},
+		"a server that is mute": {[]options.Endpoint{rig.NewScript(nil).Config("a")}, all, nil, ""},
+		"two servers":           {[]options.Endpoint{says("a", "be kind"), says("b", "be quick")}, all, nil, "## a\n\nbe kind\n\n## b\n\nbe quick"},
 		"one of two says a thing": {
-			[]upstream.Config{says("a", "be kind"), rig.NewScript(nil).Config("b")}, all, nil, "## a\n\nbe kind"},
+			[]options.Endpoint{says("a", "be kind"), rig.NewScript(nil).Config("b")}, all, nil, "## a\n\nbe kind"},
 		"nothing of one is offered": {
-			[]upstream.Config{says("a", "be kind"), says("b", "be quick")},
+			[]options.Endpoint{says("a", "be kind"), says("b", "be quick")},
 			func(tool *gate.Tool) bool { return tool.Name.Server == "a" }, nil, "be quick"},
 		"one is not approved": {
-			[]upstream.Config{says("a", "be kind"), says("b", "be quick")}, all,
+			[]options.Endpoint{says("a", "be kind"), says("b", "be quick")}, all,
 			&rig.Pins{Approved: []string{"echo", "b instructions"}}, "## b\n\nbe quick"},
-		"one that is long": {[]upstream.Config{says("a", strings.Repeat("ä", 10_000))}, all, nil, strings.Repeat("ä", 4096)},
+		"one that is long": {[]options.Endpoint{says("a", strings.Repeat("ä", 10_000))}, all, nil, strings.Repeat("ä", 4096)},
 		"many that are long": {
-			[]upstream.Config{says("a", strings.Repeat("a", 9000)), says("b", strings.Repeat("b", 9000)), says("c", strings.Repeat("c", 9000)), says("d", strings.Repeat("d", 9000))}, all, nil,
+			[]options.Endpoint{says("a", strings.Repeat("a", 9000)), says("b", strings.Repeat("b", 9000)), says("c", strings.Repeat("c", 9000)), says("d", strings.Repeat("d", 9000))}, all, nil,
 			"## a\n\n" + strings.Repeat("a", 8192) + "\n\n## b\n\n" + strings.Repeat("b", 8192) + "\n\n## c\n\n" + strings.Repeat("c", 8192)},
 	}
 	for name, tt := range tests {
@@ -248,7 +248,7 @@ func TestInstructionsAreSanitized(t *testing.T) {
 	s := rig.NewScript(map[string]string{"initialize": strings.Replace(rig.Initialized, `"capabilities"`, `"instructions":"be EVIL","capabilities"`, 1)})
 	cfg := s.Config("a")
 	cfg.Tools.Sanitizer = rig.SanitizerFunc(func(text string) (string, []gate.Finding) { return strings.ReplaceAll(text, "EVIL", "kind"), nil })
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{cfg}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{cfg}})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestCacheHints(t *testing.T) {
 		`,"ttlMs":"x","cacheScope":"group"`: `0`,
 	} {
 		m := rig.NewModern(map[string]string{"resources/read": `{"contents":[]` + hints + `}`})
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
 		if err := f.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -68,7 +68,7 @@ func TestLeakOverCalls(t *testing.T) {
 	t.Cleanup(web.Close)
 	pipe := rig.Child("echoes")
 	pipe.Server = "pipe"
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{pipe, {Server: "web", URL: web.URL, Tools: rig.Options()}}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{pipe, {Server: "web", URL: web.URL, Tools: rig.Options()}}})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

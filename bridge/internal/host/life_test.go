@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
@@ -226,7 +226,7 @@ func TestSDKClient(t *testing.T) {
 		for _, way := range []string{"HTTP", "stdio"} {
 			t.Run(way+" "+era, func(t *testing.T) {
 				x := rig.NewFixture(t)
-				stop := x.Fleet.Watch(func(fleet.Lists) { x.Host.Changed() })
+				stop := x.Fleet.Watch(func(status.Lists) { x.Host.Changed() })
 				defer stop()
 				changed := make(chan struct{}, 10)
 				c := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "9"}, &mcp.ClientOptions{

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/step"
@@ -58,7 +59,7 @@ func newAsking(t testing.TB, cfg host.Config) *asking {
 func offline(t testing.TB, cfg host.Config) *asking {
 	t.Helper()
 	x := &asking{records: new(rig.Records), over: make(chan error, 1000)}
-	var tools []local.Tool
+	var tools []options.LocalTool
 	for name, ask := range map[string]func(context.Context, gate.Permit) (string, error){
 		"form": func(ctx context.Context, p gate.Permit) (string, error) {
 			doc, err := p.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
@@ -102,7 +103,7 @@ func offline(t testing.TB, cfg host.Config) *asking {
 			return "", <-errs
 		},
 	} {
-		tools = append(tools, local.Tool{Definition: gate.MustDoc(rig.Tool(name)), Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+		tools = append(tools, options.LocalTool{Definition: gate.MustDoc(rig.Tool(name)), Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 			p.Notify(ctx, "notifications/progress", gate.MustDoc(`{"progressToken":1,"progress":1}`))
 			text, err := ask(ctx, p)
 			if ctx.Err() != nil {
@@ -115,8 +116,8 @@ func offline(t testing.TB, cfg host.Config) *asking {
 			return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":` + rig.Quote(text) + `}]}`)}, nil
 		}})
 	}
-	tools = append(tools, local.Tool{Definition: gate.MustDoc(rig.Tool("rounds")), Call: asksByAnswer},
-		local.Tool{Definition: gate.MustDoc(rig.Tool("heavy")), Call: asksHeavily})
+	tools = append(tools, options.LocalTool{Definition: gate.MustDoc(rig.Tool("rounds")), Call: asksByAnswer},
+		options.LocalTool{Definition: gate.MustDoc(rig.Tool("heavy")), Call: asksHeavily})
 	functions, err := local.New("local", rig.Options(), tools...)
 	if err != nil {
 		t.Fatal(err)

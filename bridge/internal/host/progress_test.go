@@ -16,7 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -35,7 +35,7 @@ func TestProgressReachesWhoAsked(t *testing.T) {
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "there"}}}, nil, nil
 	})
-	fleet, err := fleet.New(fleet.Config{Servers: []upstream.Config{{
+	fleet, err := fleet.New(fleet.Config{Servers: []options.Endpoint{{
 		Server: "up", Tools: rig.Options(), Dial: func() (mcp.Transport, error) {
 			ours, theirs := mcp.NewInMemoryTransports()
 			_, err := up.Connect(t.Context(), theirs, nil)

@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
-	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/store"
@@ -24,7 +24,7 @@ import (
 
 // tasked are tools whose server carries them out as tasks; they go on until release is
 // closed.
-func tasked(release <-chan struct{}) (all []local.Tool) {
+func tasked(release <-chan struct{}) (all []options.LocalTool) {
 	text := func(s string) gate.Result {
 		return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":` + rig.Quote(s) + `}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"the server's"}}}`)}
 	}
@@ -96,9 +96,9 @@ func tasked(release <-chan struct{}) (all []local.Tool) {
 			return text(strings.Join(names, " ")), nil
 		},
 	} {
-		all = append(all, local.Tool{Definition: gate.MustDoc(rig.Tool(name)), Call: func(ctx context.Context, _ *gate.Call, p gate.Permit) (gate.Result, error) { return call(ctx, p) }})
+		all = append(all, options.LocalTool{Definition: gate.MustDoc(rig.Tool(name)), Call: func(ctx context.Context, _ *gate.Call, p gate.Permit) (gate.Result, error) { return call(ctx, p) }})
 	}
-	return append(all, local.Tool{Relay: true, Definition: gate.MustDoc(rig.Tool("relay")), Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+	return append(all, options.LocalTool{Relay: true, Definition: gate.MustDoc(rig.Tool("relay")), Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 		<-release
 		return text("relayed"), nil
 	}})
@@ -328,7 +328,7 @@ func TestCallForWhichThereIsNoTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := make(chan struct{})
-	endless := local.Tool{Definition: gate.MustDoc(rig.Tool("endless")), Call: func(ctx context.Context, _ *gate.Call, p gate.Permit) (gate.Result, error) {
+	endless := options.LocalTool{Definition: gate.MustDoc(rig.Tool("endless")), Call: func(ctx context.Context, _ *gate.Call, p gate.Permit) (gate.Result, error) {
 		p.Tasked()
 		<-ctx.Done()
 		return gate.Result{}, ctx.Err()

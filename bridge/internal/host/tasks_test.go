@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/store"
@@ -71,16 +72,16 @@ func newTaskFixture(t *testing.T) (*rig.Fixture, *learning) {
 }
 
 // newTaskFixtureWith has more tools, and other settings.
-func newTaskFixtureWith(t *testing.T, cfg host.Config, more ...local.Tool) (*rig.Fixture, *learning) {
+func newTaskFixtureWith(t *testing.T, cfg host.Config, more ...options.LocalTool) (*rig.Fixture, *learning) {
 	t.Helper()
 	x := &rig.Fixture{Results: map[string]string{"echo": `{"content":[{"type":"text","text":"done"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"forged"}}}`}, Begun: make(chan struct{}, 100)}
-	var tools []local.Tool
+	var tools []options.LocalTool
 	for _, name := range []string{"echo", "denied", "hidden", "fails", "block"} {
-		tools = append(tools, local.Tool{Definition: gate.MustDoc(rig.Tool(name)), Call: x.Call})
+		tools = append(tools, options.LocalTool{Definition: gate.MustDoc(rig.Tool(name)), Call: x.Call})
 	}
 	tools = append(tools,
-		local.Tool{Definition: gate.MustDoc(`{"name":"own","inputSchema":{"type":"object"},"execution":{"taskSupport":"required","x":1}}`), Call: x.Call},
-		local.Tool{Definition: gate.MustDoc(rig.Tool("relays")), Call: x.Call, Relay: true})
+		options.LocalTool{Definition: gate.MustDoc(`{"name":"own","inputSchema":{"type":"object"},"execution":{"taskSupport":"required","x":1}}`), Call: x.Call},
+		options.LocalTool{Definition: gate.MustDoc(rig.Tool("relays")), Call: x.Call, Relay: true})
 	var err error
 	if x.Local, err = local.New("local", rig.Options(), append(tools, more...)...); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
-	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
@@ -45,7 +45,7 @@ const (
 const metaJob = "io.github.wasmgate/job"
 
 // New returns the tools.
-func New(of *jobs.Runner, p Parts) []local.Tool {
+func New(of *jobs.Runner, p Parts) []options.LocalTool {
 	t := &tools{of, p}
 	const (
 		reads = `"annotations":{"readOnlyHint":true,"openWorldHint":false}`
@@ -76,9 +76,9 @@ func New(of *jobs.Runner, p Parts) []local.Tool {
 			"inputSchema":{"type":"object","additionalProperties":false,"properties":{
 				"after":{"type":"string","maxLength":128,"description":"The job_id after which to go on: next of the page before"}}},` + reads + `}`, t.list},
 	}
-	locals := make([]local.Tool, len(all))
+	locals := make([]options.LocalTool, len(all))
 	for i, one := range all {
-		locals[i] = local.Tool{Definition: gate.MustDoc(one.definition), Relay: true, Call: one.call}
+		locals[i] = options.LocalTool{Definition: gate.MustDoc(one.definition), Relay: true, Call: one.call}
 	}
 	return locals
 }

@@ -5,19 +5,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/apps"
 )
-
-// Apps say how the pages of a server are offered.
-type Apps struct {
-	Off bool // not at all
-	On  bool // also if no person has approved one
-	// Allow narrows what they may use.
-	Allow apps.Allow
-	// PinPolicy pins what they ask of their host, and not their bytes; PinOff pins neither.
-	PinPolicy, PinOff bool
-}
 
 // maxPages bounds the pages of one server, maxPageBytes them together, and maxCuts what is named
 // of what one of them does not get.
@@ -44,7 +35,7 @@ func withoutApp(def gate.Doc) gate.Doc {
 }
 
 // Pages returns the pages that a server's lists name: by its tools, and among its resources.
-func (s *Tools) Pages(o Apps) (refs []PageRef) {
+func (s *Tools) Pages(o options.Apps) (refs []PageRef) {
 	if o.Off {
 		return nil
 	}
@@ -85,7 +76,7 @@ func (s *Tools) noteApp(uri, text string) {
 // AddPages takes the pages of a server out of its other resources, and has its tools know
 // theirs. read returns the result of resources/read. A page that cannot be read or shown is
 // left out alone: the tools that have it answer in text.
-func (s *Tools) AddPages(o Apps, refs []PageRef, read func(uri string) (gate.Doc, error)) {
+func (s *Tools) AddPages(o options.Apps, refs []PageRef, read func(uri string) (gate.Doc, error)) {
 	pages, size := make(map[string]*gate.Tool), 0
 	for _, ref := range refs {
 		t, pinned, err := s.newPage(o, ref, read)
@@ -128,7 +119,7 @@ func (s *Tools) LinkPages() {
 }
 
 // newPage reads a page, and returns it with what is pinned of it.
-func (s *Tools) newPage(o Apps, ref PageRef, read func(uri string) (gate.Doc, error)) (*gate.Tool, gate.Doc, error) {
+func (s *Tools) newPage(o options.Apps, ref PageRef, read func(uri string) (gate.Doc, error)) (*gate.Tool, gate.Doc, error) {
 	answer, err := read(ref.URI)
 	if err != nil {
 		return nil, gate.Doc{}, err

@@ -4,5 +4,5 @@
 // methods that MCP does not have (methods). What cannot be made safe is quarantined alone,
 // with a [status.Note] for the operator.
 //
-// [Options] say how, and [Groups] in which groups of the operator a thing is.
+// [options.Tools] say how, and [options.Groups] in which groups of the operator a thing is.
 package listing

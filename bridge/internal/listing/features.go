@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/provenance"
@@ -16,7 +17,7 @@ import (
 // Features are what one server offers beside tools, immutable once listed.
 type Features struct {
 	Server  string
-	Options Options
+	Options options.Tools
 
 	Offers    map[gate.Feature]bool // as the server declares; also while it lists none
 	Completes bool
@@ -122,7 +123,7 @@ func (s *Features) addPrompt(def gate.Doc, taken map[string]bool) error {
 	name := gate.ToolName{Server: s.Server, Tool: mangled(local, def.Digest(), taken)}
 	t := newFeature(gate.FeaturePrompt, name, def)
 	t.Vetted, t.Login = s.Options.Vetted, s.Options.Login
-	t.Groups = s.Options.Groups.of(name)
+	t.Groups = groupsOf(s.Options.Groups, name)
 	t.Offered, t.Input = offeredName(name, t.Digest, s.Options.Bare), newPromptSchema(def.Get("arguments"))
 	var err error
 	if t.Definition, err = cleaned(t, shapedFeature(t, def.With("name", mcp.MustJSON(t.Offered))), s.Options, readOfFeature); err != nil {
@@ -172,7 +173,7 @@ const maxTemplates = 1000
 func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err error) {
 	t = newFeature(f, gate.ToolName{Server: s.Server}, def)
 	t.OnMachine, t.Vetted, t.Login = s.Options.OnMachine, s.Options.Vetted, s.Options.Login
-	t.Groups = s.Options.Groups.of(t.Name)
+	t.Groups = groupsOf(s.Options.Groups, t.Name)
 	t.Offered, t.Input = t.Local, noArguments{}
 	if why := refused(s.Options, gate.Content{Server: s.Server, URI: variables.ReplaceAllString(t.Local, "x")}); why != "" {
 		return nil, errors.New("its URI: " + why)

@@ -18,7 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
@@ -38,7 +38,7 @@ func newLister(answers map[string]string) *rig.Script {
 }
 
 // fleetOf returns a fleet of servers that are connected.
-func fleetOf(t testing.TB, servers ...upstream.Config) *fleet.Fleet {
+func fleetOf(t testing.TB, servers ...options.Endpoint) *fleet.Fleet {
 	t.Helper()
 	return rig.Connected(t, fleet.Config{Servers: servers})
 }
@@ -53,7 +53,7 @@ func frontOf(t testing.TB, f *fleet.Fleet) *rig.Fixture {
 	}
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	t.Cleanup(f.Watch(func(fleet.Lists) { h.Changed() }))
+	t.Cleanup(f.Watch(func(status.Lists) { h.Changed() }))
 	return &rig.Fixture{Host: h, Fleet: f, Records: recorded, URL: srv.URL}
 }
 
@@ -132,7 +132,7 @@ func TestServersSeeTheirOwnNames(t *testing.T) {
 		last.uri = r.Params.URI
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "t"}}}, nil
 	})
-	f := fleetOf(t, upstream.Config{Server: "lib", Tools: rig.Options(), Dial: func() (mcp.Transport, error) {
+	f := fleetOf(t, options.Endpoint{Server: "lib", Tools: rig.Options(), Dial: func() (mcp.Transport, error) {
 		a, b := mcp.NewInMemoryTransports()
 		_, err := s.Connect(context.Background(), a, nil)
 		return b, err
@@ -255,9 +255,9 @@ func TestFeatureListings(t *testing.T) {
 		"resources/list": "?out of order",
 	})
 	f := fleetOf(t, s.Config("lib"))
-	status := f.Status()[0]
-	if status.Phase != upstream.Ready || status.Tools != 1 || status.Prompts != 1 || status.Resources != 0 || len(status.Notes) != 1 || !strings.Contains(status.Notes[0].Text, "out of order") {
-		t.Errorf("status %+v", status)
+	is := f.Status()[0]
+	if is.Phase != status.Ready || is.Tools != 1 || is.Prompts != 1 || is.Resources != 0 || len(is.Notes) != 1 || !strings.Contains(is.Notes[0].Text, "out of order") {
+		t.Errorf("status %+v", is)
 	}
 	g, _ := rig.NewGate(t, f)
 	res, err := g.Do(t.Context(), gate.Call{Action: gate.Complete, Name: "lib__p", Args: gate.MustDoc(`{"argument":{"name":"a","value":""}}`), Who: gate.Local()})
@@ -271,7 +271,7 @@ func TestFeatureListings(t *testing.T) {
 		paged.AddResource(&mcp.Resource{Name: "r", URI: fmt.Sprint("doc://", i)}, nil)
 		paged.AddResourceTemplate(&mcp.ResourceTemplate{Name: "t", URITemplate: fmt.Sprintf("doc://%d/{x}", i)}, nil)
 	}
-	f = fleetOf(t, upstream.Config{Server: "paged", Tools: rig.Options(), Dial: func() (mcp.Transport, error) {
+	f = fleetOf(t, options.Endpoint{Server: "paged", Tools: rig.Options(), Dial: func() (mcp.Transport, error) {
 		a, b := mcp.NewInMemoryTransports()
 		_, err := paged.Connect(context.Background(), a, nil)
 		return b, err
@@ -287,7 +287,7 @@ func TestFeatureChanges(t *testing.T) {
 	lib := mcp.NewServer(&mcp.Implementation{Name: "lib", Version: "1"}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{ListChanged: true}},
 	})
-	x := frontOf(t, fleetOf(t, upstream.Config{Server: "lib", Tools: rig.Options(), Dial: func() (mcp.Transport, error) {
+	x := frontOf(t, fleetOf(t, options.Endpoint{Server: "lib", Tools: rig.Options(), Dial: func() (mcp.Transport, error) {
 		a, b := mcp.NewInMemoryTransports()
 		_, err := lib.Connect(context.Background(), a, nil)
 		return b, err

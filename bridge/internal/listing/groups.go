@@ -3,17 +3,13 @@ package listing
 import (
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
-// Groups say what is in the groups of an operator: for each, patterns of qualified
-// names of tools and prompts, literals, or literals with * at their end. Resources have
-// no name there but their server's, so that SERVER__* means them too.
-type Groups map[string][]string
-
-// of returns the groups that a name is in, sorted.
-func (g Groups) of(name gate.ToolName) []string {
+// groupsOf returns the groups that a name is in, sorted.
+func groupsOf(g options.Groups, name gate.ToolName) []string {
 	qualified := name.String()
 	var in []string
 	for group, patterns := range g {
@@ -27,8 +23,8 @@ func (g Groups) of(name gate.ToolName) []string {
 
 // Grouped returns what a server offers, in these groups beside those of its own server. What
 // is in none more is t itself.
-func Grouped(t *gate.Tool, g Groups) *gate.Tool {
-	more := g.of(t.Name)
+func Grouped(t *gate.Tool, g options.Groups) *gate.Tool {
+	more := groupsOf(g, t.Name)
 	if len(more) == 0 {
 		return t
 	}

@@ -3,6 +3,7 @@ package listing
 import (
 	"regexp"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
@@ -12,7 +13,7 @@ var variables = regexp.MustCompile(`\{[^{}]*\}`)
 
 // refused says why a URL of a definition must not be passed on, if the sanitizer knows
 // the rules for links; "" if it may.
-func refused(o Options, c gate.Content) string {
+func refused(o options.Tools, c gate.Content) string {
 	checker, ok := o.Sanitizer.(gate.ContentChecker)
 	if !ok {
 		return ""
@@ -23,7 +24,7 @@ func refused(o Options, c gate.Content) string {
 
 // withIcons returns a definition without the icons that must not be fetched: clients
 // show them without a click.
-func withIcons(t *gate.Tool, def gate.Doc, o Options) gate.Doc {
+func withIcons(t *gate.Tool, def gate.Doc, o options.Tools) gate.Doc {
 	list := def.Get("icons")
 	if list.Kind() != doc.Array {
 		return def

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/doc"
@@ -31,11 +32,11 @@ func CheckMethods(methods []string) error {
 
 // NewMethods returns what stands for the methods of a server that MCP does not have on the
 // way through the gate. No server lists them, so that they are what the configuration says.
-func NewMethods(server string, o Options, methods []string) []*gate.Tool {
+func NewMethods(server string, o options.Tools, methods []string) []*gate.Tool {
 	all := make([]*gate.Tool, len(methods))
 	for i, method := range methods {
 		t := newFeature(gate.FeatureMethod, gate.ToolName{Server: server, Tool: method}, gate.MustDoc(string(mcp.MustJSON(map[string]string{"name": method}))))
-		t.Groups, t.Login, t.Offered, t.Input = o.Groups.of(t.Name), o.Login, t.Name.String(), methodParams{}
+		t.Groups, t.Login, t.Offered, t.Input = groupsOf(o.Groups, t.Name), o.Login, t.Name.String(), methodParams{}
 		all[i] = t
 	}
 	return all

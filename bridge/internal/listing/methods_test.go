@@ -25,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -119,26 +120,26 @@ func (c *custom) asked() (all []string) {
 }
 
 // customUpstreams are the ways in which a custom server is reached.
-var customUpstreams = map[string]func(testing.TB, *sdk.Server) upstream.Config{
-	"HTTP, sessions":  func(t testing.TB, s *sdk.Server) upstream.Config { return overHTTP(t, s, mcp.Revision) },
-	"HTTP, stateless": func(t testing.TB, s *sdk.Server) upstream.Config { return overHTTP(t, s, mcp.Stateless) },
-	"in process, sessions": func(_ testing.TB, s *sdk.Server) upstream.Config {
-		return upstream.Config{Dial: wire.InProcess(s)}
+var customUpstreams = map[string]func(testing.TB, *sdk.Server) options.Endpoint{
+	"HTTP, sessions":  func(t testing.TB, s *sdk.Server) options.Endpoint { return overHTTP(t, s, mcp.Revision) },
+	"HTTP, stateless": func(t testing.TB, s *sdk.Server) options.Endpoint { return overHTTP(t, s, mcp.Stateless) },
+	"in process, sessions": func(_ testing.TB, s *sdk.Server) options.Endpoint {
+		return options.Endpoint{Dial: wire.InProcess(s)}
 	},
-	"in process, stateless": func(_ testing.TB, s *sdk.Server) upstream.Config {
-		return upstream.Config{Dial: wire.InProcess(s), Protocol: mcp.Stateless}
+	"in process, stateless": func(_ testing.TB, s *sdk.Server) options.Endpoint {
+		return options.Endpoint{Dial: wire.InProcess(s), Protocol: mcp.Stateless}
 	},
 }
 
-func overHTTP(t testing.TB, s *sdk.Server, protocol string) upstream.Config {
+func overHTTP(t testing.TB, s *sdk.Server, protocol string) options.Endpoint {
 	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: protocol == mcp.Stateless, PropagateRequestCancellation: protocol == mcp.Stateless}))
 	t.Cleanup(web.Close)
-	return upstream.Config{URL: web.URL, Protocol: protocol}
+	return options.Endpoint{URL: web.URL, Protocol: protocol}
 }
 
 // newMethodFixture returns a host in front of servers with methods. One that is named
 // hidden, or denied, is that.
-func newMethodFixture(t testing.TB, servers ...upstream.Config) *rig.Fixture {
+func newMethodFixture(t testing.TB, servers ...options.Endpoint) *rig.Fixture {
 	t.Helper()
 	for i := range servers {
 		servers[i].Tools = rig.Options()
@@ -262,7 +263,7 @@ func TestMethods(t *testing.T) {
 // TestHostileMethods: what is no request of a method gets an error, and no server sees it.
 func TestHostileMethods(t *testing.T) {
 	server := newCustom(t)
-	x := newMethodFixture(t, upstream.Config{Dial: wire.InProcess(server.Server)})
+	x := newMethodFixture(t, options.Endpoint{Dial: wire.InProcess(server.Server)})
 	for down, w := range rig.Wires {
 		say := w.Dial(t, x)
 		for why, tt := range map[string]struct{ msg, want string }{
@@ -325,7 +326,7 @@ func TestMethodOddResults(t *testing.T) {
 // nothing passes if that says another thing.
 func TestMethodHeader(t *testing.T) {
 	server := newCustom(t)
-	x := newMethodFixture(t, upstream.Config{Dial: wire.InProcess(server.Server)})
+	x := newMethodFixture(t, options.Endpoint{Dial: wire.InProcess(server.Server)})
 	for why, tt := range map[string]struct {
 		headers []string
 		want    string
@@ -361,7 +362,7 @@ func TestMethodHeader(t *testing.T) {
 // TestMethodUnknownAlike: who may not use a method cannot tell it from one that is not
 // there, by nothing that HTTP says.
 func TestMethodUnknownAlike(t *testing.T) {
-	x := newMethodFixture(t, upstream.Config{Dial: wire.InProcess(newCustom(t).Server)})
+	x := newMethodFixture(t, options.Endpoint{Dial: wire.InProcess(newCustom(t).Server)})
 	session := rig.OpenSession(t, x.URL)
 	for era, session := range map[string]string{rig.Old: session, rig.Newest: ""} {
 		said := map[string]string{}
@@ -438,7 +439,7 @@ func TestMethodCancelled(t *testing.T) {
 // TestMethodAsks: a server may ask the client of a session something while it works on its
 // method, over the client's own connection. A client without a session it cannot ask then.
 func TestMethodAsks(t *testing.T) {
-	x := newMethodFixture(t, upstream.Config{Dial: wire.InProcess(newCustom(t).Server)})
+	x := newMethodFixture(t, options.Endpoint{Dial: wire.InProcess(newCustom(t).Server)})
 	inMemory := func(revision string) *sdk.ClientSession {
 		client := sdk.NewClient(&sdk.Implementation{Name: "c", Version: "1"}, &sdk.ClientOptions{
 			ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
@@ -519,7 +520,7 @@ func TestMethodGone(t *testing.T) {
 	s := rig.NewScript(map[string]string{"acme/search": `{}`})
 	with, without := s.Config("files"), s.Config("files")
 	with.Methods = []string{"acme/search"}
-	fleet := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{with}})
+	fleet := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{with}})
 	if err := fleet.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -546,7 +547,7 @@ func TestMethodActionIsItsName(t *testing.T) {
 	s := rig.NewScript(map[string]string{"acme/search": `{}`, "acme/delete": `{}`})
 	cfg := s.Config("files")
 	cfg.Methods = []string{"acme/search", "acme/delete"}
-	fleet := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{cfg}})
+	fleet := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{cfg}})
 	if err := fleet.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,19 +7,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/skills"
 )
-
-// Skills say how the skills of a server are offered.
-type Skills struct {
-	Off     bool // not at all
-	Trusted bool // the operator trusts the server's authors
-	Dynamic bool // also those without digests
-	Refuse  bool // none whose frontmatter asks for rights
-	// Own says that the operator wrote them: they are as good as approved.
-	Own bool
-}
 
 // maxSkills bounds the skills of one server.
 const maxSkills = 1000
@@ -43,7 +34,7 @@ func (s *Features) noteSkill(uri, text string) {
 }
 
 // AddSkills adds the skills that a server lists. One that cannot be offered is quarantined alone.
-func (s *Features) AddSkills(o Skills, entries []gate.Doc, r *SkillReader) {
+func (s *Features) AddSkills(o options.Skills, entries []gate.Doc, r *SkillReader) {
 	r.Next = make(map[string]skills.Verdict)
 	names := make(map[string]bool)
 	for i, entry := range entries {
@@ -75,7 +66,7 @@ func (s *Features) AddSkills(o Skills, entries []gate.Doc, r *SkillReader) {
 }
 
 // newSkill returns a skill with what is pinned of it.
-func (s *Features) newSkill(o Skills, entry gate.Doc, r *SkillReader) (t *gate.Tool, pinned gate.Doc, err error) {
+func (s *Features) newSkill(o options.Skills, entry gate.Doc, r *SkillReader) (t *gate.Tool, pinned gate.Doc, err error) {
 	defer func() { // an entry that a parser stumbles over hurts itself alone
 		if v := recover(); v != nil {
 			err = fmt.Errorf("its entry cannot be read: %v", v)
@@ -88,7 +79,7 @@ func (s *Features) newSkill(o Skills, entry gate.Doc, r *SkillReader) (t *gate.T
 	skill.Trusted = o.Trusted
 	t = newFeature(gate.FeatureSkill, gate.ToolName{Server: s.Server}, entry)
 	t.Skill, t.Local, t.Offered, t.Input = skill, skill.URI, skills.OfferedURI(s.Server, skill.URI), noArguments{}
-	t.OnMachine, t.Vetted, t.Login, t.Groups = s.Options.OnMachine, s.Options.Vetted, s.Options.Login, s.Options.Groups.of(t.Name)
+	t.OnMachine, t.Vetted, t.Login, t.Groups = s.Options.OnMachine, s.Options.Vetted, s.Options.Login, groupsOf(s.Options.Groups, t.Name)
 	if o.Trusted {
 		t.Teaches = gate.Labels{}
 	}

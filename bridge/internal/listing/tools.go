@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/provenance"
@@ -20,44 +21,10 @@ import (
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
-// Options say how the tools of a server are offered.
-type Options struct {
-	// Bare offers tools by their own names, without the server's. One with "__"
-	// in its name keeps the server's.
-	Bare bool
-	// Normalize offers clients the reduced form of input schemas that every
-	// model provider accepts (see [schema.Normalize]). Arguments are held
-	// against the schema as declared in any case.
-	Normalize bool
-	// Strict quarantines a tool whose schema has a keyword that cannot be judged, which is
-	// otherwise left out (see [schema.Compiler.Usable]).
-	Strict bool
-	// OutputWarn lets results pass that break the declared output schema.
-	OutputWarn bool
-	// Sanitizer cleans the texts of definitions; required.
-	Sanitizer gate.Sanitizer
-	// Schemas compiles the schemas; required. It may be shared.
-	Schemas *schema.Compiler
-	// Config identifies how the server is configured: see [gate.Tool.Config].
-	Config string
-	// Groups say in which groups the tools are, and what else the server offers.
-	Groups Groups
-	// Vetted says that the operator trusts what the server lists: see [gate.Tool.Vetted].
-	Vetted bool
-	// OnMachine says that the server is a child of the gateway's: see [gate.Tool.OnMachine].
-	OnMachine bool
-	// Apps say how pages of the server's apps are offered.
-	Apps Apps
-	// Skills say how the server's skills are offered.
-	Skills Skills
-	// Login says that requests carry a login: see [gate.Tool.Login].
-	Login bool
-}
-
 // CheckOptions says what is missing.
-func CheckOptions(o *Options) error {
-	if o.Sanitizer == nil || o.Schemas == nil {
-		return fmt.Errorf("tool options have no sanitizer or no schema compiler")
+func CheckOptions(o *options.Tools) error {
+	if o.Sanitizer == nil {
+		return fmt.Errorf("tool options have no sanitizer")
 	}
 	return nil
 }
@@ -72,19 +39,12 @@ type Tools struct {
 	ByName map[string]*gate.Tool // by offered and by qualified name
 	Notes  []status.Note
 
-	Listed   []gate.Doc // all definitions, as the server wrote them
-	Declared []gate.Doc // those of tools
-	Foreign  []bool     // of local tools: whether they are
-	Modules  []Module   // of local tools: what they run in
+	Listed   []gate.Doc           // all definitions, as the server wrote them
+	Declared []gate.Doc           // those of tools
+	Foreign  []bool               // of local tools: whether they are
+	Modules  []options.ToolModule // of local tools: what they run in
 
 	Features *Features // what the server offers beside tools; nil if that is nothing
-}
-
-// A Module is a WASM module in which local tools run: its name, and an object of all that
-// decides what runs. The zero Module is none that is pinned.
-type Module struct {
-	Name string
-	Runs gate.Doc
 }
 
 // Lookup finds a tool by its offered or its qualified name; an error wraps
@@ -111,7 +71,7 @@ func sameTools(a, b []*gate.Tool) bool {
 
 // NewTools makes tools of the definitions that a server listed. One that
 // cannot be made safe is quarantined alone.
-func NewTools(server string, o Options, raw []gate.Doc) *Tools {
+func NewTools(server string, o options.Tools, raw []gate.Doc) *Tools {
 	s := &Tools{ByName: make(map[string]*gate.Tool, len(raw)), Listed: raw}
 	taken := map[string]bool{} // by tools whose names need no change
 	for _, def := range raw {
@@ -232,7 +192,7 @@ func offeredName(name gate.ToolName, digest string, bare bool) string {
 	return Shorten(name.String(), digest)
 }
 
-func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err error) {
+func newTool(name gate.ToolName, def gate.Doc, o options.Tools) (t *gate.Tool, err error) {
 	defer func() { // a definition that a sanitizer or a compiler stumbles over hurts its tool alone
 		if v := recover(); v != nil {
 			t, err = nil, fmt.Errorf("the definition cannot be sanitized: %v", v)
@@ -240,7 +200,7 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 	}()
 	t = &gate.Tool{
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
-		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Login: o.Login, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(provenance.Untrusted), Groups: o.Groups.of(name),
+		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Login: o.Login, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(provenance.Untrusted), Groups: groupsOf(o.Groups, name),
 	}
 	use := apps.UseOf(def)
 	t.Offered, t.AppOnly = offeredName(name, t.Digest, o.Bare), !use.Model
@@ -268,14 +228,17 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 	return t, err
 }
 
+// schemas are compiled once for all servers, which declare the same ones over and over.
+var schemas schema.Compiler
+
 // compiled returns what a schema of t judges by, and the schema to offer. What is left out of it
 // is added to the findings of t.
-func compiled(t *gate.Tool, what string, raw gate.Doc, o Options) (s *schema.Schema, offered gate.Doc, err error) {
+func compiled(t *gate.Tool, what string, raw gate.Doc, o options.Tools) (s *schema.Schema, offered gate.Doc, err error) {
 	var left []string
 	if offered = raw; o.Strict {
-		s, err = o.Schemas.Compile(raw)
+		s, err = schemas.Compile(raw)
 	} else {
-		s, offered, left, err = o.Schemas.Usable(raw)
+		s, offered, left, err = schemas.Usable(raw)
 	}
 	if err != nil {
 		return nil, gate.Doc{}, fmt.Errorf("%s: %w", what, err)
@@ -292,7 +255,7 @@ func absent(d gate.Doc) bool {
 }
 
 // offer makes the definition that clients see.
-func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
+func offer(t *gate.Tool, def gate.Doc, o options.Tools) (gate.Doc, error) {
 	def = def.With("name", mcp.MustJSON(t.Offered))
 	if o.Normalize {
 		def = def.With("inputSchema", schema.Normalize(def.Get("inputSchema")).Raw())
@@ -309,7 +272,7 @@ func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
 
 // cleaned returns a definition with its texts sanitized, of which the findings are
 // added to t. machine names the kind of a string that cannot be changed.
-func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(doc.Leaf) string) (gate.Doc, error) {
+func cleaned(t *gate.Tool, def gate.Doc, o options.Tools, machine func(doc.Leaf) string) (gate.Doc, error) {
 	def = withIcons(t, withoutApp(def), o)
 	text := gate.Text{Server: t.Name.Server, Profile: "text"}
 	if t.Feature == gate.FeatureTool {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // listed returns an endpoint whose server lists the given definitions.
-func listed(t testing.TB, server string, o listing.Options, defs ...string) *upstream.Endpoint {
+func listed(t testing.TB, server string, o options.Tools, defs ...string) *upstream.Endpoint {
 	t.Helper()
 	s := rig.NewScript(nil)
 	s.List(strings.Join(defs, ","))
@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 	bare := rig.Options()
 	bare.Bare = true
 	tests := map[string]struct {
-		options     listing.Options
+		options     options.Tools
 		names       []string
 		offered     []string
 		quarantined []string

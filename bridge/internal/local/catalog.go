@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/find"
 )
@@ -24,9 +25,9 @@ const (
 // CatalogTools returns the tools of the server catalog: search, describe and call. What
 // they show and reach is what tools returns for whoever calls, a gate's, in the groups
 // that the client is offered.
-func CatalogTools(tools func(context.Context, *gate.Principal) ([]*gate.Tool, error)) []Tool {
+func CatalogTools(tools func(context.Context, *gate.Principal) ([]*gate.Tool, error)) []options.LocalTool {
 	c := catalogTools{tools}
-	return []Tool{
+	return []options.LocalTool{
 		{Definition: searchDefinition, Call: c.search, Relay: true},
 		{Definition: describeDefinition, Call: c.describe, Relay: true},
 		{Definition: callDefinition, Call: c.call, Relay: true},

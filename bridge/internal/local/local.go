@@ -8,63 +8,36 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// A Tool is a tool that runs in this process: a Go function, or a WASM
-// module behind one.
-type Tool struct {
-	// Definition is the MCP tool: name, description, inputSchema and so on.
-	Definition gate.Doc
-	// Sandboxed says that the tool runs as a WASM module, whose capabilities are
-	// Capabilities, an object.
-	Sandboxed    bool
-	Capabilities gate.Doc
-	// Origin is where the module comes from: see [gate.Tool].
-	Origin gate.Doc
-	// Module is the WASM module in which the tool runs, if that is pinned as well.
-	Module listing.Module
-	// Config identifies how the tool's module is configured: see [gate.Tool.Config].
-	Config string
-	// Foreign tools are held against pins like those of servers. The others are part
-	// of the program, and as good as approved.
-	Foreign bool
-	// Groups are those that the tool is in beside those of its name.
-	Groups []string
-	// Relay says that the tool carries out another call for its client, by
-	// [gate.Permit.Relay]: that one needs a grant, and the tool none.
-	Relay bool
-	// Call carries out a permitted call; p is the permit, by which a sandboxed
-	// tool makes host calls. Its error needs a Code of those that [gate.Code]
-	// names. It is called concurrently.
-	Call func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error)
-}
 
 // A Server is a server made of functions. It is a [gate.Upstream] of its tools
 // alone. Use it from several goroutines.
 type Server struct {
 	server  string
-	options listing.Options
+	options options.Tools
 	changed func()
 
 	features *listing.Features // beside tools; nil if there are none
 	more     func(context.Context, *gate.Call, gate.Permit) (gate.Result, error)
 
 	mu    sync.Mutex
-	given []Tool // as they were set last
+	given []options.LocalTool // as they were set last
 	tools *listing.Tools
-	calls map[string]Tool // by qualified name
+	calls map[string]options.LocalTool // by qualified name
 	// settling is since when the first tools are made; zero once all are.
 	settling time.Time
 }
 
 // New returns a server of the given tools. A tool that cannot be offered is
 // an error: it is the program's own.
-func New(server string, o listing.Options, tools ...Tool) (*Server, error) {
+func New(server string, o options.Tools, tools ...options.LocalTool) (*Server, error) {
 	if _, err := gate.NewToolName(server, "x"); err != nil {
 		return nil, err
 	}
@@ -86,7 +59,7 @@ func (l *Server) OnChange(changed func()) { l.changed = changed }
 func (l *Server) ListedFeatures() *listing.Features { return l.features }
 
 // Set replaces the tools. Clients that are connected are told.
-func (l *Server) Set(tools ...Tool) error {
+func (l *Server) Set(tools ...options.LocalTool) error {
 	var raw []gate.Doc
 	for _, t := range tools {
 		if t.Call == nil {
@@ -110,7 +83,7 @@ func (l *Server) Set(tools ...Tool) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	calls := make(map[string]Tool, len(tools))
+	calls := make(map[string]options.LocalTool, len(tools))
 	for i, t := range made.All { // none was quarantined, so both have one order
 		calls[t.Name.String()] = tools[i]
 		t.Vetted, t.Config = true, tools[i].Config
@@ -182,10 +155,10 @@ func (l *Server) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error)
 }
 
 // Status tells how the server is.
-func (l *Server) Status() upstream.Status {
+func (l *Server) Status() status.Server {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := upstream.Status{Server: l.server, Phase: upstream.Ready, Local: true, Tools: len(l.tools.All), Notes: l.tools.Notes}
+	s := status.Server{Server: l.server, Phase: status.Ready, Local: true, Tools: len(l.tools.All), Notes: l.tools.Notes}
 	upstream.Count(&s, l.features)
 	return s
 }
@@ -200,10 +173,10 @@ func (l *Server) Settle(since time.Time) {
 }
 
 // Declared returns what the server declares.
-func (l *Server) Declared() upstream.Declaration {
+func (l *Server) Declared() status.Declaration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := upstream.Declaration{Server: l.server, Tools: l.tools.Declared, Modules: l.tools.Modules, Announced: l.settling}
+	d := status.Declaration{Server: l.server, Tools: l.tools.Declared, Modules: l.tools.Modules, Announced: l.settling}
 	for _, foreign := range l.tools.Foreign {
 		d.Own = append(d.Own, !foreign)
 	}

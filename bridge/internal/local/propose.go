@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // ProposeTools returns the tool of the server gateway: propose, by which an agent has one question
 // asked about all calls that it is going to make.
-func ProposeTools() []Tool {
-	return []Tool{{Definition: proposeDefinition, Call: propose, Relay: true}}
+func ProposeTools() []options.LocalTool {
+	return []options.LocalTool{{Definition: proposeDefinition, Call: propose, Relay: true}}
 }
 
 var proposeDefinition = gate.MustDoc(fmt.Sprintf(`{

@@ -12,11 +12,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
@@ -40,9 +41,9 @@ type Fixture struct {
 func NewFixture(t testing.TB) *Fixture {
 	t.Helper()
 	x := &Fixture{Results: map[string]string{"echo": `{"content":[]}`}, Begun: make(chan struct{}, 100)}
-	var tools []local.Tool
+	var tools []options.LocalTool
 	for _, name := range []string{"echo", "hidden", "denied", "fails", "block"} {
-		tools = append(tools, local.Tool{Definition: gate.MustDoc(Tool(name)), Call: x.Call})
+		tools = append(tools, options.LocalTool{Definition: gate.MustDoc(Tool(name)), Call: x.Call})
 	}
 	var err error
 	if x.Local, err = local.New("local", Options(), tools...); err != nil {

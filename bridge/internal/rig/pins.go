@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -15,21 +15,21 @@ type Pins struct {
 	Persons  []string // of those, by a person
 
 	Mu       sync.Mutex
-	Observed []upstream.Declaration
+	Observed []status.Declaration
 }
 
-func (p *Pins) Observe(d upstream.Declaration) {
+func (p *Pins) Observe(d status.Declaration) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	p.Observed = append(p.Observed, d)
 }
 
 // Last returns what was observed last.
-func (p *Pins) Last() upstream.Declaration {
+func (p *Pins) Last() status.Declaration {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	if len(p.Observed) == 0 {
-		return upstream.Declaration{}
+		return status.Declaration{}
 	}
 	return p.Observed[len(p.Observed)-1]
 }

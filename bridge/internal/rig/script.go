@@ -14,11 +14,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
 // Collaborators of a gate that stand in no way.
@@ -127,8 +126,8 @@ func NewCall(name, args string) gate.Call {
 }
 
 // Options change nothing.
-func Options() listing.Options {
-	return listing.Options{Sanitizer: SanitizerFunc(Unchanged), Schemas: schema.NewCompiler()}
+func Options() options.Tools {
+	return options.Tools{Sanitizer: SanitizerFunc(Unchanged)}
 }
 
 // A Script is an MCP server in this process that answers as it is told.
@@ -167,8 +166,8 @@ func (s *Script) List(tools string) {
 }
 
 // Config returns how an endpoint reaches it.
-func (s *Script) Config(server string) upstream.Config {
-	return upstream.Config{Server: server, Dial: s.Dial, Tools: Options()}
+func (s *Script) Config(server string) options.Endpoint {
+	return options.Endpoint{Server: server, Dial: s.Dial, Tools: Options()}
 }
 
 // Dial connects.
@@ -301,7 +300,7 @@ func (s *Script) Count(what string) int {
 }
 
 // NewEndpoint returns an endpoint that is closed with the test.
-func NewEndpoint(t testing.TB, cfg upstream.Config) *upstream.Endpoint {
+func NewEndpoint(t testing.TB, cfg options.Endpoint) *upstream.Endpoint {
 	t.Helper()
 	e, err := upstream.New(cfg)
 	if err != nil {
@@ -312,7 +311,7 @@ func NewEndpoint(t testing.TB, cfg upstream.Config) *upstream.Endpoint {
 }
 
 // Ready returns an endpoint that is connected.
-func Ready(t testing.TB, cfg upstream.Config) *upstream.Endpoint {
+func Ready(t testing.TB, cfg options.Endpoint) *upstream.Endpoint {
 	t.Helper()
 	e := NewEndpoint(t, cfg)
 	if err := e.Connect(t.Context()); err != nil {
@@ -325,8 +324,8 @@ func Ready(t testing.TB, cfg upstream.Config) *upstream.Endpoint {
 func Nothing(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}` }
 
 // Child is the configuration of a lying server on stdio.
-func Child(how string) upstream.Config {
-	return upstream.Config{
+func Child(how string) options.Endpoint {
+	return options.Endpoint{
 		Server: "liar", Command: os.Args[0], Env: []string{liarEnv + "=" + how}, Tools: Options(),
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -39,8 +39,8 @@ func Offered(e gate.Upstream, t testing.TB) (names []string) {
 func Digest(def string) string { return gate.MustDoc(def).Digest()[:6] }
 
 // Echo is a local tool of a definition's members.
-func Echo(members string) local.Tool {
-	return local.Tool{
+func Echo(members string) options.LocalTool {
+	return options.LocalTool{
 		Definition: gate.MustDoc(`{"inputSchema":{"type":"object"},` + members + `}`),
 		Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil

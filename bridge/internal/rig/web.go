@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -83,11 +84,11 @@ func (s *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Dialled returns an endpoint connected to h.
-func Dialled(t testing.TB, h http.Handler, change ...func(*upstream.Config)) (*upstream.Endpoint, *httptest.Server) {
+func Dialled(t testing.TB, h http.Handler, change ...func(*options.Endpoint)) (*upstream.Endpoint, *httptest.Server) {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	cfg := upstream.Config{Server: "s", URL: srv.URL, Tools: Options()}
+	cfg := options.Endpoint{Server: "s", URL: srv.URL, Tools: Options()}
 	for _, c := range change {
 		c(&cfg)
 	}

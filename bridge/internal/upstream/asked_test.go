@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -32,7 +33,7 @@ type prober struct {
 // newProber returns a server with these capabilities and tools.
 func newProber(t *testing.T, capabilities, tools string) (*prober, *upstream.Endpoint) {
 	p := &prober{capabilities: capabilities, tools: tools, conn: make(chan sdk.Connection, 9), calls: make(chan jsonrpc.ID, 9), answers: make(chan *jsonrpc.Response, 99)}
-	e := rig.NewEndpoint(t, upstream.Config{Server: "up", Tools: rig.Options(), Protocol: mcp.Revision, Dial: func() (sdk.Transport, error) {
+	e := rig.NewEndpoint(t, options.Endpoint{Server: "up", Tools: rig.Options(), Protocol: mcp.Revision, Dial: func() (sdk.Transport, error) {
 		ours, theirs := sdk.NewInMemoryTransports()
 		c, err := ours.Connect(context.Background())
 		if err == nil {

@@ -91,9 +91,9 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(want)
-	if i < 0 && !s.closed && e.cfg.Pool != nil && e.cfg.Command != "" {
+	if i < 0 && !s.closed && e.pool != nil && e.cfg.Command != "" {
 		s.mu.Unlock()
-		full := !e.cfg.Pool.room(s, want.caller)
+		full := !e.pool.room(s, want.caller)
 		s.mu.Lock()
 		if i = s.find(want); full && i < 0 {
 			return nil, e.tooMany()

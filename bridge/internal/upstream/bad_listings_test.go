@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -37,7 +38,7 @@ func TestBadListings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bad := rig.NewScript(nil)
 			bad.List(tt.tools)
-			f := rig.Connected(t, fleet.Config{Servers: []upstream.Config{bad.Config("bad"), rig.NewScript(nil).Config("good")}})
+			f := rig.Connected(t, fleet.Config{Servers: []options.Endpoint{bad.Config("bad"), rig.NewScript(nil).Config("good")}})
 			n := 0
 			for _, tool := range f.KnownFeatures(gate.FeatureTool) {
 				if tool.Name.Server == "bad" {
@@ -51,7 +52,7 @@ func TestBadListings(t *testing.T) {
 				t.Errorf("the other server: %v", err)
 			}
 			st := f.Status()
-			if st[0].Phase != upstream.Ready || !strings.Contains(fmt.Sprint(st[0].Notes), tt.says) || len(st[1].Notes) != 0 {
+			if st[0].Phase != status.Ready || !strings.Contains(fmt.Sprint(st[0].Notes), tt.says) || len(st[1].Notes) != 0 {
 				t.Errorf("status %s, notes %.500s; the other's %v", st[0].Phase, fmt.Sprint(st[0].Notes), st[1].Notes)
 			}
 		})

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
@@ -61,7 +61,7 @@ func (e *Endpoint) ListedFeatures() *listing.Features {
 func (e *Endpoint) Methods() []*gate.Tool { return e.methods }
 
 // Invoke implements [gate.Upstream]: one request, sent again if the server cannot have seen
-// it, or may see it twice (see [Config.Retry] and [Config.Retries]).
+// it, or may see it twice (see [options.Endpoint.Retry] and [options.Endpoint.Retries]).
 func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, _, ok := p.Open()
 	if !ok {

@@ -8,11 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // A circuit opens after five faults in a row, fails calls at once for a second, lets one
@@ -38,7 +39,7 @@ func TestCircuit(t *testing.T) {
 			}
 		}
 		for _, coolOff := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-			if got := e.Status().Circuit; got != upstream.CircuitOpen {
+			if got := e.Status().Circuit; got != status.CircuitOpen {
 				t.Errorf("circuit %q, want open", got)
 			}
 			if got, took := call(); got != "not_connected" || took != 0 {
@@ -49,7 +50,7 @@ func TestCircuit(t *testing.T) {
 				t.Errorf("before the end of %v: %s", coolOff, got)
 			}
 			time.Sleep(time.Millisecond)
-			if got := e.Status().Circuit; got != upstream.CircuitHalfOpen {
+			if got := e.Status().Circuit; got != status.CircuitHalfOpen {
 				t.Errorf("circuit %q, want half-open", got)
 			}
 			second := make(chan string)
@@ -125,18 +126,18 @@ func TestAnswersAreNoFaults(t *testing.T) {
 func TestCircuitOfConnecting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := rig.NewScript(nil)
-		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{s.Config("s")}})
+		f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{s.Config("s")}})
 		var changes atomic.Int32
-		f.Watch(func(fleet.Lists) { changes.Add(1) })
+		f.Watch(func(status.Lists) { changes.Add(1) })
 		if err := f.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.Cut(errors.New("the cable is out"))
 		time.Sleep(time.Hour)
 		before := changes.Load()
-		status := f.Status()[0]
-		if status.Circuit == "" || status.Phase != upstream.Faulted || status.Fault != fault.Transport {
-			t.Errorf("after an hour: %+v", status)
+		is := f.Status()[0]
+		if is.Circuit == "" || is.Phase != status.Faulted || is.Fault != fault.Transport {
+			t.Errorf("after an hour: %+v", is)
 		}
 		if n := s.Count("dial"); n < 60 || n > 600 { // full jitter: every 15 s on average
 			t.Errorf("%d attempts in an hour", n)
@@ -147,7 +148,7 @@ func TestCircuitOfConnecting(t *testing.T) {
 		}
 		s.Cut(nil)
 		time.Sleep(31 * time.Second)
-		if got := f.Status()[0]; got.Phase != upstream.Ready || got.Circuit != "" {
+		if got := f.Status()[0]; got.Phase != status.Ready || got.Circuit != "" {
 			t.Errorf("after it came back: %+v", got)
 		}
 		if _, err := rig.Do(t.Context(), t, f, "s__echo", "{}"); err != nil {

@@ -10,13 +10,14 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/apps"
@@ -51,7 +52,7 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link.Link, 
 		}
 		return e.openSDK(ctx, t, nil)
 	}
-	if e.cfg.Transport == TransportSSE {
+	if e.cfg.Transport == options.TransportSSE {
 		return e.openSSE(ctx)
 	}
 	remote, err := e.remote(ctx)
@@ -63,7 +64,7 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link.Link, 
 		return nil, nil, fault.New(fault.Transport, e.cfg.Server, "connect", err)
 	}
 	l, tools, err := e.open(ctx, c, fault.Transport)
-	if e.cfg.Transport == TransportHTTP || !wire.BeforeStreams(err) {
+	if e.cfg.Transport == options.TransportHTTP || !wire.BeforeStreams(err) {
 		return l, tools, err
 	}
 	l, tools, second := e.openSSE(ctx)
@@ -168,7 +169,7 @@ func (h holder) Ready(ctx context.Context, trial bool) (*link.Link, error) {
 
 func (h holder) Ending() bool {
 	phase := h.e.Phase()
-	return phase == Closing || phase == Closed
+	return phase == status.Closing || phase == status.Closed
 }
 
 func (h holder) Run(f func()) { h.e.wg.Go(f) }

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 )
@@ -81,7 +81,7 @@ func TestTimeoutsOfTools(t *testing.T) {
 		s.List(tools[1:])
 		cfg := s.Config("s")
 		cfg.CallTimeout = 3 * time.Second
-		cfg.CallTimeouts = []upstream.ToolTimeout{{Pattern: "get_one", Timeout: time.Second}, {Pattern: "get_*", Timeout: 2 * time.Second}, {Pattern: "get_all", Timeout: time.Hour}}
+		cfg.CallTimeouts = []options.ToolTimeout{{Pattern: "get_one", Timeout: time.Second}, {Pattern: "get_*", Timeout: 2 * time.Second}, {Pattern: "get_all", Timeout: time.Hour}}
 		e := rig.Ready(t, cfg)
 		for name, want := range map[string]time.Duration{"get_one": time.Second, "get_all": 2 * time.Second, "get": 3 * time.Second, "put": 3 * time.Second} {
 			before := time.Now()

@@ -8,14 +8,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/listings"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -41,7 +43,7 @@ const (
 // again by itself whenever it is faulted. It is a [gate.Upstream] of that server's
 // tools alone. Use it from several goroutines.
 type Endpoint struct {
-	cfg        Config
+	cfg        config
 	clientInfo []byte // how the gateway calls itself, JSON
 	wg         sync.WaitGroup
 	uses       drain.Counter // by a fleet
@@ -50,7 +52,8 @@ type Endpoint struct {
 	ownership     ownership // of its connection
 	audiences     audiences // of the same server; none of one that is somebody's own
 	calls         underway.Calls
-	levels        *wants.Levels // of a whole fleet
+	pool          *Pool         // of a whole fleet; nil bounds nothing
+	levels        *wants.Levels // likewise
 	subscriptions *wants.Subscriptions
 	circuit       pace.Circuit
 	life
@@ -65,20 +68,21 @@ type Endpoint struct {
 
 // watchers are whom an endpoint tells of what happens. They must not block.
 type watchers struct {
-	changed func()            // the tools or the phase are others now
-	observe func(Declaration) // sees each listing before it is offered
-	notify  func(mcp.Notice)  // what nobody's call is told
+	changed func()                   // the tools or the phase are others now
+	observe func(status.Declaration) // sees each listing before it is offered
+	notify  func(mcp.Notice)         // what nobody's call is told
 }
 
 // declarations are what was observed last.
 type declarations struct {
-	joining   sync.Mutex  // one listing after the other is put together
-	declaring sync.Mutex  // one declaration after the other is observed
-	declared  Declaration // the last one of all that the server lists
+	joining   sync.Mutex         // one listing after the other is put together
+	declaring sync.Mutex         // one declaration after the other is observed
+	declared  status.Declaration // the last one of all that the server lists
 }
 
 // New returns an endpoint in phase Idle. It starts nothing.
-func New(cfg Config) (*Endpoint, error) {
+func New(server options.Endpoint) (*Endpoint, error) {
+	cfg := config{server}
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -86,30 +90,30 @@ func New(cfg Config) (*Endpoint, error) {
 }
 
 // newEndpoint returns an endpoint with a configuration that was checked.
-func newEndpoint(cfg Config) *Endpoint {
+func newEndpoint(cfg config) *Endpoint {
 	e := &Endpoint{
 		cfg: cfg, clientInfo: mcp.MustJSON(map[string]string{"name": cmp.Or(cfg.ClientName, product.Name), "version": cmp.Or(cfg.ClientVersion, product.Version())}),
 		methods: listing.NewMethods(cfg.Server, cfg.Tools, cfg.Methods),
 		levels:  new(wants.Levels), subscriptions: wants.NewSubscriptions(),
 		life: life{
-			phase: Idle, tools: new(listing.Tools), closed: make(chan struct{}), turn: make(chan struct{}),
+			phase: status.Idle, tools: new(listing.Tools), closed: make(chan struct{}), turn: make(chan struct{}),
 			pauses: pace.Backoff{First: firstPause, Most: maxPause},
 		},
-		watchers: watchers{changed: func() {}, observe: func(Declaration) {}, notify: func(mcp.Notice) {}},
+		watchers: watchers{changed: func() {}, observe: func(status.Declaration) {}, notify: func(mcp.Notice) {}},
 	}
 	e.ownership = shared{e}
 	return e
 }
 
-// Join makes the endpoint one of a fleet, which keeps the levels of all, and is told of
+// Join makes the endpoint one of a fleet, which bounds the processes of all, keeps their levels, and is told of
 // what happens. It is called before the endpoint is connected; none of the functions may
 // block.
-func (e *Endpoint) Join(all *wants.Levels, changed func(), observe func(Declaration), tell func(mcp.Notice)) {
-	e.levels, e.watchers = all, watchers{changed, observe, tell}
+func (e *Endpoint) Join(pool *Pool, all *wants.Levels, changed func(), observe func(status.Declaration), tell func(mcp.Notice)) {
+	e.pool, e.levels, e.watchers = pool, all, watchers{changed, observe, tell}
 }
 
 // Phase returns where the endpoint is in its life.
-func (e *Endpoint) Phase() Phase {
+func (e *Endpoint) Phase() status.Phase {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.phase
@@ -133,7 +137,7 @@ func (e *Endpoint) credentialFault(f *fault.Fault) *fault.Fault {
 // all of it.
 type life struct {
 	mu      sync.RWMutex
-	phase   Phase
+	phase   status.Phase
 	attempt *attempt     // of connecting, under way
 	link    *link.Link   // of phase Ready
 	fault   *fault.Fault // of phase Faulted
@@ -155,8 +159,8 @@ type life struct {
 }
 
 // become changes the phase. The caller holds mu.
-func (l *life) become(p Phase) {
-	l.phase, l.since = l.phase.to(p), time.Now()
+func (l *life) become(p status.Phase) {
+	l.phase, l.since = after(l.phase, p), time.Now()
 	close(l.turn)
 	l.turn = make(chan struct{})
 }

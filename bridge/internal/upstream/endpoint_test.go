@@ -18,10 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
@@ -35,49 +37,49 @@ func TestEndpointWalk(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := rig.NewScript(nil)
 			e := rig.NewEndpoint(t, s.Config("s"))
-			want, down := upstream.Idle, false
+			want, down := status.Idle, false
 			for range 20 {
 				step := rng.IntN(5)
 				switch step {
 				case 0: // connect
 					err := e.Connect(t.Context())
-					if want == upstream.Idle || want == upstream.Faulted {
-						want = map[bool]upstream.Phase{false: upstream.Ready, true: upstream.Faulted}[down]
+					if want == status.Idle || want == status.Faulted {
+						want = map[bool]status.Phase{false: status.Ready, true: status.Faulted}[down]
 					}
-					if (err == nil) != (want == upstream.Ready) {
+					if (err == nil) != (want == status.Ready) {
 						t.Fatalf("phase %s: connect: %v", want, err)
 					}
 				case 1: // the server dies
 					s.Cut(errors.New("down"))
-					if down = true; want == upstream.Ready {
-						want = upstream.Faulted
+					if down = true; want == status.Ready {
+						want = status.Faulted
 					}
 				case 2: // and comes back
 					s.Cut(nil)
-					if down = false; want == upstream.Ready {
-						want = upstream.Faulted
+					if down = false; want == status.Ready {
+						want = status.Faulted
 					}
 				case 3: // a call, after the longest pause
 					time.Sleep(time.Minute)
 					_, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
-					if ok := err == nil; ok && want != upstream.Ready {
+					if ok := err == nil; ok && want != status.Ready {
 						t.Fatalf("phase %s: a call went through", want)
 					}
 				case 4: // the end, seldom
 					if rng.IntN(10) == 0 {
 						e.Close()
-						want = upstream.Closed
+						want = status.Closed
 					}
 				}
-				if want == upstream.Faulted && !down { // it comes back by itself
+				if want == status.Faulted && !down { // it comes back by itself
 					time.Sleep(time.Minute)
-					want = upstream.Ready
+					want = status.Ready
 				}
 				synctest.Wait()
 				if got := e.Phase(); got != want {
 					t.Fatalf("after step %d: phase %s, want %s", step, got, want)
 				}
-				if st := e.Status(); st.Phase != want || want != upstream.Closed && (st.Fault != "") != (want == upstream.Faulted) {
+				if st := e.Status(); st.Phase != want || want != status.Closed && (st.Fault != "") != (want == status.Faulted) {
 					t.Fatalf("status %+v in phase %s", st, want)
 				}
 			}
@@ -105,7 +107,7 @@ func TestEndpointSharesOneAttempt(t *testing.T) {
 		}
 		leave()
 		synctest.Wait()
-		if e.Phase() != upstream.Connecting {
+		if e.Phase() != status.Connecting {
 			t.Errorf("a caller that left ended the attempt: phase %s", e.Phase())
 		}
 		close(release)
@@ -136,46 +138,46 @@ func TestConnectFaults(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	web := func(url string) upstream.Config {
-		return upstream.Config{URL: url, Transport: upstream.TransportHTTP}
+	web := func(url string) options.Endpoint {
+		return options.Endpoint{URL: url, Transport: options.TransportHTTP}
 	}
 	challenges := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "who?", http.StatusUnauthorized)
 	}))
 	t.Cleanup(challenges.Close)
-	scripted := func(method, result string) upstream.Config {
+	scripted := func(method, result string) options.Endpoint {
 		return rig.NewScript(map[string]string{method: result}).Config("x")
 	}
-	script := func(text string) upstream.Config { return upstream.Config{Command: "sh", Args: []string{"-c", text}} }
+	script := func(text string) options.Endpoint { return options.Endpoint{Command: "sh", Args: []string{"-c", text}} }
 	isExit := func(err error) bool { var e *confine.ExitError; return errors.As(err, &e) && e.Code == 3 }
 	isRPC := func(err error) bool { var e *wire.RPCError; return errors.As(err, &e) && e.Code == -32000 }
 	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
 	tests := map[string]struct {
-		cfg   upstream.Config
+		cfg   options.Endpoint
 		kind  fault.Kind
 		cause func(error) bool
 		says  string
 	}{
-		"the command is missing":            {upstream.Config{Command: "/nonexistent/server"}, fault.SpawnFailed, is(os.ErrNotExist), "server"},
-		"the command is not in the path":    {upstream.Config{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, fault.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that its env sets"},
-		"not in the path of this process":   {upstream.Config{Command: "no-such-server-at-all"}, fault.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that wasmgate was started with"},
-		"an environment without a path":     {upstream.Config{Command: "cat", Env: []string{}}, fault.SpawnFailed, nil, "no PATH"},
-		"the confinement is impossible":     {upstream.Config{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, fault.SpawnFailed, is(os.ErrNotExist), "confine.read"},
+		"the command is missing":            {options.Endpoint{Command: "/nonexistent/server"}, fault.SpawnFailed, is(os.ErrNotExist), "server"},
+		"the command is not in the path":    {options.Endpoint{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, fault.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that its env sets"},
+		"not in the path of this process":   {options.Endpoint{Command: "no-such-server-at-all"}, fault.SpawnFailed, nil, "no-such-server-at-all is not installed, or not in the PATH that wasmgate was started with"},
+		"an environment without a path":     {options.Endpoint{Command: "cat", Env: []string{}}, fault.SpawnFailed, nil, "no PATH"},
+		"the confinement is impossible":     {options.Endpoint{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, fault.SpawnFailed, is(os.ErrNotExist), "confine.read"},
 		"the child ends in the handshake":   {rig.Child("exits"), fault.SpawnFailed, isExit, "no such database"},
 		"the child dies in an install":      {script(`echo "added 12 of 30 packages" >&2; kill -9 $$`), fault.SpawnFailed, nil, `killed; it said: "added 12 of 30 packages"`},
 		"half of a package is installed":    {script(`echo "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /h/.npm/_npx/68b53d3fd47bf8db/node_modules/a.js" >&2; exit 1`), fault.SpawnFailed, nil, "remove the folder _npx/68b53d3fd47bf8db of npm's cache"},
 		"the child writes nonsense":         {rig.Child("nonsense"), fault.Protocol, nil, "JSON at byte"},
 		"the child writes noise":            {rig.Child("noise"), fault.Protocol, nil, "no messages"},
 		"the child writes 100 MB":           {rig.Child("floods"), fault.Protocol, nil, "limits.result is"},
-		"the configuration is broken":       {upstream.Config{Broken: "input is not known"}, fault.SpawnFailed, nil, "input is not known"},
+		"the configuration is broken":       {options.Endpoint{Broken: "input is not known"}, fault.SpawnFailed, nil, "input is not known"},
 		"nobody listens":                    {web("http://127.0.0.1:1"), fault.Transport, is(syscall.ECONNREFUSED), ""},
 		"a login that is not configured":    {web(challenges.URL), fault.Credential, nil, "add `auth: oauth`"},
 		"HTTP 401":                          {web(answer(401, "text/plain", "who?")), fault.Transport, nil, `401 Unauthorized: "who?"`},
 		"a 401, and 400 to what is older":   {modernOnly(t), fault.Credential, nil, "log in"},
 		"HTTP 500":                          {web(answer(500, "text/html", "<b>")), fault.Transport, nil, "500"},
 		"HTTP 404":                          {web(answer(404, "application/json", `{"detail":"Not Found"}`)), fault.Transport, nil, "404"},
-		"HTTP 404, auto":                    {upstream.Config{URL: answer(404, "text/plain", "no")}, fault.Transport, nil, "older HTTP+SSE"},
+		"HTTP 404, auto":                    {options.Endpoint{URL: answer(404, "text/plain", "no")}, fault.Transport, nil, "older HTTP+SSE"},
 		"HTTP 202 to a request":             {web(answer(202, "", "")), fault.Protocol, nil, "no answer"},
 		"a web page":                        {web(answer(200, "text/html", "<html>")), fault.Protocol, nil, "<html>"},
 		"an answer to nobody":               {web(answer(200, "application/json", `{"jsonrpc":"2.0","id":77,"result":{}}`)), fault.Protocol, nil, "another request"},
@@ -183,7 +185,7 @@ func TestConnectFaults(t *testing.T) {
 		"a batch":                           {web(answer(200, "application/json", `[{"jsonrpc":"2.0","id":1,"result":{}}]`)), fault.Protocol, nil, ""},
 		"a stream without the answer":       {web(answer(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")), fault.Transport, nil, "ended before the answer"},
 		"a stream of nonsense":              {web(answer(200, "text/event-stream", "data: {\n\n")), fault.Protocol, nil, ""},
-		"the dialler fails":                 {upstream.Config{Dial: func() (mcp.Transport, error) { return nil, io.ErrClosedPipe }}, fault.Transport, is(io.ErrClosedPipe), ""},
+		"the dialler fails":                 {options.Endpoint{Dial: func() (mcp.Transport, error) { return nil, io.ErrClosedPipe }}, fault.Transport, is(io.ErrClosedPipe), ""},
 		"a revision nobody knows":           {scripted("initialize", `{"protocolVersion":"1999-01-01"}`), fault.Protocol, nil, `"1999-01-01"`},
 		"no revision":                       {scripted("initialize", `[]`), fault.Protocol, nil, ""},
 		"an error to initialize":            {scripted("initialize", "?not today"), fault.Protocol, isRPC, "not today"},
@@ -210,14 +212,14 @@ func TestConnectFaults(t *testing.T) {
 			if !strings.Contains(fmt.Sprint(err), tt.says) {
 				t.Errorf("%v does not say %q", err, tt.says)
 			}
-			if st := e.Status(); st.Phase != upstream.Faulted || st.Fault != tt.kind {
+			if st := e.Status(); st.Phase != status.Faulted || st.Fault != tt.kind {
 				t.Errorf("status %+v", st)
 			}
 			if _, err := rig.Do(t.Context(), t, e, "x__echo", "{}"); rig.Kind(err) == "ok" {
 				t.Error("a call went through")
 			}
 			e.Close()
-			if e.Phase() != upstream.Closed {
+			if e.Phase() != status.Closed {
 				t.Errorf("phase %s after Close", e.Phase())
 			}
 		})
@@ -225,7 +227,7 @@ func TestConnectFaults(t *testing.T) {
 }
 
 // modernOnly is a server of the newest revision alone, which takes no credential.
-func modernOnly(t *testing.T) upstream.Config {
+func modernOnly(t *testing.T) options.Endpoint {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("MCP-Protocol-Version") != rig.Newest {
 			http.Error(w, "another revision", http.StatusBadRequest)
@@ -234,7 +236,7 @@ func modernOnly(t *testing.T) upstream.Config {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	t.Cleanup(s.Close)
-	return upstream.Config{URL: s.URL, Transport: upstream.TransportHTTP, Authorize: func(_ context.Context, _ *gate.Principal, _ gate.Permit, refused *http.Response) (string, error) {
+	return options.Endpoint{URL: s.URL, Transport: options.TransportHTTP, Authorize: func(_ context.Context, _ *gate.Principal, _ gate.Permit, refused *http.Response) (string, error) {
 		if refused != nil {
 			return "", errors.New("log in")
 		}
@@ -244,7 +246,7 @@ func modernOnly(t *testing.T) upstream.Config {
 
 // TestConnectTimeout: a server that hangs, at each place.
 func TestConnectTimeout(t *testing.T) {
-	tests := map[string]upstream.Config{
+	tests := map[string]options.Endpoint{
 		"in the handshake": rig.NewScript(map[string]string{"initialize": "-"}).Config("s"),
 		"while listing":    rig.NewScript(map[string]string{"tools/list": "-"}).Config("s"),
 	}
@@ -342,7 +344,7 @@ func TestCallError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,` + tt.resp + `}` }))
 			defer srv.Close()
-			e := rig.Ready(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options()})
+			e := rig.Ready(t, options.Endpoint{Server: "s", URL: srv.URL, Tools: rig.Options()})
 			res, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
 			if err != nil || !res.IsError {
 				t.Fatalf("isError %v, %v", res.IsError, err)
@@ -369,9 +371,9 @@ func TestDeclaredExtensions(t *testing.T) {
 			mu.Unlock()
 			http.Error(w, "no", http.StatusBadRequest)
 		}))
-		options := rig.Options()
-		options.Apps.Off = off
-		e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: web.URL, Transport: upstream.TransportHTTP, Tools: options})
+		tools := rig.Options()
+		tools.Apps.Off = off
+		e := rig.NewEndpoint(t, options.Endpoint{Server: "s", URL: web.URL, Transport: options.TransportHTTP, Tools: tools})
 		_ = e.Connect(t.Context()) // it fails
 		e.Close()
 		web.Close()
@@ -410,7 +412,7 @@ func TestClientName(t *testing.T) {
 			}
 			http.Error(w, "no", http.StatusBadRequest)
 		}))
-		e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: web.URL, Transport: upstream.TransportHTTP, ClientName: name, Tools: rig.Options()})
+		e := rig.NewEndpoint(t, options.Endpoint{Server: "s", URL: web.URL, Transport: options.TransportHTTP, ClientName: name, Tools: rig.Options()})
 		_ = e.Connect(t.Context()) // it fails
 		e.Close()
 		web.Close()

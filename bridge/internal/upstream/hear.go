@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
@@ -97,7 +98,7 @@ func (e *Endpoint) Inherit(old *Endpoint) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if l := e.link; l != nil && e.phase == Ready {
+	if l := e.link; l != nil && e.phase == status.Ready {
 		e.wg.Go(func() { e.resubscribe(context.Background(), l) })
 	}
 }
@@ -119,7 +120,7 @@ func (e *Endpoint) SetLevel(ctx context.Context, k gate.SessionKey, from mcp.Sev
 	tune := func(one *Endpoint, atMost bool) {
 		one.mu.Lock()
 		defer one.mu.Unlock()
-		if l := one.link; l != nil && one.phase == Ready {
+		if l := one.link; l != nil && one.phase == status.Ready {
 			one.wg.Go(func() { l.Dialect.Tune(ctx, from, atMost) })
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
@@ -18,13 +19,13 @@ import (
 func (e *Endpoint) Connect(ctx context.Context) error {
 	e.mu.Lock()
 	switch e.phase {
-	case Ready:
+	case status.Ready:
 		e.mu.Unlock()
 		return nil
-	case Closing, Closed:
+	case status.Closing, status.Closed:
 		e.mu.Unlock()
 		return e.closedFault()
-	case Idle, Faulted:
+	case status.Idle, status.Faulted:
 		e.begin(ctx)
 	}
 	a := e.attempt
@@ -41,7 +42,7 @@ func (e *Endpoint) Connect(ctx context.Context) error {
 func (e *Endpoint) Start(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.phase == Idle {
+	if e.phase == status.Idle {
 		e.begin(ctx)
 	}
 }
@@ -62,7 +63,7 @@ func (e *Endpoint) starts() bool {
 
 // begin starts an attempt. The caller holds mu.
 func (e *Endpoint) begin(ctx context.Context) {
-	e.become(Connecting)
+	e.become(status.Connecting)
 	if e.again != nil {
 		e.again.Stop()
 	}
@@ -97,13 +98,13 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link.Link, shar
 		err = e.broke(l.Peer.Why())
 	}
 	switch {
-	case e.phase == Closing: // Close waits for us and goes on
+	case e.phase == status.Closing: // Close waits for us and goes on
 		e.link, a.err = l, e.closedFault()
 	case err != nil:
 		a.err, changed = e.failed(ctx, fault.From(e.cfg.Server, "connect", err))
 	default:
 		e.circuit.Connected(true, time.Now())
-		e.become(Ready)
+		e.become(status.Ready)
 		e.wasReady = true
 		e.fault, e.failures, e.link, e.shared, e.tools, e.recalled = nil, 0, l, shared, tools, nil
 		e.wg.Go(func() { l.Watch(func(announced time.Time) { e.relist(context.WithoutCancel(ctx), l, announced) }) })
@@ -126,7 +127,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link.Link, shar
 // whether it failed in another way than the one before. The caller holds mu.
 func (e *Endpoint) failed(ctx context.Context, f *fault.Fault) (_ *fault.Fault, changed bool) {
 	changed = e.circuit.Connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
-	e.become(Faulted)
+	e.become(status.Faulted)
 	e.fault = f
 	e.said = e.attempt.limit.said()
 	e.failures++
@@ -140,7 +141,7 @@ func (e *Endpoint) failed(ctx context.Context, f *fault.Fault) (_ *fault.Fault, 
 // lost is called when the connection of l has ended.
 func (e *Endpoint) lost(ctx context.Context, l *link.Link, err error) {
 	e.mu.Lock()
-	if e.phase != Ready || e.link != l {
+	if e.phase != status.Ready || e.link != l {
 		e.mu.Unlock()
 		return
 	}
@@ -150,7 +151,7 @@ func (e *Endpoint) lost(ctx context.Context, l *link.Link, err error) {
 	_, expired := errors.AsType[*wire.SessionEnded](err)
 	renewed := errors.Is(err, errRenewed)
 	atOnce := expired || renewed || time.Since(e.since) > workedTime
-	e.become(Faulted)
+	e.become(status.Faulted)
 	e.link, e.fault = nil, e.broke(err)
 	if c, ok := l.Peer.Conn.(*wire.StdioConn); ok {
 		e.said = c.Said()
@@ -173,17 +174,17 @@ func (e *Endpoint) Close() error {
 	e.audiences.close()
 	e.mu.Lock()
 	switch e.phase {
-	case Idle:
-		e.become(Closed)
+	case status.Idle:
+		e.become(status.Closed)
 		close(e.closed)
 		e.mu.Unlock()
 		return nil
-	case Closing, Closed:
+	case status.Closing, status.Closed:
 		e.mu.Unlock()
 		<-e.closed
 		return nil
 	}
-	e.become(Closing)
+	e.become(status.Closing)
 	if e.again != nil {
 		e.again.Stop()
 	}
@@ -202,7 +203,7 @@ func (e *Endpoint) Close() error {
 	}
 	e.wg.Wait()
 	e.mu.Lock()
-	e.become(Closed)
+	e.become(status.Closed)
 	close(e.closed)
 	e.mu.Unlock()
 	return err

@@ -14,10 +14,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
@@ -37,7 +39,7 @@ func TestCancellationReachesServer(t *testing.T) {
 		if s.Count("notifications/cancelled 3") != 1 { // after initialize and tools/list
 			t.Errorf("the server saw %v", s.Seen)
 		}
-		if e.Phase() != upstream.Ready {
+		if e.Phase() != status.Ready {
 			t.Errorf("phase %s", e.Phase())
 		}
 		e.Close()
@@ -53,7 +55,7 @@ func TestReconnect(t *testing.T) {
 		time.Sleep(time.Minute)
 		s.Cut(nil)
 		synctest.Wait()
-		if got := e.Phase(); got != upstream.Ready {
+		if got := e.Phase(); got != status.Ready {
 			t.Errorf("phase %s: no attempt at once after a minute of work", got)
 		}
 		s.Cut(nil)
@@ -119,16 +121,16 @@ func TestAwayUntil(t *testing.T) {
 // TestCloseInEveryPhase closes twice and concurrently.
 func TestCloseInEveryPhase(t *testing.T) {
 	tests := map[string]struct {
-		cfg     upstream.Config
+		cfg     options.Endpoint
 		connect bool
-		phase   upstream.Phase
+		phase   status.Phase
 	}{
-		"idle":             {rig.NewScript(nil).Config("s"), false, upstream.Idle},
-		"connecting":       {rig.NewScript(map[string]string{"initialize": "-"}).Config("s"), true, upstream.Connecting},
-		"ready":            {rig.NewScript(nil).Config("s"), true, upstream.Ready},
-		"faulted":          {upstream.Config{Server: "s", Broken: "so"}, true, upstream.Faulted},
-		"child ready":      {rig.Child("honest"), true, upstream.Ready},
-		"child connecting": {rig.Child("mute"), true, upstream.Connecting},
+		"idle":             {rig.NewScript(nil).Config("s"), false, status.Idle},
+		"connecting":       {rig.NewScript(map[string]string{"initialize": "-"}).Config("s"), true, status.Connecting},
+		"ready":            {rig.NewScript(nil).Config("s"), true, status.Ready},
+		"faulted":          {options.Endpoint{Server: "s", Broken: "so"}, true, status.Faulted},
+		"child ready":      {rig.Child("honest"), true, status.Ready},
+		"child connecting": {rig.Child("mute"), true, status.Connecting},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +146,7 @@ func TestCloseInEveryPhase(t *testing.T) {
 			for range 8 {
 				wg.Go(func() {
 					e.Close()
-					if e.Phase() != upstream.Closed {
+					if e.Phase() != status.Closed {
 						t.Errorf("Close returned in phase %s", e.Phase())
 					}
 				})
@@ -154,7 +156,7 @@ func TestCloseInEveryPhase(t *testing.T) {
 			if err := e.Connect(t.Context()); rig.Kind(err) != "not_connected" {
 				t.Errorf("connect after Close: %v", err)
 			}
-			if s := e.Status(); (s.Error != "") != (tt.phase == upstream.Faulted) {
+			if s := e.Status(); (s.Error != "") != (tt.phase == status.Faulted) {
 				t.Errorf("closed, its status has the error %q", s.Error)
 			}
 		})
@@ -185,7 +187,7 @@ func TestServerEndsAtOnce(t *testing.T) {
 		close(stop)
 		wg.Wait()
 		s.Cut(io.EOF) // or it would be connected again before anybody looks
-		rig.Within(t, "a dead connection is noticed", func() bool { return e.Phase() == upstream.Faulted })
+		rig.Within(t, "a dead connection is noticed", func() bool { return e.Phase() == status.Faulted })
 		e.Close()
 	}
 }
@@ -196,7 +198,7 @@ func TestRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := rig.NewScript(nil)
 		var changes atomic.Int32
-		f, err := fleet.New(fleet.Config{Servers: []upstream.Config{s.Config("s")}})
+		f, err := fleet.New(fleet.Config{Servers: []options.Endpoint{s.Config("s")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +206,7 @@ func TestRelist(t *testing.T) {
 		if err := f.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		f.Watch(func(fleet.Lists) { changes.Add(1) })
+		f.Watch(func(status.Lists) { changes.Add(1) })
 		s.List(rig.EchoTool + `,{"name":"new","inputSchema":{"type":"object"}}`)
 		for range 10_000 {
 			s.Tell(&jsonrpc.Request{Method: "notifications/tools/list_changed"})
@@ -247,7 +249,7 @@ func TestServerAsks(t *testing.T) {
 }
 
 func TestEndpointConfig(t *testing.T) {
-	tests := map[string]upstream.Config{
+	tests := map[string]options.Endpoint{
 		"no way":            {Server: "s"},
 		"two ways":          {Server: "s", Command: "x", URL: "http://x/"},
 		"a bad id":          {Server: "a_b", Command: "x"},
@@ -264,7 +266,7 @@ func TestEndpointConfig(t *testing.T) {
 			}
 		})
 	}
-	if _, err := upstream.New(upstream.Config{Server: "s", Command: "x"}); err == nil {
+	if _, err := upstream.New(options.Endpoint{Server: "s", Command: "x"}); err == nil {
 		t.Error("no error without a sanitizer")
 	}
 }

@@ -208,27 +208,27 @@ func (e *Endpoint) join() {
 	}
 }
 
-func (e *Endpoint) declaration(l *link.Link, tools *listing.Tools, announced time.Time) Declaration {
+func (e *Endpoint) declaration(l *link.Link, tools *listing.Tools, announced time.Time) status.Declaration {
 	d := e.declarationOf(tools)
 	d.TLSKey, d.Instructions, d.Announced = l.TLSKey, l.Instructions, announced
 	return d
 }
 
 // declarationOf is the declaration of what is listed, without what only a connection says.
-func (e *Endpoint) declarationOf(tools *listing.Tools) Declaration {
-	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: tools.Declared, Own: make([]bool, len(tools.Declared))}
-	d.adds(tools.Features)
+func (e *Endpoint) declarationOf(tools *listing.Tools) status.Declaration {
+	d := status.Declaration{Server: e.cfg.Server, Config: &e.cfg.Endpoint, Tools: tools.Declared, Own: make([]bool, len(tools.Declared))}
+	addFeatures(&d, tools.Features)
 	return d
 }
 
 // Declared returns what the server has declared last, also definitions of tools that are
 // quarantined.
-func (e *Endpoint) Declared() Declaration {
+func (e *Endpoint) Declared() status.Declaration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: e.tools.Listed}
+	d := status.Declaration{Server: e.cfg.Server, Config: &e.cfg.Endpoint, Tools: e.tools.Listed}
 	d.Own = make([]bool, len(d.Tools))
-	d.adds(e.tools.Features)
+	addFeatures(&d, e.tools.Features)
 	switch {
 	case e.link != nil:
 		d.Instructions, d.TLSKey = e.link.Instructions, e.link.TLSKey
@@ -239,7 +239,7 @@ func (e *Endpoint) Declared() Declaration {
 }
 
 // observes has a listing seen, and keeps it for [Endpoint.observeOwn].
-func (e *Endpoint) observes(d Declaration) {
+func (e *Endpoint) observes(d status.Declaration) {
 	e.declaring.Lock()
 	defer e.declaring.Unlock()
 	e.declared = d
@@ -249,7 +249,7 @@ func (e *Endpoint) observes(d Declaration) {
 // observeOwn sees what is at the other end of a client's own connection: it is to be the
 // server whose tools were listed, and if it is another program, or has another key, none
 // of them is approved any more.
-func (e *Endpoint) observeOwn(d Declaration) {
+func (e *Endpoint) observeOwn(d status.Declaration) {
 	e.declaring.Lock()
 	known := e.declared
 	if known.Config != nil {

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // AlwaysOwn reports whether the clients of the server have a connection each, whatever they
 // are capable of.
 func (e *Endpoint) AlwaysOwn() bool {
-	return e.cfg.Personal || e.cfg.Sessions == SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != SessionsShared
+	return e.cfg.Personal || e.cfg.Sessions == options.SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != options.SessionsShared
 }
 
 // invokeOwn carries out a call over its client's own connection.

@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -319,7 +320,7 @@ func TestOneLineOfAllProcesses(t *testing.T) {
 // TestSharedProcess: on request there is one for all.
 func TestSharedProcess(t *testing.T) {
 	cfg := rig.Child("remembers")
-	cfg.Sessions = upstream.SessionsShared
+	cfg.Sessions = options.SessionsShared
 	g, _ := rig.NewGate(t, rig.Ready(t, cfg))
 	c := caller{t, g}
 	for i, session := range []string{"a", "b", "a"} {
@@ -351,7 +352,7 @@ func TestToolsThatComeLater(t *testing.T) {
 	unraced.Long(t)
 	e := rig.Ready(t, rig.Child("grows"))
 	changed := make(chan struct{}, 100)
-	e.Join(new(wants.Levels), func() { changed <- struct{}{} }, func(upstream.Declaration) {}, func(mcp.Notice) {})
+	e.Join(nil, new(wants.Levels), func() { changed <- struct{}{} }, func(status.Declaration) {}, func(mcp.Notice) {})
 	g, _ := rig.NewGate(t, e)
 	lists := func(want int) {
 		t.Helper()

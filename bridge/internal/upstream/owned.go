@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -65,7 +66,7 @@ func (owned) owns(*gate.Call) bool { return false }
 // call it can. The time of the start is none of the call's.
 func (o owned) connect(ctx context.Context, of *underway.Call) error {
 	o.e.mu.RLock()
-	connects := o.e.phase == Idle || o.e.starts()
+	connects := o.e.phase == status.Idle || o.e.starts()
 	o.e.mu.RUnlock()
 	if !connects || !of.Hold() { // faulted: see ready
 		return nil

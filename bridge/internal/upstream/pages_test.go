@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 )
 
 // TestPages: the pages of a listing that came are used if the rest does not come, and the status
@@ -34,7 +34,7 @@ func TestPages(t *testing.T) {
 				t.Errorf("tools %q, want %q", got, tt.tools)
 			}
 			st := e.Status()
-			if st.Phase != upstream.Ready {
+			if st.Phase != status.Ready {
 				t.Errorf("%+v", st)
 			}
 			said := ""

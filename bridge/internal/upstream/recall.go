@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/listings"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
@@ -50,7 +51,7 @@ func (e *Endpoint) recall() {
 	d.Instructions, d.TLSKey = last.Instructions, last.TLSKey
 	e.observe(d)
 	e.mu.Lock()
-	if e.phase == Connecting || e.phase == Faulted {
+	if e.phase == status.Connecting || e.phase == status.Faulted {
 		e.tools, e.recalled = tools, &last
 	}
 	e.mu.Unlock()

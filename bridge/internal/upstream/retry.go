@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -32,7 +34,7 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 	e.again = time.AfterFunc(pause, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.phase == Faulted && e.ownership.reconnects() {
+		if e.phase == status.Faulted && e.ownership.reconnects() {
 			e.begin(ctx)
 		}
 		e.again = nil
@@ -41,7 +43,7 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 
 // usable returns the connection, nil if none can be used. The caller holds mu, or shares it.
 func (e *Endpoint) usable() *link.Link {
-	if e.phase == Ready && e.link.Peer.Why() == nil {
+	if e.phase == status.Ready && e.link.Peer.Why() == nil {
 		return e.link
 	}
 	return nil
@@ -64,7 +66,7 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link.Link, waited 
 			e.mu.Unlock()
 			return l, waited, nil
 		}
-		if e.phase == Faulted && e.cfg.Broken == "" && (trial && !waited || e.again == nil) {
+		if e.phase == status.Faulted && e.cfg.Broken == "" && (trial && !waited || e.again == nil) {
 			e.begin(ctx)
 		}
 		turn, f := e.turn, e.notReady()
@@ -96,7 +98,7 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link.Link, waited 
 // mayConnect reports whether there may be a connection soon: one that is Ready is about to be
 // faulted. The caller holds mu.
 func (e *Endpoint) mayConnect() bool {
-	return e.cfg.Broken == "" && slices.Contains([]Phase{Ready, Connecting, Faulted}, e.phase)
+	return e.cfg.Broken == "" && slices.Contains([]status.Phase{status.Ready, status.Connecting, status.Faulted}, e.phase)
 }
 
 // notReady is the fault of a call that finds no connection. The caller holds mu.
@@ -113,7 +115,7 @@ func (e *Endpoint) notConnected() error {
 	switch {
 	case e.cfg.Broken != "":
 		words = "the server cannot be used as it is configured"
-	case e.phase == Connecting:
+	case e.phase == status.Connecting:
 		what := "being connected"
 		if e.cfg.Command != "" {
 			what = "starting"
@@ -122,7 +124,7 @@ func (e *Endpoint) notConnected() error {
 			what += " again"
 		}
 		words = fmt.Sprintf("the server is %s, for %s by now; call again in %s", what, seconds(now.Sub(e.since)), waitReady)
-	case e.phase == Faulted && e.again != nil:
+	case e.phase == status.Faulted && e.again != nil:
 		words = fmt.Sprintf("the server is not connected, and is tried again in %s; call again then", seconds(e.next.Sub(now)))
 	}
 	return &fault.NotConnectedError{Words: words, Fault: e.fault}
@@ -158,7 +160,7 @@ func (e *Endpoint) repeats(err error, t *gate.Tool) bool {
 		defer e.mu.Unlock()
 		return e.cfg.Retries > 0 && f.Kind == fault.NotConnected && e.mayConnect()
 	}
-	return e.cfg.Retry == RetryIdempotent && t.Feature == gate.FeatureTool && repeatable(t) && fault.KindOf(err, fault.Transport) == fault.Transport
+	return e.cfg.Retry == options.RetryIdempotent && t.Feature == gate.FeatureTool && repeatable(t) && fault.KindOf(err, fault.Transport) == fault.Transport
 }
 
 // repeatable reports whether calling twice is as calling once: what is read is, and a tool if the

@@ -17,9 +17,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -191,7 +191,7 @@ func TestRefusedConnection(t *testing.T) {
 	}))
 	defer srv.Close()
 	var out atomic.Int32 // attempts that find nobody
-	e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options(),
+	e := rig.NewEndpoint(t, options.Endpoint{Server: "s", URL: srv.URL, Tools: rig.Options(),
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if out.Add(-1) >= 0 {
 				return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("refused")}
@@ -215,11 +215,11 @@ func TestRepeats(t *testing.T) {
 		again              int
 	}{
 		"nothing is said":                         {"", `{}`, 0},
-		"the tool is idempotent, nobody allows":   {upstream.RetryNever, `{"idempotentHint":true}`, 0},
-		"the tool is idempotent, and it may be":   {upstream.RetryIdempotent, `{"idempotentHint":true}`, 1},
-		"the tool only reads, and it may be":      {upstream.RetryIdempotent, `{"readOnlyHint":true}`, 1},
-		"the operator allows, the tool is none":   {upstream.RetryIdempotent, `{"readOnlyHint":false}`, 0},
-		"the operator allows, the tool is silent": {upstream.RetryIdempotent, `{}`, 0},
+		"the tool is idempotent, nobody allows":   {options.RetryNever, `{"idempotentHint":true}`, 0},
+		"the tool is idempotent, and it may be":   {options.RetryIdempotent, `{"idempotentHint":true}`, 1},
+		"the tool only reads, and it may be":      {options.RetryIdempotent, `{"readOnlyHint":true}`, 1},
+		"the operator allows, the tool is none":   {options.RetryIdempotent, `{"readOnlyHint":false}`, 0},
+		"the operator allows, the tool is silent": {options.RetryIdempotent, `{}`, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,18 +246,18 @@ func TestRepeats(t *testing.T) {
 // double, also while there is no connection, and within its time.
 func TestRetries(t *testing.T) {
 	tests := map[string]struct {
-		say         func(*upstream.Config)
+		say         func(*options.Endpoint)
 		away        time.Duration // until the server is back
 		code        string
 		again       int
 		least, most time.Duration // random pauses before it connects again are within
 	}{
-		"broken, the tool may be called twice": {func(c *upstream.Config) { c.Retry, c.Retries, c.RetryWait = upstream.RetryIdempotent, 3, time.Second }, 0, "transport", 3, 7 * time.Second, 11 * time.Second},
-		"broken, nobody says that it may be":   {func(c *upstream.Config) { c.Retries, c.RetryWait = 3, time.Second }, 0, "transport", 0, 0, 0},
-		"broken, at once":                      {func(c *upstream.Config) { c.Retry, c.Retries = upstream.RetryIdempotent, 2 }, 0, "transport", 2, 0, 2 * time.Second},
+		"broken, the tool may be called twice": {func(c *options.Endpoint) { c.Retry, c.Retries, c.RetryWait = options.RetryIdempotent, 3, time.Second }, 0, "transport", 3, 7 * time.Second, 11 * time.Second},
+		"broken, nobody says that it may be":   {func(c *options.Endpoint) { c.Retries, c.RetryWait = 3, time.Second }, 0, "transport", 0, 0, 0},
+		"broken, at once":                      {func(c *options.Endpoint) { c.Retry, c.Retries = options.RetryIdempotent, 2 }, 0, "transport", 2, 0, 2 * time.Second},
 		// Once in a while all attempts that open the circuit fall into the wait, which ends it.
-		"not there, and nothing is said":        {func(*upstream.Config) {}, time.Minute, "not_connected", 0, time.Millisecond, 5 * time.Second},
-		"not there, but the time is up earlier": {func(c *upstream.Config) { c.Retries, c.RetryWait = 3, 30*time.Second }, time.Minute, "not_connected", 0, 30 * time.Second, 30 * time.Second},
+		"not there, and nothing is said":        {func(*options.Endpoint) {}, time.Minute, "not_connected", 0, time.Millisecond, 5 * time.Second},
+		"not there, but the time is up earlier": {func(c *options.Endpoint) { c.Retries, c.RetryWait = 3, 30*time.Second }, time.Minute, "not_connected", 0, 30 * time.Second, 30 * time.Second},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestLateIsNotRepeated(t *testing.T) {
 		s := rig.NewScript(map[string]string{"tools/call": "-"})
 		s.List(`{"name":"echo","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
 		cfg := s.Config("s")
-		cfg.Retry, cfg.Retries = upstream.RetryIdempotent, 3
+		cfg.Retry, cfg.Retries = options.RetryIdempotent, 3
 		e := rig.Ready(t, cfg)
 		if code, again, _ := repeats(t, e); code != "timeout" || again != 0 || s.Count("tools/call") != 1 {
 			t.Errorf("%s after %d repeats", code, again)

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -22,7 +23,7 @@ var _ ownership = shared{}
 var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
 func (s shared) capabilities() gate.Doc {
-	if s.e.cfg.Sessions == SessionsShared {
+	if s.e.cfg.Sessions == options.SessionsShared {
 		return link.NoCapabilities
 	}
 	return allCapabilities
@@ -54,7 +55,7 @@ func (shared) listsFeatures() bool { return true }
 func (s shared) owns(c *gate.Call) bool {
 	e := s.e
 	switch {
-	case e.cfg.Sessions == SessionsShared:
+	case e.cfg.Sessions == options.SessionsShared:
 		return false
 	case e.AlwaysOwn():
 		return true

@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // sh is a server that a shell makes ready: it does something first, and is honest then.
-func sh(t *testing.T, first string) upstream.Config {
+func sh(t *testing.T, first string) options.Endpoint {
 	t.Helper()
 	cfg := rig.Child("honest")
 	cfg.Args = append([]string{"-c", first + `; exec "$0" "$@"`, cfg.Command}, cfg.Args...)
@@ -66,7 +67,7 @@ func TestStartingStatus(t *testing.T) {
 	e.Start(t.Context())
 	for giveUp := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		s := e.Status()
-		if s.Phase == upstream.Starting && len(s.Said) == 1 && s.Said[0] == "added 3 packages" {
+		if s.Phase == status.Starting && len(s.Said) == 1 && s.Said[0] == "added 3 packages" {
 			return
 		}
 		if time.Now().After(giveUp) {

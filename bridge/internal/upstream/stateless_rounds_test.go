@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
@@ -75,7 +75,7 @@ func TestRoundsAnswered(t *testing.T) {
 	for action, done := range final {
 		t.Run(string(action), func(t *testing.T) {
 			m := rounds(strings.Replace(needs(`{"a":`+askName+`,"b":`+askRoots+`}`, `"<one>"`), "{", `{"content":[],"messages":[],"contents":[],`, 1), needs(`{"c":`+askName+`}`, ""), needs("", `"two"`), needs(`{"d":`+askRoots+`}`, `""`), done)
-			f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
+			f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
 			if err := f.Connect(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -14,9 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
@@ -197,7 +198,7 @@ func TestModernTaskMade(t *testing.T) {
 func TestModernTaskWords(t *testing.T) {
 	m := newTaskServer(task("input_required", `"inputRequests":{"a":`+askRoots+`}`), task("completed", `"result":`+fine))
 	m.Answers["prompts/get"] = `{"messages":[]}`
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestModernTaskBrokenOff(t *testing.T) {
 			t.Parallel()
 			timelimit.Grow(t, tt.timeout, func(limit time.Duration) error {
 				m := newTaskServer(tt.says)
-				e, srv := rig.Dialled(t, m, func(c *upstream.Config) { c.CallTimeout = limit })
+				e, srv := rig.Dialled(t, m, func(c *options.Endpoint) { c.CallTimeout = limit })
 				defer srv.Close()
 				defer e.Close()
 				ctx, cancel := context.WithCancel(t.Context())
@@ -350,7 +351,7 @@ func TestModernTaskOutlivesConnection(t *testing.T) {
 				return srv
 			}
 			srv := serve(l)
-			e := rig.Ready(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options()})
+			e := rig.Ready(t, options.Endpoint{Server: "s", URL: srv.URL, Tools: rig.Options()})
 			var other atomic.Bool
 			g, err := gate.New(gate.Parts{
 				Upstream: e, Authorizer: rig.AuthorizerFunc(rig.Allow), Sessions: rig.Sessions{}, Sanitizer: rig.SanitizerFunc(rig.Unchanged), Recorder: new(rig.Records),
@@ -370,7 +371,7 @@ func TestModernTaskOutlivesConnection(t *testing.T) {
 				go func() {
 					srv.CloseClientConnections()
 					srv.Close()
-					rig.Within(t, "the server is missed", func() bool { return e.Phase() != upstream.Ready })
+					rig.Within(t, "the server is missed", func() bool { return e.Phase() != status.Ready })
 					m.Mu.Lock()
 					m.Turns["tasks/get"] = []string{task("completed", `"result":`+fine)}
 					m.Mu.Unlock()
@@ -422,10 +423,10 @@ func TestModernTaskTriesCircuit(t *testing.T) {
 	for range 5 {
 		_, _ = rig.Do(t.Context(), t, e, "s__echo", "{}")
 	}
-	if e.Status().Circuit != upstream.CircuitOpen {
+	if e.Status().Circuit != status.CircuitOpen {
 		t.Fatalf("circuit %q", e.Status().Circuit)
 	}
-	rig.Within(t, "the circuit is half open", func() bool { return e.Status().Circuit == upstream.CircuitHalfOpen })
+	rig.Within(t, "the circuit is half open", func() bool { return e.Status().Circuit == status.CircuitHalfOpen })
 	g, _ := rig.NewGate(t, e)
 	c := rig.NewCall("s__echo", "{}")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -4,67 +4,22 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
-// The states of a circuit that is not closed, see [pace.Circuit].
-const (
-	CircuitOpen     = pace.Open
-	CircuitHalfOpen = pace.HalfOpen
-)
-
-// Status tells how one server is.
-type Status struct {
-	Server string    `json:"server"`
-	Phase  Phase     `json:"phase"`
-	Since  time.Time `json:"since,omitzero"`
-	Local  bool      `json:"local,omitempty"`
-	// Name and Version are what the server calls itself, Protocol is the revision of MCP that
-	// is spoken with it, and Capabilities are the names of what it declares, sorted. All are
-	// empty of one that is not connected.
-	Name         string   `json:"name,omitempty"`
-	Version      string   `json:"version,omitempty"`
-	Protocol     string   `json:"protocol,omitempty"`
-	Capabilities []string `json:"capabilities,omitempty"`
-	Tools        int      `json:"tools"`
-	// Prompts, Resources and Templates, of resources, are how many the server lists.
-	Prompts   int `json:"prompts,omitempty"`
-	Resources int `json:"resources,omitempty"`
-	Templates int `json:"templates,omitempty"`
-	Skills    int `json:"skills,omitempty"` // also quarantined ones
-	// Methods are how many it has that MCP does not have.
-	Methods int `json:"methods,omitempty"`
-	// Fault and Error are why the server is faulted, or was when the endpoint was closed.
-	Fault fault.Kind `json:"fault,omitempty"`
-	Error string     `json:"error,omitempty"`
-	// Said are the last lines of a child's standard error, the oldest first.
-	Said  []string      `json:"said,omitempty"`
-	Notes []status.Note `json:"notes,omitempty"`
-	// Confined says that all of the server's confinement is enforced, Unenforced
-	// what is not, in words.
-	Confined   bool     `json:"confined,omitempty"`
-	Unenforced []string `json:"unenforced,omitempty"`
-	// Circuit is CircuitOpen while calls fail at once, since the server has failed too
-	// often, and CircuitHalfOpen when the next one tries it; else empty.
-	Circuit string `json:"circuit,omitempty"`
-	// Quarantined are the names of what the server declares and nobody has approved.
-	Quarantined []string `json:"quarantined,omitempty"`
-}
-
 // soonKnown is how long the start of a child again counts as the fault before it.
 const soonKnown = 2 * time.Second
 
 // Count adds to a status what the server offers beside tools; nil is nothing. It is no method, for
 // package gateway promises those.
-func Count(s *Status, f *listing.Features) {
+func Count(s *status.Server, f *listing.Features) {
 	if f == nil {
 		return
 	}
@@ -86,17 +41,17 @@ func (e *Endpoint) Unready() *fault.Fault {
 }
 
 // Status tells how the endpoint is.
-func (e *Endpoint) Status() Status {
+func (e *Endpoint) Status() status.Server {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Status{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.All), Methods: len(e.methods), Notes: e.tools.Notes}
+	s := status.Server{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.All), Methods: len(e.methods), Notes: e.tools.Notes}
 	Count(&s, e.tools.Features)
 	s.Said = e.said
 	switch {
-	case e.phase == Connecting && e.fault != nil && (e.cfg.Command == "" || time.Since(e.since) < soonKnown):
-		s.Phase = Faulted // and being tried again, which may last a moment
-	case e.phase == Connecting && e.cfg.Command != "":
-		s.Phase, s.Said = Starting, e.attempt.limit.said()
+	case e.phase == status.Connecting && e.fault != nil && (e.cfg.Command == "" || time.Since(e.since) < soonKnown):
+		s.Phase = status.Faulted // and being tried again, which may last a moment
+	case e.phase == status.Connecting && e.cfg.Command != "":
+		s.Phase, s.Said = status.Starting, e.attempt.limit.said()
 	case e.link != nil:
 		if c, ok := e.link.Peer.Conn.(*wire.StdioConn); ok {
 			s.Said = c.Said()
@@ -109,7 +64,7 @@ func (e *Endpoint) Status() Status {
 		}
 		slices.Sort(s.Capabilities)
 	}
-	if s.Phase == Faulted || s.Phase == Closed && e.fault != nil {
+	if s.Phase == status.Faulted || s.Phase == status.Closed && e.fault != nil {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
 	}
 	s.Circuit = e.circuit.State(time.Now())

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
@@ -149,7 +149,7 @@ func TestToolThatMustBeATask(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := rig.Ready(t, upstream.Config{Server: "s", Dial: tt.server.dial, Tools: rig.Options()})
+			e := rig.Ready(t, options.Endpoint{Server: "s", Dial: tt.server.dial, Tools: rig.Options()})
 			res, err := rig.Do(t.Context(), t, e, "s__slow", `{"a":1}`)
 			if err != nil || res.Doc.String() != tt.result {
 				t.Errorf("result %s, %v", res.Doc, err)
@@ -182,7 +182,7 @@ func TestTaskThatIsBrokenOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &tasker{declares: declared, answers: map[string][]string{"tools/call": {created}, "tasks/get": {tt.get}}}
-				e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: tt.timeout})
+				e := rig.Ready(t, options.Endpoint{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: tt.timeout})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if name == "the client goes" {
@@ -217,7 +217,7 @@ func TestTaskExtendsItsTimeout(t *testing.T) {
 			"tools/call": {created}, "tasks/get": append(goesOn, working("completed")), "tasks/result": {finished},
 		}}
 		const timeout = time.Second
-		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
+		e := rig.Ready(t, options.Endpoint{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
 		began := time.Now()
 		if _, err := rig.Do(t.Context(), t, e, "s__slow", `{}`); err != nil || time.Since(began) < timeout {
 			t.Errorf("after %v: %v", time.Since(began), err)
@@ -237,7 +237,7 @@ func TestTaskThatIsNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &tasker{declares: declared, answers: map[string][]string{"tools/call": {tt.made}, "tasks/get": {tt.get}}}
-			e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options()})
+			e := rig.Ready(t, options.Endpoint{Server: "s", Dial: s.dial, Tools: rig.Options()})
 			if _, err := rig.Do(t.Context(), t, e, "s__slow", `{}`); gate.Code(err) != "protocol" || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("error %v, want %q", err, tt.says)
 			}
@@ -258,7 +258,7 @@ func TestTaskExtendsItsTimeoutWhileItIsAsked(t *testing.T) {
 		s := &tasker{declares: declared, answers: map[string][]string{
 			"tools/call": {created}, "tasks/get": {working("input_required")}, "tasks/result": {"late"},
 		}, late: 2 * timeout}
-		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
+		e := rig.Ready(t, options.Endpoint{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
 		if _, err := rig.Do(t.Context(), t, e, "s__slow", `{}`); err != nil {
 			t.Error(err)
 		}
@@ -285,7 +285,7 @@ func TestTaskOfDetachedCall(t *testing.T) {
 			if tt.tasks > 0 {
 				s.answers["tools/call"] = []string{created}
 			}
-			e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options()})
+			e := rig.Ready(t, options.Endpoint{Server: "s", Dial: s.dial, Tools: rig.Options()})
 			g, _ := rig.NewGate(t, e)
 			c := rig.NewCall("s__slow", `{}`)
 			var tasked atomic.Int32
@@ -365,7 +365,7 @@ func TestTaskAsksItsClient(t *testing.T) {
 func TestDetachedCallAsksForProgress(t *testing.T) {
 	for detached, want := range map[bool]doc.Kind{true: doc.Number, false: doc.Absent} {
 		s := &tasker{declares: `{}`, answers: map[string][]string{"tools/call": {`{"content":[]}`}}}
-		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options()})
+		e := rig.Ready(t, options.Endpoint{Server: "s", Dial: s.dial, Tools: rig.Options()})
 		g, _ := rig.NewGate(t, e)
 		c := rig.NewCall("s__slow", `{}`)
 		c.Client = &gatetest.Client{Can: gate.Reach{Detached: detached}}

@@ -45,7 +45,7 @@ var webDeeds = map[string]webDeed{
 	"talks before":       {"ok", "", events("data: " + told + "\n\ndata: " + told + "\n\ndata: " + right + "\n\n")},
 	"asks what it must not": {"ok", "", events("data: " + asked + "\n\ndata: " +
 		`{"jsonrpc":"2.0","id":"x","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}` + "\n\ndata: " + right + "\n\n")},
-	"a JSON-RPC error in a 400": {"tool_error", "", status(400, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}`)},
+	"a JSON-RPC error in a 400": {"tool_error", "", answering(400, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}`)},
 	"a session that has ended":  {"ok", "", forget(404, "text/plain", "who are you")},
 	"no session, with a 404":    {"ok", "", forget(404, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)},
 	"no session, by its id":     {"ok", "", forget(404, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Session not found"}}`)},
@@ -54,7 +54,7 @@ var webDeeds = map[string]webDeed{
 	"no session, with a 410":    {"ok", "", forget(410, "text/plain", "session expired")},
 	"no session, with a 500":    {"ok", "", forget(500, "text/plain", "Error: unknown session")},
 	"no session, with a 503":    {"ok", "", forget(503, "application/json", `{"error":"the session does not exist"}`)},
-	"an answer with a 404":      {"tool_error", "", status(404, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"data missing"}}`)},
+	"an answer with a 404":      {"tool_error", "", answering(404, "application/json", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"data missing"}}`)},
 	"a BOM before JSON":         {"ok", "", document("application/json", "\ufeff"+right)},
 	"error: null":               {"ok", "", document("application/json", strings.Replace(right, "{", `{"error":null,`, 1))},
 	"an id that is text":        {"ok", "", document("application/json", strings.Replace(right, "%s", `"%s"`, 1))},
@@ -75,14 +75,14 @@ var webDeeds = map[string]webDeed{
 	"a gzip bomb":               {"refused_limit", "limits.result is", bomb("application/json", `{"x":"`)},
 	"a gzip bomb of events":     {"refused_limit", "limits.result is", bomb("text/event-stream", "data: ")},
 	"a bomb that says no":       {"transport", "HTTP 500", bomb("text/plain", "")},
-	"a web page":                {"protocol", `Content-Type "text/html"`, status(200, "text/html", "<p>hello")},
-	"nothing":                   {"protocol", "no answer to the request", status(202, "", "")},
-	"400":                       {"transport", `HTTP 400 Bad Request: "no such thing"`, status(400, "text/plain", "no such thing")},
-	"401":                       {"transport", "HTTP 401", status(401, "text/plain", "who are you")},
-	"405":                       {"transport", "HTTP 405", status(405, "text/plain", "")},
-	"429":                       {"transport", "HTTP 429", status(429, "text/plain", "slower")},
-	"500":                       {"transport", `HTTP 500 Internal Server Error: "\x1b[2Joops"`, status(500, "text/plain", "\x1b[2Joops")},
-	"503":                       {"transport", "HTTP 503", status(503, "text/html", "<h1>later</h1>")},
+	"a web page":                {"protocol", `Content-Type "text/html"`, answering(200, "text/html", "<p>hello")},
+	"nothing":                   {"protocol", "no answer to the request", answering(202, "", "")},
+	"400":                       {"transport", `HTTP 400 Bad Request: "no such thing"`, answering(400, "text/plain", "no such thing")},
+	"401":                       {"transport", "HTTP 401", answering(401, "text/plain", "who are you")},
+	"405":                       {"transport", "HTTP 405", answering(405, "text/plain", "")},
+	"429":                       {"transport", "HTTP 429", answering(429, "text/plain", "slower")},
+	"500":                       {"transport", `HTTP 500 Internal Server Error: "\x1b[2Joops"`, answering(500, "text/plain", "\x1b[2Joops")},
+	"503":                       {"transport", "HTTP 503", answering(503, "text/html", "<h1>later</h1>")},
 	"elsewhere":                 {"transport", "another origin", redirect(307, "http://192.0.2.1/mcp")},
 	"elsewhere with GET":        {"transport", "drops the message", redirect(302, "/mcp")},
 	"round and round":           {"transport", "too many redirects", redirect(307, "")},
@@ -164,7 +164,7 @@ func forget(code int, kind, format string) func(*tortureWeb, http.ResponseWriter
 		}
 		s.mu.Unlock()
 		if forgot {
-			status(code, kind, format)(s, w, r, id)
+			answering(code, kind, format)(s, w, r, id)
 			return
 		}
 		document("application/json", right)(s, w, r, id)
@@ -181,14 +181,14 @@ func (s *tortureWeb) restart(http.ResponseWriter, *http.Request, string) {
 func withID(format, id string) string { return strings.ReplaceAll(format, "%s", id) }
 
 func document(kind, format string) func(*tortureWeb, http.ResponseWriter, *http.Request, string) {
-	return status(http.StatusOK, kind, format)
+	return answering(http.StatusOK, kind, format)
 }
 
 func events(format string) func(*tortureWeb, http.ResponseWriter, *http.Request, string) {
-	return status(http.StatusOK, "text/event-stream", format)
+	return answering(http.StatusOK, "text/event-stream", format)
 }
 
-func status(code int, kind, format string) func(*tortureWeb, http.ResponseWriter, *http.Request, string) {
+func answering(code int, kind, format string) func(*tortureWeb, http.ResponseWriter, *http.Request, string) {
 	return func(_ *tortureWeb, w http.ResponseWriter, _ *http.Request, id string) {
 		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(code)

@@ -14,9 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -38,17 +39,17 @@ func newRack(t testing.TB) *rack {
 	r := new(rack)
 	pipe := rig.Child("torture")
 	pipe.Server = "pipe"
-	servers := []upstream.Config{pipe}
+	servers := []options.Endpoint{pipe}
 	for server, h := range map[string]http.Handler{
 		"web": new(tortureWeb), "tasks": &tortureTasks{modern: true, deeds: modernTaskDeeds}, "older-tasks": &tortureTasks{deeds: olderTaskDeeds},
 	} {
 		web := httptest.NewServer(h)
 		r.webs = append(r.webs, web)
-		servers = append(servers, upstream.Config{Server: server, URL: web.URL, Tools: rig.Options()})
+		servers = append(servers, options.Endpoint{Server: server, URL: web.URL, Tools: rig.Options()})
 	}
 	for i := range servers {
 		servers[i].MaxMessage = tortureMost
-		servers[i].CallTimeouts = []upstream.ToolTimeout{{Pattern: "late", Timeout: tortureTime}}
+		servers[i].CallTimeouts = []options.ToolTimeout{{Pattern: "late", Timeout: tortureTime}}
 	}
 	r.fleet = rig.NewFleet(t, fleet.Config{Servers: append(servers, rig.NewScript(nil).Config("healthy"))})
 	var err error
@@ -145,7 +146,7 @@ func TestTorture(t *testing.T) {
 		t.Run(m.server+" "+m.deed, func(t *testing.T) { r.torment(t, m) })
 	}
 	for _, s := range r.fleet.Status() {
-		if s.Phase != upstream.Ready || s.Circuit != "" {
+		if s.Phase != status.Ready || s.Circuit != "" {
 			t.Errorf("at the end: %+v", s)
 		}
 	}
@@ -171,12 +172,12 @@ func TestTortureOfListings(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			web := httptest.NewServer(&tortureWeb{list: how})
 			defer web.Close()
-			e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: web.URL, Tools: rig.Options()})
+			e := rig.NewEndpoint(t, options.Endpoint{Server: "s", URL: web.URL, Tools: rig.Options()})
 			err := e.Connect(t.Context())
 			if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 				t.Errorf("%v, want %q", err, tt.says)
 			}
-			rig.Within(t, "it is found again", func() bool { return e.Phase() == upstream.Ready || tt.tools == 0 })
+			rig.Within(t, "it is found again", func() bool { return e.Phase() == status.Ready || tt.tools == 0 })
 			if got := len(e.Tools(t.Context())); got != tt.tools {
 				t.Errorf("%d tools, want %d", got, tt.tools)
 			}

@@ -35,6 +35,47 @@ var exceptions = map[string]bound{
 	"sanitize":                      {18, 5000, 40},
 }
 
+// unnamed are the types in the public surface that other modules cannot name, each with the reason.
+var unnamed = map[string]string{
+	"bridge/gateway.operator": "what the command itself does with a gateway: any of it may change with any version",
+}
+
+// aliases are the public aliases, each with the reason why its users need not see what it is.
+var aliases = map[string]string{
+	"gate.Action": "a word; package gate has its constants",
+	"gate.Doc":    "opaque: has methods alone",
+	"gate.Labels": "opaque: made by NewLabels",
+}
+
+// What users write and read are types of public packages, with names: see [Surface].
+func TestSurface(t *testing.T) {
+	unraced.Long(t)
+	h, err := Measure("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.Surface()
+	for _, one := range []struct {
+		found   []string
+		allowed map[string]string
+		wrong   string
+	}{
+		{s.Unnamed, unnamed, "is in the public surface, and other modules cannot name it: move it into a public package, or take it out of the signature"},
+		{s.Aliases, aliases, "is an alias, and go doc shows nothing of it: move the type here, or use it by its own name"},
+	} {
+		for _, name := range one.found {
+			if one.allowed[name] == "" {
+				t.Errorf("%s %s", name, one.wrong)
+			}
+		}
+		for name := range one.allowed {
+			if !slices.Contains(one.found, name) {
+				t.Errorf("%s is none any more: delete its reason", name)
+			}
+		}
+	}
+}
+
 // The code stays as easy to hold in the head as it is: see [Package].
 func TestHouse(t *testing.T) {
 	unraced.Long(t)

@@ -12,9 +12,9 @@ type Surface struct {
 	// Unnamed are the types of this module in exported signatures, fields and methods that
 	// other modules cannot name, as "package.Type".
 	Unnamed []string
-	// Aliases are the exported aliases of internal types. Opaque are those of them that have
-	// no exported fields, no constants, and are no interfaces.
-	Aliases, Opaque []string
+	// Aliases are the exported aliases, as "package.Type". go doc shows
+	// neither their fields nor their constants.
+	Aliases []string
 }
 
 // Surface returns what other modules see of the house.
@@ -36,12 +36,8 @@ func (h House) Surface() (s Surface) {
 				continue
 			}
 			names[pathOf(named.Obj())] = true
-			if t.IsAlias() && isInternal(named.Obj()) {
-				alias := p.types.Name() + "." + one
-				s.Aliases = append(s.Aliases, alias)
-				if isOpaque(named) {
-					s.Opaque = append(s.Opaque, alias)
-				}
+			if t.IsAlias() {
+				s.Aliases = append(s.Aliases, p.types.Name()+"."+one)
 			}
 		}
 	}
@@ -72,27 +68,6 @@ func pathOf(t *types.TypeName) string {
 
 func isInternal(t *types.TypeName) bool {
 	return t.Pkg() != nil && slices.Contains(strings.Split(t.Pkg().Path(), "/"), "internal")
-}
-
-// isOpaque reports whether users can neither write nor read what is in a type, nor implement it.
-func isOpaque(t *types.Named) bool {
-	switch u := t.Underlying().(type) {
-	case *types.Interface:
-		return false
-	case *types.Struct:
-		for f := range u.Fields() {
-			if f.Exported() {
-				return false
-			}
-		}
-	}
-	scope := t.Obj().Pkg().Scope()
-	for _, one := range scope.Names() {
-		if c, ok := scope.Lookup(one).(*types.Const); ok && c.Exported() && types.Identical(c.Type(), t) {
-			return false
-		}
-	}
-	return true
 }
 
 // A walk meets all types of this module that users of a type come across. It goes on into

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
@@ -420,7 +420,7 @@ func (a *addition) look(ctx context.Context, cfg *config.Config, r *added) error
 			return err
 		}
 		for _, one := range s.Servers {
-			if slices.Contains(r.Added, one.Server) && one.Phase != gateway.Ready {
+			if slices.Contains(r.Added, one.Server) && one.Phase != status.Ready {
 				r.Faults = append(r.Faults, fmt.Sprintf("%s is %s: %s", one.Server, one.Phase, one.Error))
 			}
 		}

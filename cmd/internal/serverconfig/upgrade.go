@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -321,12 +321,12 @@ func (s commands) review(ctx context.Context, cfg *config.Config, id string, con
 		}
 	}
 	err = s.With(ctx, next, id, func(g shell.Gateway) error {
-		status, err := doctor.Await(ctx, g.Status, []string{id})
+		now, err := doctor.Await(ctx, g.Status, []string{id})
 		if err != nil {
 			return err
 		}
-		for _, one := range status.Servers {
-			if one.Server == id && one.Phase != gateway.Ready {
+		for _, one := range now.Servers {
+			if one.Server == id && one.Phase != status.Ready {
 				return fmt.Errorf("the new version does not work: %s is %s: %s; nothing was changed", id, one.Phase, one.Error)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 )
@@ -59,10 +59,10 @@ func (c *Shell) Coming(status func() *app.Status) (stop func()) {
 }
 
 // coming returns a line for each server that has come up or failed and was not said yet, and those that are waited for.
-func coming(servers []gateway.ServerStatus, said map[string]bool) (lines, waited []string) {
+func coming(servers []status.Server, said map[string]bool) (lines, waited []string) {
 	for _, s := range servers {
 		switch {
-		case s.Phase == gateway.Connecting || s.Phase == gateway.Starting:
+		case s.Phase == status.Connecting || s.Phase == status.Starting:
 			waited = append(waited, s.Server)
 		case !said[s.Server]:
 			said[s.Server] = true

@@ -100,7 +100,7 @@ func (c *Counts) Reset() {
 // Often returns those of the tools whose results are changed often, the most changed first,
 // without those of which the labels already say what their results are.
 func (c *Counts) Often(tools []*gate.Tool, labels interface {
-	Labels(*gate.Tool) (gate.ToolLabels, bool)
+	Labels(*gate.Tool) (provenance.ToolLabels, bool)
 }) (often []Tool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,9 +123,11 @@ func (c *Counts) Often(tools []*gate.Tool, labels interface {
 }
 
 // closed reports whether a tool does not reach outside: as its label says, or as it says itself.
-func closed(t *gate.Tool, said gate.ToolLabels, labelled bool) bool {
+func closed(t *gate.Tool, said provenance.ToolLabels, labelled bool) bool {
 	if labelled {
-		return !slices.ContainsFunc(said.Effects, func(e gate.ToolEffect) bool { return e == provenance.EffectExternal || e == provenance.EffectEgress })
+		return !slices.ContainsFunc(said.Effects, func(e provenance.ToolEffect) bool {
+			return e == provenance.EffectExternal || e == provenance.EffectEgress
+		})
 	}
 	open := t.Annotations.Get("openWorldHint")
 	return open.Kind() == doc.Bool && !open.True()

@@ -14,9 +14,9 @@ import (
 )
 
 // labels are what an operator says of tools, by their names.
-type labels map[string]gate.ToolLabels
+type labels map[string]provenance.ToolLabels
 
-func (l labels) Labels(t *gate.Tool) (gate.ToolLabels, bool) {
+func (l labels) Labels(t *gate.Tool) (provenance.ToolLabels, bool) {
 	said, ok := l[t.Name.String()]
 	return said, ok
 }
@@ -29,15 +29,15 @@ func TestOften(t *testing.T) {
 		finding          gate.Finding
 		annotations      string
 		elsewhere        bool
-		label            *gate.ToolLabels
+		label            *provenance.ToolLabels
 		want             string
 	}{
 		"often":                             {200, 13, changed, closed, false, nil, "git__diff: 13 of 200 results were changed, by html/handler; if they are source that agents work on, write `sanitize: {tools: {\"git__diff\": code}}`"},
 		"it may reach outside":              {5, 5, changed, `{}`, false, nil, "see docs/how-to/sanitizing.md"},
 		"it says that it does":              {5, 5, changed, `{"openWorldHint":true}`, false, nil, "see docs/how-to/sanitizing.md"},
-		"a label says that it does not":     {5, 5, changed, `{}`, false, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}, "sanitize: {tools"},
-		"a label says that it does":         {5, 5, changed, closed, false, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectEgress}}, "see docs/how-to/sanitizing.md"},
-		"a label says what the results are": {5, 5, changed, closed, false, &gate.ToolLabels{Kind: provenance.KindProse}, ""},
+		"a label says that it does not":     {5, 5, changed, `{}`, false, &provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectRead}}, "sanitize: {tools"},
+		"a label says that it does":         {5, 5, changed, closed, false, &provenance.ToolLabels{Effects: []provenance.ToolEffect{provenance.EffectEgress}}, "see docs/how-to/sanitizing.md"},
+		"a label says what the results are": {5, 5, changed, closed, false, &provenance.ToolLabels{Kind: provenance.KindProse}, ""},
 		"rarely":                            {200, 3, changed, closed, false, nil, ""},
 		"twice":                             {2, 2, changed, closed, false, nil, ""},
 		"not changed":                       {5, 5, gate.Finding{Rule: "html/handler", Count: 1}, closed, false, nil, ""},

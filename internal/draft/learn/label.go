@@ -7,25 +7,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
 // A Label is a drafted label as the labels file has it.
 type Label struct {
-	Result  provenance.ResultKind `json:"result"`
-	Private bool                  `json:"private"`
-	Effect  []gate.ToolEffect     `json:"effect"`
-	Control []string              `json:"control,omitempty"`
-	Content []string              `json:"content,omitempty"`
-	To      []string              `json:"to,omitzero"`
-	Commits []string              `json:"commits,omitempty"`
-	Takes   map[string]string     `json:"takes,omitempty"`
+	Result  provenance.ResultKind   `json:"result"`
+	Private bool                    `json:"private"`
+	Effect  []provenance.ToolEffect `json:"effect"`
+	Control []string                `json:"control,omitempty"`
+	Content []string                `json:"content,omitempty"`
+	To      []string                `json:"to,omitzero"`
+	Commits []string                `json:"commits,omitempty"`
+	Takes   map[string]string       `json:"takes,omitempty"`
 
-	IDs      map[gate.Place]string `json:"ids,omitempty"`
-	Identity []gate.Place          `json:"identity,omitempty"`
-	Names    []gate.Place          `json:"names,omitempty"`
+	IDs      map[provenance.Place]string `json:"ids,omitempty"`
+	Identity []provenance.Place          `json:"identity,omitempty"`
+	Names    []provenance.Place          `json:"names,omitempty"`
 }
 
 // NewLabel returns a label as the file has it.

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/scan"
-	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -54,9 +55,9 @@ type declared struct {
 	server, file string
 	instructions gate.Doc
 	tools        []gate.Doc
-	lines        []int      // of tools, in the file
-	pages        []gate.Doc // of apps, as they are pinned
-	allow        apps.Allow // narrows pages
+	lines        []int              // of tools, in the file
+	pages        []gate.Doc         // of apps, as they are pinned
+	allow        options.AppSources // narrows pages
 }
 
 // Look returns a function that scans one definition of a server, the page of an app, a skill, or its
@@ -67,7 +68,7 @@ func Look(g *gateway.Gateway) (lock.Look, error) {
 		return nil, err
 	}
 	all := declaredBy(g)
-	owners, allow := ownersOf(all), make(map[string]apps.Allow)
+	owners, allow := ownersOf(all), make(map[string]options.AppSources)
 	for _, one := range all {
 		allow[one.server] = one.allow
 	}
@@ -121,7 +122,7 @@ func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, e
 		}
 	}
 	for _, one := range g.Fleet().Status() {
-		if one.Phase != gateway.Ready && (server == "" || one.Server == server) {
+		if one.Phase != status.Ready && (server == "" || one.Server == server) {
 			s.Faults = append(s.Faults, fmt.Sprintf("server %s: %s: %s", one.Server, one.Phase, one.Error))
 		}
 	}
@@ -130,9 +131,9 @@ func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, e
 
 // URL connects to an MCP server over HTTP and scans what it declares.
 func URL(ctx context.Context, target string, log *slog.Logger) (*Report, error) {
-	e, err := gateway.NewEndpoint(gateway.EndpointConfig{
+	e, err := gateway.NewEndpoint(options.Endpoint{
 		Server: hostID(target), URL: target, Log: log,
-		Tools: gateway.ToolOptions{Sanitizer: unchanged{}, Schemas: schema.NewCompiler()},
+		Tools: options.Tools{Sanitizer: unchanged{}},
 	})
 	if err != nil {
 		return nil, err
@@ -269,7 +270,7 @@ func scanAll(all []declared, chosen func(declared) bool) (*Report, error) {
 }
 
 // risks are the findings in a page. Its HTML is not searched: no model reads it.
-func risks(page gate.Doc, allow apps.Allow) (found []scan.Finding) {
+func risks(page gate.Doc, allow options.AppSources) (found []scan.Finding) {
 	for _, r := range apps.Risks(page, allow) {
 		found = append(found, scan.Found(r.Rule, r.At, r.Excerpt))
 	}

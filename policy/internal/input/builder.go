@@ -4,6 +4,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/policy/internal/recent"
 )
 
@@ -13,7 +14,7 @@ type Builder struct {
 	Provenance bool // whether a rule may look at where values came from
 	Values     bool // whether one may look at more of values than their sources
 
-	labels     func(*gate.Tool) (gate.ToolLabels, bool)
+	labels     func(*gate.Tool) (provenance.ToolLabels, bool)
 	principals *recent.Cache[claimant, *ast.Term]
 	tools      *recent.Cache[*gate.Tool, *ast.Term]
 }
@@ -24,7 +25,7 @@ const (
 )
 
 // NewBuilder returns a builder that has labels say what the labels file says of a tool.
-func NewBuilder(labels func(*gate.Tool) (gate.ToolLabels, bool)) *Builder {
+func NewBuilder(labels func(*gate.Tool) (provenance.ToolLabels, bool)) *Builder {
 	return &Builder{
 		labels:     labels,
 		principals: recent.New[claimant, *ast.Term](keptPrincipals), tools: recent.New[*gate.Tool, *ast.Term](keptTools),

@@ -42,35 +42,35 @@ var appMembers = members[*query]{
 }
 
 // labelMembers describe a tool for which the labels file has an entry.
-var labelMembers = members[gate.ToolLabels]{
-	has("result", text, "`trusted`, `untrusted` or `echo`", func(l gate.ToolLabels) *ast.Term {
+var labelMembers = members[provenance.ToolLabels]{
+	has("result", text, "`trusted`, `untrusted` or `echo`", func(l provenance.ToolLabels) *ast.Term {
 		if l.Result == "" {
 			l.Result = provenance.ResultUntrusted
 		}
 		return ast.StringTerm(string(l.Result))
 	}),
-	has("private", truth, "whether results are private", func(l gate.ToolLabels) *ast.Term { return ast.BooleanTerm(l.Private) }),
-	has("effect", texts, "what the tool may cause", func(l gate.ToolLabels) *ast.Term {
+	has("private", truth, "whether results are private", func(l provenance.ToolLabels) *ast.Term { return ast.BooleanTerm(l.Private) }),
+	has("effect", texts, "what the tool may cause", func(l provenance.ToolLabels) *ast.Term {
 		effects := make([]string, len(l.Effects))
 		for i, e := range l.Effects {
 			effects[i] = string(e)
 		}
 		return Texts(effects)
 	}),
-	mayHave("kind", text, "`code` or `prose`", func(l gate.ToolLabels) *ast.Term {
+	mayHave("kind", text, "`code` or `prose`", func(l provenance.ToolLabels) *ast.Term {
 		if l.Kind == "" {
 			return nil
 		}
 		return ast.StringTerm(string(l.Kind))
 	}),
-	pointers("control", func(l gate.ToolLabels) []string { return l.Control }),
-	pointers("content", func(l gate.ToolLabels) []string { return l.Content }),
-	pointers("to", func(l gate.ToolLabels) []string { return l.To }),
-	pointers("commits", func(l gate.ToolLabels) []string { return l.Commits }),
+	pointers("control", func(l provenance.ToolLabels) []string { return l.Control }),
+	pointers("content", func(l provenance.ToolLabels) []string { return l.Content }),
+	pointers("to", func(l provenance.ToolLabels) []string { return l.To }),
+	pointers("commits", func(l provenance.ToolLabels) []string { return l.Commits }),
 }
 
-func pointers(name string, list func(gate.ToolLabels) []string) member[gate.ToolLabels] {
-	return mayHave(name, texts, "JSON Pointers, as the labels file has them", func(l gate.ToolLabels) *ast.Term {
+func pointers(name string, list func(provenance.ToolLabels) []string) member[provenance.ToolLabels] {
+	return mayHave(name, texts, "JSON Pointers, as the labels file has them", func(l provenance.ToolLabels) *ast.Term {
 		if list(l) == nil {
 			return nil
 		}
@@ -81,7 +81,7 @@ func pointers(name string, list func(gate.ToolLabels) []string) member[gate.Tool
 // A labelled tool is a tool and what the labels file says of it.
 type labelled struct {
 	*gate.Tool
-	labels func(*gate.Tool) (gate.ToolLabels, bool)
+	labels func(*gate.Tool) (provenance.ToolLabels, bool)
 }
 
 // Capabilities and origin are documents that the owner of the modules makes.

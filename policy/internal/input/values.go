@@ -6,7 +6,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
@@ -98,5 +97,7 @@ func (q *query) leaves() bool {
 		return false
 	}
 	labels, ok := q.labels(q.Tool)
-	return !ok || slices.ContainsFunc(labels.Effects, func(e gate.ToolEffect) bool { return e == provenance.EffectExternal || e == provenance.EffectEgress })
+	return !ok || slices.ContainsFunc(labels.Effects, func(e provenance.ToolEffect) bool {
+		return e == provenance.EffectExternal || e == provenance.EffectEgress
+	})
 }

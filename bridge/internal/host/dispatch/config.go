@@ -57,7 +57,7 @@ type Config struct {
 	// login gets one, with a browser, and what is closed when that has ended; "" for nowhere.
 	Connect func(c *gate.Call, err error) (url string, ended <-chan struct{})
 	// Brief reports whether clients are listed only the tools by which they find and call
-	// the others: see [local.Tool.Relay]. Nil lists all. It is asked for each listing.
+	// the others: see [options.LocalTool.Relay]. Nil lists all. It is asked for each listing.
 	Brief func() bool
 	// Seal is a secret of at least 32 random bytes. Keys are derived from it for
 	// what clients without a session keep for the host between a question and its

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
 // Asks reports whether the client of a request can be asked something in the middle of it.
@@ -91,7 +92,7 @@ func (p Client) Answer(res gate.Result) gate.Doc {
 // Call returns a call of the client.
 func (p Client) Call(action gate.Action, name string) gate.Call {
 	return gate.Call{
-		ID: gate.NewID(), Action: action, Name: name, Who: p.Who, Groups: p.Groups, Session: p.Key(), ClientName: p.Name, ClientVersion: p.Version, Trace: gate.Trace{Header: p.Traceparent},
+		ID: gate.NewID(), Action: action, Name: name, Who: p.Who, Groups: p.Groups, Session: p.Key(), ClientName: p.Name, ClientVersion: p.Version, Trace: tracing.Context{Header: p.Traceparent},
 		Renders: p.Renders,
 	}
 }

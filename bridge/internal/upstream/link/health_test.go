@@ -8,9 +8,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 )
 
 // A server that says nothing is pinged; one that answers nothing twice in a row is
@@ -42,7 +42,7 @@ func TestHealth(t *testing.T) {
 				if again := s.Count("dial") == 2; again == tt.alive {
 					t.Errorf("connected anew: %v", again)
 				}
-				if e.Phase() != upstream.Ready {
+				if e.Phase() != status.Ready {
 					t.Errorf("phase %s", e.Phase())
 				}
 				if got := e.Status().Circuit; got != "" || s.Count("tools/call") != 0 {

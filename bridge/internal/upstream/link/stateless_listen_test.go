@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -40,26 +40,26 @@ func changing(uris ...string) *sdk.Server {
 // and over both transports.
 func TestModernChanges(t *testing.T) {
 	unraced.Long(t)
-	for name, config := range map[string]func(*sdk.Server) (upstream.Config, func()){
-		"HTTP": func(s *sdk.Server) (upstream.Config, func()) {
+	for name, config := range map[string]func(*sdk.Server) (options.Endpoint, func()){
+		"HTTP": func(s *sdk.Server) (options.Endpoint, func()) {
 			srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}))
 			t.Cleanup(srv.Close)
-			return upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options()}, srv.CloseClientConnections
+			return options.Endpoint{Server: "s", URL: srv.URL, Tools: rig.Options()}, srv.CloseClientConnections
 		},
-		"lines": func(s *sdk.Server) (upstream.Config, func()) {
+		"lines": func(s *sdk.Server) (options.Endpoint, func()) {
 			dial := func() (sdk.Transport, error) {
 				a, b := sdk.NewInMemoryTransports()
 				_, err := s.Connect(context.WithoutCancel(t.Context()), a, nil)
 				return b, err
 			}
-			return upstream.Config{Server: "s", Dial: dial, Protocol: mcp.Stateless, Tools: rig.Options()}, nil
+			return options.Endpoint{Server: "s", Dial: dial, Protocol: mcp.Stateless, Tools: rig.Options()}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // a server's announcements are gathered for a second each
 			s := changing("file:///a", "file:///b")
 			cfg, breaks := config(s)
-			f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{cfg}})
+			f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{cfg}})
 			var mu sync.Mutex
 			var updated []string
 			f.OnNotice(func(n mcp.Notice) {
@@ -120,7 +120,7 @@ func TestModernSubscribeRefused(t *testing.T) {
 	s := changing("file:///a")
 	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(srv.Close)
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{{Server: "s", URL: srv.URL, Tools: rig.Options()}, {Server: "n", URL: rig.URLOf(t, rig.NewModern(nil)), Tools: rig.Options()}}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{{Server: "s", URL: srv.URL, Tools: rig.Options()}, {Server: "n", URL: rig.URLOf(t, rig.NewModern(nil)), Tools: rig.Options()}}})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

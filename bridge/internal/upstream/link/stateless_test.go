@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
@@ -88,7 +89,7 @@ func TestErasOverHTTP(t *testing.T) {
 				tt.server.ServeHTTP(w, r)
 			}))
 			defer srv.Close()
-			e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: srv.URL, Protocol: tt.protocol, Transport: upstream.TransportHTTP, Tools: rig.Options()})
+			e := rig.NewEndpoint(t, options.Endpoint{Server: "s", URL: srv.URL, Protocol: tt.protocol, Transport: options.TransportHTTP, Tools: rig.Options()})
 			err := e.Connect(t.Context())
 			if rig.Kind(err) != tt.fault {
 				t.Fatalf("connect: %s, want %s: %v", rig.Kind(err), tt.fault, err)
@@ -127,7 +128,7 @@ func TestEraOfSilentServers(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	timelimit.Grow(t, 3*time.Second, func(limit time.Duration) error {
-		e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options(), ConnectTimeout: limit})
+		e := rig.NewEndpoint(t, options.Endpoint{Server: "s", URL: srv.URL, Tools: rig.Options(), ConnectTimeout: limit})
 		defer e.Close()
 		if err := e.Connect(t.Context()); err != nil {
 			return err
@@ -196,7 +197,7 @@ func TestModernRequest(t *testing.T) {
 	if notes := e.Status().Notes; len(notes) == 0 || !notes[0].Quarantined || notes[0].Tool != "bad" {
 		t.Errorf("notes: %v", notes)
 	}
-	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
+	f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{{Server: "s", URL: rig.URLOf(t, m), Tools: rig.Options()}}})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -360,9 +361,9 @@ func refuseRevision(w http.ResponseWriter, r *http.Request) {
 
 // TestProtocolConfig: a revision that nobody speaks is refused.
 func TestProtocolConfig(t *testing.T) {
-	for _, cfg := range []upstream.Config{
+	for _, cfg := range []options.Endpoint{
 		{Server: "s", URL: "http://127.0.0.1:1/", Protocol: "2026"},
-		{Server: "s", URL: "http://127.0.0.1:1/", Protocol: mcp.Stateless, Transport: upstream.TransportSSE},
+		{Server: "s", URL: "http://127.0.0.1:1/", Protocol: mcp.Stateless, Transport: options.TransportSSE},
 	} {
 		cfg.Tools = rig.Options()
 		if _, err := upstream.New(cfg); err == nil {

@@ -7,7 +7,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// DialStreams returns a Dial for [upstream.Config] of a server that speaks on two
+// DialStreams returns a Dial for [options.Endpoint] of a server that speaks on two
 // streams as one does on its standard input and output. Open begins the server:
 // from reads what it writes, to is what it reads. Both are closed when the
 // connection ends, which is to end the server.
@@ -28,7 +28,7 @@ func (s streams) Connect(ctx context.Context) (sdk.Connection, error) {
 }
 
 // InProcess reaches a server of the MCP SDK in this process: it is the Dial of an
-// [upstream.Config]. Each connection is a session of its own.
+// [options.Endpoint]. Each connection is a session of its own.
 func InProcess(s *sdk.Server) func() (sdk.Transport, error) {
 	return func() (sdk.Transport, error) {
 		theirs, ours := sdk.NewInMemoryTransports()

@@ -18,10 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // TestHTTPAnswers: the ways in which servers answer a call, right and wrong.
@@ -30,7 +31,7 @@ func TestHTTPAnswers(t *testing.T) {
 	event := func(format string) *rig.Web {
 		return rig.EventServer(func(w io.Writer, id string) { io.WriteString(w, strings.ReplaceAll(format, "$", result(id))) })
 	}
-	status := func(code int, kind, body string) *rig.Web {
+	answering := func(code int, kind, body string) *rig.Web {
 		return &rig.Web{Call: func(w http.ResponseWriter, _ *http.Request, id string) {
 			w.Header().Set("Content-Type", kind)
 			w.WriteHeader(code)
@@ -41,39 +42,39 @@ func TestHTTPAnswers(t *testing.T) {
 	tests := map[string]struct {
 		server *rig.Web
 		kind   string
-		phase  upstream.Phase
+		phase  status.Phase
 	}{
-		"JSON":                        {rig.JSONServer(result), "ok", upstream.Ready},
-		"JSON on several lines":       {rig.JSONServer(func(id string) string { return strings.ReplaceAll(result(id), ",", " ,\n") }), "ok", upstream.Ready},
-		"one event":                   {event("data: $\n\n"), "ok", upstream.Ready},
-		"CRLF":                        {event("event: message\r\nid: 1\r\ndata: $\r\n\r\n"), "ok", upstream.Ready},
-		"comments and other fields":   {event(": hello\n\n: x\nretry: 5\nfoo\ndata:$\n\n"), "ok", upstream.Ready},
-		"notifications before":        {event("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\ndata: $\n\n"), "ok", upstream.Ready},
-		"an unknown id before":        {event("data: {\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":{}}\n\ndata: $\n\n"), "ok", upstream.Ready},
-		"the answer twice":            {event("data: $\n\ndata: $\n\n"), "ok", upstream.Ready},
-		"a request on the stream":     {event("data: {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n\ndata: $\n\n"), "ok", upstream.Ready},
-		"the last event is cut":       {event("data: $\n"), "transport", upstream.Ready},
-		"no event":                    {event(""), "transport", upstream.Ready},
-		"an event of nonsense":        {event("data: nonsense\n\n"), "protocol", upstream.Ready},
-		"duplicate keys":              {rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"a":1,"a":2}}` }), "protocol", upstream.Ready},
-		"no result":                   {rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `}` }), "transport", upstream.Ready},
-		"an answer to another":        {rig.JSONServer(func(string) string { return result("999") }), "protocol", upstream.Ready},
-		"the stream of another":       {event("data: {\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\n"), "transport", upstream.Ready},
-		"a body that is too large":    {rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":"` + big(2<<20) + `"}` }), "refused_limit", upstream.Ready},
-		"an event that is too large":  {event("data: {\"x\":\"" + big(2<<20) + "\"}\n\n"), "refused_limit", upstream.Ready},
-		"an event of many lines":      {event(strings.Repeat("data: "+big(1000)+"\n", 2000) + "\n"), "refused_limit", upstream.Ready},
-		"202 to a request":            {status(202, "", ""), "protocol", upstream.Ready},
-		"a web page":                  {status(200, "text/html", "<p>"), "protocol", upstream.Ready},
-		"500":                         {status(500, "text/plain", "oops"), "transport", upstream.Ready},
-		"401":                         {status(401, "application/json", `{"error":"token"}`), "transport", upstream.Ready},
-		"an event of another type":    {event("event: ping\ndata: ping\n\ndata: $\n\n"), "ok", upstream.Ready},
-		"404 ends the session":        {status(404, "text/plain", "who are you"), "transport", upstream.Ready}, // another one is begun
-		"a JSON-RPC error with a 400": {status(400, "application/json", `{"jsonrpc":"2.0","id":$,"error":{"code":-32602,"message":"no"}}`), "ok", upstream.Ready},
+		"JSON":                        {rig.JSONServer(result), "ok", status.Ready},
+		"JSON on several lines":       {rig.JSONServer(func(id string) string { return strings.ReplaceAll(result(id), ",", " ,\n") }), "ok", status.Ready},
+		"one event":                   {event("data: $\n\n"), "ok", status.Ready},
+		"CRLF":                        {event("event: message\r\nid: 1\r\ndata: $\r\n\r\n"), "ok", status.Ready},
+		"comments and other fields":   {event(": hello\n\n: x\nretry: 5\nfoo\ndata:$\n\n"), "ok", status.Ready},
+		"notifications before":        {event("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\ndata: $\n\n"), "ok", status.Ready},
+		"an unknown id before":        {event("data: {\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":{}}\n\ndata: $\n\n"), "ok", status.Ready},
+		"the answer twice":            {event("data: $\n\ndata: $\n\n"), "ok", status.Ready},
+		"a request on the stream":     {event("data: {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n\ndata: $\n\n"), "ok", status.Ready},
+		"the last event is cut":       {event("data: $\n"), "transport", status.Ready},
+		"no event":                    {event(""), "transport", status.Ready},
+		"an event of nonsense":        {event("data: nonsense\n\n"), "protocol", status.Ready},
+		"duplicate keys":              {rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"a":1,"a":2}}` }), "protocol", status.Ready},
+		"no result":                   {rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `}` }), "transport", status.Ready},
+		"an answer to another":        {rig.JSONServer(func(string) string { return result("999") }), "protocol", status.Ready},
+		"the stream of another":       {event("data: {\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\n"), "transport", status.Ready},
+		"a body that is too large":    {rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":"` + big(2<<20) + `"}` }), "refused_limit", status.Ready},
+		"an event that is too large":  {event("data: {\"x\":\"" + big(2<<20) + "\"}\n\n"), "refused_limit", status.Ready},
+		"an event of many lines":      {event(strings.Repeat("data: "+big(1000)+"\n", 2000) + "\n"), "refused_limit", status.Ready},
+		"202 to a request":            {answering(202, "", ""), "protocol", status.Ready},
+		"a web page":                  {answering(200, "text/html", "<p>"), "protocol", status.Ready},
+		"500":                         {answering(500, "text/plain", "oops"), "transport", status.Ready},
+		"401":                         {answering(401, "application/json", `{"error":"token"}`), "transport", status.Ready},
+		"an event of another type":    {event("event: ping\ndata: ping\n\ndata: $\n\n"), "ok", status.Ready},
+		"404 ends the session":        {answering(404, "text/plain", "who are you"), "transport", status.Ready}, // another one is begun
+		"a JSON-RPC error with a 400": {answering(400, "application/json", `{"jsonrpc":"2.0","id":$,"error":{"code":-32602,"message":"no"}}`), "ok", status.Ready},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			rig.NoLeaks(t)
-			e, srv := rig.Dialled(t, tt.server, func(c *upstream.Config) { c.MaxMessage = 1 << 20 })
+			e, srv := rig.Dialled(t, tt.server, func(c *options.Endpoint) { c.MaxMessage = 1 << 20 })
 			res, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
 			if rig.Kind(err) != tt.kind {
 				t.Fatalf("%s, want %s: %v", rig.Kind(err), tt.kind, err)
@@ -128,7 +129,7 @@ func TestHTTPReusesConnections(t *testing.T) {
 			}
 			srv.Start()
 			defer srv.Close()
-			e := rig.Ready(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options()})
+			e := rig.Ready(t, options.Endpoint{Server: "s", URL: srv.URL, Tools: rig.Options()})
 			for range 100 {
 				if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil {
 					t.Fatal(err)
@@ -149,7 +150,7 @@ func TestHTTPHeaders(t *testing.T) {
 		t.Setenv(name, "http://127.0.0.1:1")
 	}
 	h := rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` })
-	e, _ := rig.Dialled(t, h, func(c *upstream.Config) { c.Headers = http.Header{"X-Key": {"k"}} })
+	e, _ := rig.Dialled(t, h, func(c *options.Endpoint) { c.Headers = http.Header{"X-Key": {"k"}} })
 	if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil {
 		t.Fatal(err)
 	}
@@ -200,16 +201,16 @@ func TestRedirects(t *testing.T) {
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
 	tests := map[string]struct{ path, transport, kind string }{
-		"within the origin":            {"/same", upstream.TransportHTTP, "ok"},
-		"that drops the message":       {"/moved", upstream.TransportHTTP, "transport"},
-		"in a circle":                  {"/loop", upstream.TransportHTTP, "transport"},
-		"to another origin":            {"/other", upstream.TransportHTTP, "transport"},
-		"by an endpoint event of SSE":  {"/sse", upstream.TransportSSE, "transport"},
+		"within the origin":            {"/same", options.TransportHTTP, "ok"},
+		"that drops the message":       {"/moved", options.TransportHTTP, "transport"},
+		"in a circle":                  {"/loop", options.TransportHTTP, "transport"},
+		"to another origin":            {"/other", options.TransportHTTP, "transport"},
+		"by an endpoint event of SSE":  {"/sse", options.TransportSSE, "transport"},
 		"to another origin, with auto": {"/other", "", "transport"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := rig.NewEndpoint(t, upstream.Config{
+			e := rig.NewEndpoint(t, options.Endpoint{
 				Server: "s", URL: srv.URL + tt.path, Transport: tt.transport, Tools: rig.Options(),
 				Headers: http.Header{"Authorization": {"Bearer x"}},
 			})
@@ -243,7 +244,7 @@ func TestSSEFallback(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 		old.ServeHTTP(w, r)
-	}), func(c *upstream.Config) { c.Headers = http.Header{"X-Key": {"k"}} })
+	}), func(c *options.Endpoint) { c.Headers = http.Header{"X-Key": {"k"}} })
 	for range 10 {
 		if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil {
 			t.Fatal(err)
@@ -254,7 +255,7 @@ func TestSSEFallback(t *testing.T) {
 	}
 	gone.Store(true) // else it may be connected again before anybody looks
 	srv.CloseClientConnections()
-	rig.Within(t, "the stream is missed", func() bool { return e.Phase() == upstream.Faulted })
+	rig.Within(t, "the stream is missed", func() bool { return e.Phase() == status.Faulted })
 	if s := e.Status(); s.Fault != fault.Transport {
 		t.Errorf("status after the stream broke: %+v", s)
 	}
@@ -266,7 +267,7 @@ func TestSSEFallback(t *testing.T) {
 func TestHTTPServerGone(t *testing.T) {
 	e, srv := rig.Dialled(t, rig.JSONServer(nil))
 	srv.Close()
-	for i := 0; e.Phase() != upstream.Faulted; i++ {
+	for i := 0; e.Phase() != status.Faulted; i++ {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // it would wait for the server to come back
 		if _, err := rig.Do(ctx, t, e, "s__echo", "{}"); err == nil {
 			t.Error("the call passed")
@@ -358,7 +359,7 @@ func TestNoStreamOfItsOwn(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}))
 		rig.Within(t, "the stream is asked for", asked.Load)
-		if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil || e.Phase() != upstream.Ready {
+		if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil || e.Phase() != status.Ready {
 			t.Errorf("GET answered with %d: %v, %s", code, err, e.Phase())
 		}
 		e.Close()

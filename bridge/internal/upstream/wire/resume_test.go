@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -89,7 +89,7 @@ func TestHTTPResume(t *testing.T) {
 			timelimit.Grow(t, 3*time.Second, func(limit time.Duration) error {
 				steps = 0
 				p := newPoller(tt.first, tt.resumed)
-				e, srv := rig.Dialled(t, p, func(c *upstream.Config) { c.CallTimeout = limit })
+				e, srv := rig.Dialled(t, p, func(c *options.Endpoint) { c.CallTimeout = limit })
 				defer srv.Close()
 				defer e.Close()
 				res, err := rig.Do(t.Context(), t, e, "s__echo", "{}")

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
@@ -59,7 +60,7 @@ func TestStdio(t *testing.T) {
 				t.Errorf("result %.300s", res.Doc)
 			}
 			if tt.kind == "refused_limit" { // it lives on, and what it knew with it
-				if again, err := rig.Do(t.Context(), t, e, "liar__echo", `{"a":1}`); err != nil || e.Phase() != upstream.Ready {
+				if again, err := rig.Do(t.Context(), t, e, "liar__echo", `{"a":1}`); err != nil || e.Phase() != status.Ready {
 					t.Errorf("the next call: %v, %v, phase %s", again.Doc, err, e.Phase())
 				}
 				return

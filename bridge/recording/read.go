@@ -1,8 +1,5 @@
-// Package recording has what was called and answered, as an audit log or a recorded session
-// tells of it (read.go), and puts it in the place of servers: a [Player] answers calls with what
-// was recorded of the same tools and equal arguments (player.go).
-//
-// A stubbed call goes the whole way through the gate: a player stands where a server does.
+// Package recording has what was called and answered, as an audit log or a recorded session tells
+// of it ([Read]), and how a gateway answers from it ([Replay]).
 package recording
 
 import (
@@ -17,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -47,16 +45,16 @@ var ErrNothing = errors.New("the calls in it were recorded without their results
 // Read reads what was called, got and read that a file tells of, in its order: an audit log
 // that holds results, over all its files, or recorded sessions, one a line, as
 // [policy.ReadTrace] takes them. Calls that came to no result are left out, and those of
-// servers whose tools carry out calls of others, which relays names: the call that such a one
-// made is recorded, and made again. The error wraps [ErrNothing] if no result was recorded.
-func Read(ctx context.Context, path string, relays func(server string) bool) ([]Call, error) {
+// the gateway's own servers whose tools carry out other calls: the call that such a one made is
+// recorded, and made again. The error wraps [ErrNothing] if no result was recorded.
+func Read(ctx context.Context, path string) ([]Call, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	r := bufio.NewReader(f)
-	rec := &recording{relays: relays}
+	rec := new(recording)
 	if audit.IsLog(r) {
 		for e, err := range audit.Read(ctx, path, audit.Filter{}) {
 			if err == nil {
@@ -87,14 +85,13 @@ type recording struct {
 	bytes int
 	bare  int // calls that passed and have no result
 
-	relays func(server string) bool
 }
 
 func (r *recording) addEntry(e audit.Entry) error {
 	if e.Event != gate.Done || e.Action != gate.CallTool && e.Action != gate.GetPrompt && e.Action != gate.ReadResource || e.Code != codes.OK && e.Code != codes.ToolError {
 		return nil
 	}
-	if r.relays(e.Server) {
+	if product.RelaysCalls(e.Server) {
 		return nil
 	}
 	if len(e.Result) == 0 {

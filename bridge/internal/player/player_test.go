@@ -1,4 +1,4 @@
-package recording
+package player
 
 import (
 	"os"
@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/options"
+	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -17,15 +18,15 @@ func TestPlayer(t *testing.T) {
 	if err := os.WriteFile(path, []byte(trace), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	calls, err := Read(t.Context(), path, func(string) bool { return false })
+	calls, err := recording.Read(t.Context(), path)
 	if err != nil || len(calls) != 2 || calls[0].Args != gate.MustDoc(`{"a":2,"b":1}`).Digest() {
 		t.Fatalf("got %+v, %v", calls, err)
 	}
-	p := NewPlayer(Replay{Calls: calls, Servers: map[string]Mode{"near": Live}})
+	p := New(recording.Replay{Calls: calls, Servers: map[string]recording.Mode{"near": recording.Live}})
 	if !p.Stubs("far") || p.Stubs("near") {
 		t.Error("the wrong server is answered for")
 	}
-	all, err := p.Locals([]upstream.Config{{Server: "near"}}, nil, rig.Options())
+	all, err := p.Locals([]options.Endpoint{{Server: "near"}}, nil, rig.Options())
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d servers, %v", len(all), err)
 	}

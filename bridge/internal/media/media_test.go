@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/clean/media"
+	"github.com/wasmgate/wasmgate/bridge/internal/media"
 )
 
 func TestMedia(t *testing.T) {

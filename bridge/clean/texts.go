@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/clean/media"
+	"github.com/wasmgate/wasmgate/bridge/internal/media"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/match"
