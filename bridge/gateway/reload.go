@@ -26,7 +26,7 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	if err := g.now.Load().clean.Knows(s.Sanitize); err != nil {
 		return fmt.Errorf("server %s: %w", s.Server, err)
 	}
-	if err := g.noteChange(s.Server, "set"); err != nil {
+	if err := g.noteChange(s.Server, "configuration: set"); err != nil {
 		return err
 	}
 	if err := g.checkServer(s); err != nil {
@@ -35,6 +35,15 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	g.atOnce.set(s.Server, s.Concurrent)
 	g.guests.set(s.Server, s.Guest)
 	return g.fleet.Add(ctx, g.endpoint(ctx, s.Endpoint))
+}
+
+// RestartServer connects a server anew, with the configuration it has, and returns when it is ready or faulted, with the
+// fault as the error. Calls in progress end where they were made. By says who wants it, for the audit log, which has it first.
+func (g operator) RestartServer(ctx context.Context, id, by string) error {
+	if err := g.noteChange(id, "restarted by "+by); err != nil {
+		return err
+	}
+	return g.fleet.Reload(ctx, id)
 }
 
 // checkServer has calls checked by what is said of a server.
@@ -47,7 +56,7 @@ func (g *Gateway) checkServer(s Server) error {
 // RemoveServer forgets a server; an id that nobody has is an error. Calls under way there go on,
 // and what comes of them is sanitized by the server's profile, which is kept.
 func (g *Gateway) RemoveServer(id string) error {
-	if err := g.noteChange(id, "removed"); err != nil {
+	if err := g.noteChange(id, "configuration: removed"); err != nil {
 		return err
 	}
 	err := g.fleet.Remove(id)
@@ -59,7 +68,7 @@ func (g *Gateway) RemoveServer(id string) error {
 // noteChange records what the operator has done to a server. Its phase is recorded
 // anew after that.
 func (g *Gateway) noteChange(id, what string) error {
-	if err := g.note(audit.Entry{Event: audit.Server, Server: id, Code: codes.OK, Reasons: []string{"configuration: " + what}}); err != nil {
+	if err := g.note(audit.Entry{Event: audit.Server, Server: id, Code: codes.OK, Reasons: []string{what}}); err != nil {
 		return fmt.Errorf("server %s stays as it was: %w", id, err)
 	}
 	g.phases.forget(id)

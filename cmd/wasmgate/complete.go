@@ -38,7 +38,7 @@ func complete(c *shell.Shell, root *cobra.Command) {
 	})
 	for command, complete := range map[string]cobra.CompletionFunc{
 		"sandbox new": words(starter.Languages()...),
-		"scan":        servers, "confine learn": servers, "policy label": servers, "pin list": servers, "pin diff": servers, "pin approve": servers,
+		"scan":        servers, "confine learn": servers, "policy label": servers, "pin list": servers, "pin diff": servers, "pin approve": servers, "restart": servers,
 	} {
 		at(root, command).ValidArgsFunction = first(complete)
 	}

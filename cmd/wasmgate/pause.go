@@ -47,6 +47,34 @@ func (c statusCommands) newResume() *cobra.Command {
 	return cmd
 }
 
+func (c statusCommands) newRestart() *cobra.Command {
+	return &cobra.Command{
+		Use:     "restart SERVER",
+		Short:   "Restart a server of the running gateway",
+		Long:    "Ends the process or connection of a server and begins another, with the same configuration. Calls in progress\nend normally. Exits with 1 if the server does not come up.",
+		Example: "  wasmgate restart mail",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := c.Open()
+			if err != nil {
+				return err
+			}
+			if known := app.ServerIDs(cfg); !slices.Contains(known, args[0]) {
+				return shell.Misuse("the configuration has no server %s%s", args[0], spelling.Suggest(args[0], known))
+			}
+			r, err := app.Dial(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			if err := r.Restart(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return c.Said(map[string]any{"restarted": args[0]}, args[0]+" has restarted")
+		},
+	}
+}
+
 func (c statusCommands) pause(cmd *cobra.Command, server string, resume bool) error {
 	if server == "" && cmd.Flags().Changed("server") {
 		return shell.Misuse("--server is empty; name a server")

@@ -32,6 +32,8 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r toolsRequest) (any, error) { return a.Tools(ctx, r.As, r.All) })
 	case methodPause:
 		return given(params, func(r pauseRequest) (any, error) { return a.Pause(ctx, r.Server, r.Resume) })
+	case methodRestart:
+		return given(params, func(r pauseRequest) (any, error) { return nil, RestartServer(ctx, a, r.Server, byOperator) })
 	case methodOthers:
 		return given(params, func(r toolsRequest) (any, error) { return a.Features(ctx, r.As, r.All) })
 	case methodSkills:

@@ -54,6 +54,16 @@ func (a *App) PauseBy(ctx context.Context, server string, resume bool, by string
 	return a.gateway.Operator().Paused(), err
 }
 
+// RestartServer ends a server's connection or process, and begins another. By says who wants it.
+func RestartServer(ctx context.Context, a *App, server, by string) error {
+	return a.gateway.Operator().RestartServer(ctx, server, by)
+}
+
+// Restart does what [RestartServer] does.
+func (r *Remote) Restart(ctx context.Context, server string) error {
+	return r.call(ctx, methodRestart, pauseRequest{Server: server}, new(any))
+}
+
 // Pause does what [App.Pause] does.
 func (r *Remote) Pause(ctx context.Context, server string, resume bool) ([]string, error) {
 	return asked[[]string](ctx, r, methodPause, pauseRequest{server, resume})

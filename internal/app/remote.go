@@ -12,14 +12,15 @@ import (
 
 // The methods on the control socket.
 const (
-	methodStatus = "status"
-	methodTools  = "tools"
-	methodOthers = "features"
-	methodSkills = "skills"
-	methodPause  = "pause"
-	methodCall   = "call"
-	methodReload = "reload"
-	methodSignIn = "sign-in"
+	methodStatus  = "status"
+	methodTools   = "tools"
+	methodOthers  = "features"
+	methodSkills  = "skills"
+	methodPause   = "pause"
+	methodRestart = "restart"
+	methodCall    = "call"
+	methodReload  = "reload"
+	methodSignIn  = "sign-in"
 
 	methodScan = "scan"
 

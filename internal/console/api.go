@@ -60,6 +60,9 @@ func (c *Console) routes() []route {
 		{"POST /api/v1/findings/exceptions", grant, "exceptions.write", "", c.postException},
 		{"GET /api/v1/modules", read, "modules.read", "", c.getModules},
 		{"POST /api/v1/pause", grant, "gateway.pause", "", c.postPause},
+		{"POST /api/v1/servers/{server}/restart", grant, "servers.restart", "server", func(w http.ResponseWriter, r *http.Request) error {
+			return answer(w, map[string]any{}, app.RestartServer(r.Context(), c.app, r.PathValue("server"), named(r.Context())))
+		}},
 
 		{"GET /ui/{$}", read, "status.read", "", c.overview},
 		{"GET /ui/calls", read, "calls.read", "", c.callsPage},
@@ -89,6 +92,13 @@ func (c *Console) routes() []route {
 		{"POST /ui/findings/exceptions", grant, "exceptions.write", "", c.exceptPage},
 		{"GET /ui/modules", read, "modules.read", "", c.modulesPage},
 		{"POST /ui/pause", grant, "gateway.pause", "", c.pausePage},
+		{"POST /ui/servers/{server}/restart", grant, "servers.restart", "server", func(w http.ResponseWriter, r *http.Request) error {
+			server := r.PathValue("server")
+			if err := app.RestartServer(r.Context(), c.app, server, named(r.Context())); err != nil {
+				return err
+			}
+			return c.done(w, r, "/ui/servers", "server "+server+" has restarted")
+		}},
 	}
 }
 

@@ -740,6 +740,42 @@ func TestPauseAndReset(t *testing.T) {
 	}
 }
 
+// A server is restarted by a button and by a program, if the policy lets who asks.
+func TestRestart(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\nservers: {gone: {command: no-such-program-anywhere}}\n", "p.rego", `package wasmgate
+
+deny contains "not this one" if {
+	input.action == "admin/grant"
+	input.admin.op == "servers.restart"
+	input.admin.object == "secret"
+}
+`)
+	if !strings.Contains(d.get("/ui/servers"), `action="/ui/servers/gone/restart"`) {
+		t.Error("the page has no button")
+	}
+	for path, want := range map[string]int{
+		"/ui/servers/gone/restart": http.StatusInternalServerError, "/api/v1/servers/gone/restart": http.StatusInternalServerError, // it faults again
+		"/api/v1/servers/secret/restart": http.StatusForbidden,
+	} {
+		var body any = ""
+		if strings.HasPrefix(path, "/ui") {
+			body = url.Values{}
+		}
+		if w := d.ask("POST", path, body, nil); w.Code != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	n := 0
+	for _, r := range d.records(audit.Server) {
+		if len(r.Reasons) == 1 && r.Reasons[0] == "restarted by console:local" {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("recorded %d times", n)
+	}
+}
+
 // An approver sees whom a call is for, and where its values were met; approves that until the
 // session ends, and takes it back.
 func TestDestinations(t *testing.T) {
