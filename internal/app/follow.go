@@ -126,18 +126,15 @@ func (a *App) followPauses(ctx context.Context) error {
 }
 
 // catchUp follows other gateways without a call, so that streams end, and keys that were made
-// elsewhere are taken. It reports whether this one was behind. What goes wrong is said by the next
-// call, and by status.
-func (a *App) catchUp(ctx context.Context) bool {
+// elsewhere are taken. What goes wrong is said by the next call, and by status.
+func (a *App) catchUp(ctx context.Context) {
 	to, err := a.shared.Generation(ctx)
-	behind := err == nil && a.shared.followed.Load() != to
 	if err == nil {
 		err = a.follow(ctx, to)
 	}
 	if ctx.Err() == nil {
 		a.shared.failed.Store(&err)
 	}
-	return err == nil && behind
 }
 
 // closeShared gives the name of the gateway back.

@@ -33,7 +33,7 @@ type shared struct {
 
 	peers *cluster.Peers // nil if this gateway forwards nothing
 
-	catchUp   func(ctx context.Context) bool
+	catchUp   func(ctx context.Context)
 	following sync.Mutex
 	followed  atomic.Uint64         // the generation whose changes have been made
 	failed    atomic.Pointer[error] // what the last look at the generation came to; nil before the first
@@ -82,7 +82,8 @@ func (s *shared) refusedTooSoon(ctx context.Context) bool {
 		return false
 	}
 	s.looked = time.Now()
-	return s.catchUp(ctx)
+	s.catchUp(ctx)
+	return true // another look may have found the key since
 }
 
 // sealOf returns the secret for what clients hold: of the gateway, or of all that share a

@@ -108,6 +108,8 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch m.Method {
 	case "initialize":
 		Result(w, m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stub","version":"1"}}`)
+	case "ping":
+		Result(w, m.ID, `{}`)
 	case "tools/list":
 		Result(w, m.ID, `{"tools":`+s.Tools+`}`)
 	case "tools/call":
