@@ -37,6 +37,9 @@ func (a *App) Pause(ctx context.Context, server string, resume bool) ([]string, 
 
 // PauseBy is Pause, and who does it.
 func (a *App) PauseBy(ctx context.Context, server string, resume bool, by string) ([]string, error) {
+	if a.shared.Store != nil { // what another gateway has paused a moment ago can be resumed here
+		a.shared.catchUp(ctx)
+	}
 	a.pausing.Lock()
 	defer a.pausing.Unlock()
 	change := a.gateway.Operator().Pause
