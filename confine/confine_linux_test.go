@@ -272,7 +272,7 @@ func TestNothingLeaks(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := confine.Start(t.Context(), confine.Command{Path: garbage}); err == nil {
-			t.Error("started a file that is no program")
+			t.Error("started a file that is not a program")
 		}
 	}
 	once() // what the runtime opens for itself

@@ -97,7 +97,7 @@ func (r Rules) checked() (Rules, error) {
 	case r.Files < 8 || r.Files > maxCount:
 		return r, fmt.Errorf("confine: %d files are not within 8 and %d", r.Files, maxCount)
 	case r.CPU < 0 || r.CPU > maxCPU || r.CPU%time.Second != 0:
-		return r, fmt.Errorf("confine: %s of CPU is no whole number of seconds within 0 and %s", r.CPU, maxCPU)
+		return r, fmt.Errorf("confine: %s of CPU is not a whole number of seconds within 0 and %s", r.CPU, maxCPU)
 	case len(r.Connect) > maxPaths:
 		return r, fmt.Errorf("confine: more than %d ports", maxPaths)
 	}
@@ -107,7 +107,7 @@ func (r Rules) checked() (Rules, error) {
 		}
 		for _, path := range list {
 			if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-				return r, fmt.Errorf("confine.%s: %q is no absolute path", name, path)
+				return r, fmt.Errorf("confine.%s: %q is not an absolute path", name, path)
 			}
 			if _, err := os.Stat(path); err != nil {
 				return r, fmt.Errorf("confine.%s: %w; create it or leave it out", name, err)

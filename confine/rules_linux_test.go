@@ -391,11 +391,11 @@ func TestRulesThatCannotBe(t *testing.T) {
 		want  string
 	}{
 		"a path that is not there":  {confine.Rules{Read: []string{file}}, "confine.read: stat " + file + ": no such file or directory; create it or leave it out"},
-		"a relative path":           {confine.Rules{Write: []string{"x"}}, `confine.write: "x" is no absolute path`},
+		"a relative path":           {confine.Rules{Write: []string{"x"}}, `confine.write: "x" is not an absolute path`},
 		"hardly any memory":         {confine.Rules{Memory: 1}, "memory of 1 bytes"},
 		"a negative number":         {confine.Rules{Processes: -1}, "-1 processes"},
 		"fewer files than it takes": {confine.Rules{Files: 3}, "3 files"},
-		"part of a second":          {confine.Rules{CPU: time.Millisecond}, "no whole number of seconds"},
+		"part of a second":          {confine.Rules{CPU: time.Millisecond}, "not a whole number of seconds"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

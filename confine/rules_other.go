@@ -14,5 +14,5 @@ func (Rules) missing() []string {
 }
 
 func canLearn() error {
-	return errors.New("cannot watch: only Linux on amd64 and arm64 has what it takes")
+	return errors.New("cannot watch the server: this needs Linux on amd64 or arm64")
 }

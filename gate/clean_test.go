@@ -78,7 +78,7 @@ func TestResultsAreSanitized(t *testing.T) {
 			`{"_meta":{"progressToken":7,"x":"bad"},"a":1}`,
 			`{"_meta":{"progressToken":7,"x":"[x]","io.github.wasmgate/findings":[` + finding("/_meta/x", 1) + `]},"a":1}`,
 		},
-		"_meta that is no object is replaced": {
+		"_meta that is not an object is replaced": {
 			`{"_meta":"bad"}`,
 			`{` + meta(finding("/_meta", 1)) + `}`,
 		},

@@ -83,7 +83,7 @@ func (Nobody) Tasked() {}
 // Poll implements [Client].
 func (Nobody) Poll(time.Duration) {}
 
-var errNobody = errors.New("there is nobody who could be asked")
+var errNobody = errors.New("the client cannot be asked")
 
 // Brought is what a client brings with a call that it makes again because the answer asked
 // for more. The zero Brought is nothing.

@@ -149,9 +149,9 @@ const withheld = "the call was carried out, and its result is withheld because t
 
 func TestDoChecksBeforeTheUpstream(t *testing.T) {
 	tests := map[string]doTest{
-		"malformed":               {call: func(c *gate.Call) { c.Args, c.Refused = gate.Doc{}, errInternal }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
-		"arguments are an array":  {call: func(c *gate.Call) { c.Args = gate.MustDoc("[]") }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
-		"arguments are null":      {call: func(c *gate.Call) { c.Args = gate.MustDoc("null") }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
+		"malformed":               {call: func(c *gate.Call) { c.Args, c.Refused = gate.Doc{}, errInternal }, code: "refused_parse", reason: "the arguments are not an acceptable JSON object", events: refused},
+		"arguments are an array":  {call: func(c *gate.Call) { c.Args = gate.MustDoc("[]") }, code: "refused_parse", reason: "the arguments are not an acceptable JSON object", events: refused},
+		"arguments are null":      {call: func(c *gate.Call) { c.Args = gate.MustDoc("null") }, code: "refused_parse", reason: "the arguments are not an acceptable JSON object", events: refused},
 		"unknown":                 {change: fails("lookup", fmt.Errorf("%s: %w", internal, gate.ErrUnknown)), code: "refused_lookup", reason: "no such tool", events: refused},
 		"lookup fails":            {change: fails("lookup", errInternal), code: "refused_lookup", reason: "no such tool", events: refused},
 		"input schema is missing": {change: func(r *rig) { r.tool.Input = nil }, code: "refused_validate_input", reason: "the tool has no usable input schema", events: refused},
@@ -236,8 +236,8 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		"made safe, JSON in a text has two members of a name": {change: both(
 			answers(`{"structuredContent":1,"content":[{"text":"{\"bad\":1,\"[removed]\":2}"},{"text":"fine"}]}`), scrub,
 		), code: "refused_sanitize", reason: "the result cannot be made safe"},
-		"sanitizer makes text that is no Unicode": {change: both(answers(dirty), func(r *rig) { r.sanitize = replace("bad", "\xff") }), code: "refused_sanitize", reason: "the result cannot be made safe"},
-		"session cannot learn":                    {change: fails("learn", errInternal), code: "refused_sanitize", reason: "the session's state cannot be kept"},
+		"sanitizer makes text that is not a Unicode": {change: both(answers(dirty), func(r *rig) { r.sanitize = replace("bad", "\xff") }), code: "refused_sanitize", reason: "the result cannot be made safe"},
+		"session cannot learn":                       {change: fails("learn", errInternal), code: "refused_sanitize", reason: "the session's state cannot be kept"},
 	}
 	for name, tt := range tests {
 		tt.invoked, tt.events = true, through

@@ -24,7 +24,7 @@ func TestGroups(t *testing.T) {
 		"a tool that both lists have":                {gate.Groups{{"a"}, {"b"}}, []string{"a", "b"}, false, true},
 		"a list that names nothing offers nothing":   {gate.Groups{{}}, []string{"a"}, false, false},
 		"what carries out other calls is in each":    {gate.Groups{{"a"}}, nil, true, true},
-		"narrowing by nothing is no narrowing":       {gate.Groups(nil).Within(nil), nil, false, true},
+		"narrowing by nothing is not a narrowing":    {gate.Groups(nil).Within(nil), nil, false, true},
 		"narrowing twice keeps what narrowed before": {gate.Groups{{"a"}}.Within([]string{"b"}), []string{"b"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func hostDecides(d gate.Decision) func(*rig) {
 }
 
 func TestHostCallDecides(t *testing.T) {
-	const nobody = "a person would have to approve this, and nobody can be asked in the middle of a call"
+	const nobody = "this needs approval, but approvals cannot be asked for during a call"
 	const unable = "the policy demands what this gateway cannot do"
 	with := func(o obligation.Obligation) func(*rig) {
 		return hostDecides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{o}})
@@ -309,7 +309,7 @@ func TestHostCallEndsWithItsCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(ended)
-	if err := <-answered; gate.Code(err) != "refused_record" || reason(err) != "the call has ended meanwhile" {
+	if err := <-answered; gate.Code(err) != "refused_record" || reason(err) != "the tool's call has ended" {
 		t.Errorf("answered %v", err)
 	}
 	if last := records[len(records)-1]; last.Event != gate.HostCall || last.Code != "refused_record" {

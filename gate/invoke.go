@@ -34,7 +34,7 @@ func (w *way) invoke(ctx context.Context, p Permit) (res Result, err error) {
 	}
 	res.IsError = res.Doc.Get("isError").True() // what the client will read
 	if res.Doc.Kind() != doc.Object {
-		return Result{}, fmt.Errorf("%s: the result is no JSON object", p.of.tool.Name)
+		return Result{}, fmt.Errorf("%s: the result is not a JSON object", p.of.tool.Name)
 	}
 	return res, nil
 }

@@ -13,14 +13,14 @@ import (
 // parse refuses what is no call that could be decided on.
 func (w *way) parse(ctx context.Context, c *Call) error {
 	if c.Who == nil {
-		return w.fail(ctx, "nobody is known to ask", nil)
+		return w.fail(ctx, "the call has no principal", nil)
 	}
 	if r, ok := errors.AsType[*Refusal](c.Refused); ok {
 		w.next(r.Step)
 		return w.fail(ctx, r.Reason, r.Err)
 	}
 	if c.Refused != nil || c.Args.Kind() != doc.Object {
-		return w.fail(ctx, "the arguments are no acceptable JSON object", c.Refused)
+		return w.fail(ctx, "the arguments are not an acceptable JSON object", c.Refused)
 	}
 	if err := c.Brought.check(); err != nil {
 		return w.fail(ctx, "what came with the call is not acceptable", err)

@@ -74,7 +74,7 @@ func (n *nested) decide(ctx context.Context, q Query) (adds Labels, err error) {
 	}
 	if d.Effect == Ask {
 		n.next(step.Approve)
-		return nil, n.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
+		return nil, n.fail(ctx, "this needs approval, but approvals cannot be asked for during a call", nil)
 	}
 	return d.Labels, nil
 }
@@ -82,7 +82,7 @@ func (n *nested) decide(ctx context.Context, q Query) (adds Labels, err error) {
 // alive refuses a nested call whose caller has ended.
 func (n *nested) alive(ctx context.Context) error {
 	if ctx.Err() != nil || n.by.over.Load() {
-		return n.fail(ctx, "the call has ended meanwhile", nil)
+		return n.fail(ctx, "the tool's call has ended", nil)
 	}
 	return nil
 }

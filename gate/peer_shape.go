@@ -16,11 +16,11 @@ import (
 func checkRequest(a Action, params Doc) error {
 	switch {
 	case params.Kind() != doc.Object:
-		return errors.New("the parameters are no object")
+		return errors.New("the parameters are not an object")
 	case a == actions.Elicit:
 		return checkElicit(params)
 	case a == actions.Sample && params.Get("messages").Kind() != doc.Array:
-		return errors.New("messages is no array")
+		return errors.New("messages is not an array")
 	case !actions.IsPeerRequest(a):
 		return errors.New("this gateway does not pass this request on to clients")
 	}
@@ -29,7 +29,7 @@ func checkRequest(a Action, params Doc) error {
 
 func checkElicit(params Doc) error {
 	if params.Get("message").Kind() != doc.String {
-		return errors.New("message is no string")
+		return errors.New("message is not a string")
 	}
 	switch params.Get("mode").Text() {
 	case "url":
@@ -121,7 +121,7 @@ func lacks(declared Doc, a Action, params Doc) string {
 // checkAnswer checks the shape of what a client answers to a request of a server.
 func checkAnswer(a Action, answer Doc) error {
 	if answer.Kind() != doc.Object {
-		return errors.New("it is no object")
+		return errors.New("it is not an object")
 	}
 	switch a {
 	case actions.Elicit:
@@ -132,13 +132,13 @@ func checkAnswer(a Action, answer Doc) error {
 		content := answer.Get("content")
 		switch {
 		case answer.Get("role").Kind() != doc.String || answer.Get("model").Kind() != doc.String:
-			return errors.New("role or model is no string")
+			return errors.New("role or model is not a string")
 		case content.Kind() != doc.Object && content.Kind() != doc.Array:
 			return errors.New("content is neither an object nor an array")
 		}
 		for block := range content.Elements() {
 			if block.Kind() != doc.Object {
-				return errors.New("content has what is no object")
+				return errors.New("content has an element that is not an object")
 			}
 		}
 		return nil
@@ -198,11 +198,11 @@ func onlyFiles(answer Doc) Doc {
 
 func checkRoots(roots Doc) error {
 	if roots.Kind() != doc.Array {
-		return errors.New("roots is no array")
+		return errors.New("roots is not an array")
 	}
 	for r := range roots.Elements() {
 		if name := r.Get("name"); r.Get("uri").Kind() != doc.String || !name.IsZero() && name.Kind() != doc.String {
-			return errors.New("roots has one without a uri, or with a name that is no string")
+			return errors.New("roots has one without a uri, or with a name that is not a string")
 		}
 	}
 	return nil

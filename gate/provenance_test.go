@@ -73,7 +73,7 @@ func TestValuesOfText(t *testing.T) {
 			[]string{`100.000`, `"100.00"`, `"12.125"`, `12.125`},
 			[]string{`"100.000"`},
 		},
-		"a line break is no space":           {"run `ls foo`", []string{`"ls  foo"`, `"ls\tfoo"`}, []string{`"ls\nfoo"`}},
+		"a line break is not a space":        {"run `ls foo`", []string{`"ls  foo"`, `"ls\tfoo"`}, []string{`"ls\nfoo"`}},
 		"a whole number that is met as such": {"item 42", []string{`42`, `"42"`, `42.0`}, []string{`4`, `"2"`, `420`}},
 		"dates": {
 			"on 2024-05-15, May 16th, 2024, and 17 June",

@@ -72,7 +72,7 @@ func (g *Gate) Shown(ctx context.Context, c Call, tools []*Tool) error {
 // Shown has the session of the call learn what a tool with Relay shows it of other tools.
 func (p Permit) Shown(ctx context.Context, tools []*Tool) error {
 	if p.of == nil || p.of.relay == nil {
-		return errors.New("only a tool that carries out others shows a session what they are")
+		return errors.New("only a tool that calls other tools may show their definitions to a session")
 	}
 	return p.of.parts.show(ctx, &p.of.relay.gate.known, &Call{
 		ID: NewID(), Parent: p.of.call.ID, Who: p.of.call.Who, ClientName: p.of.call.ClientName, Session: p.of.call.Session, Connection: p.of.call.Connection,

@@ -190,7 +190,7 @@ func TestRedactedResultsKeepToTheSchema(t *testing.T) {
 	r := obliged(obligation.Redact{Result: []string{"/structuredContent/a"}})
 	r.output = func(d gate.Doc) error {
 		if d.Get("a").Kind() != doc.Number {
-			return errors.New("a is no number")
+			return errors.New("a is not a number")
 		}
 		return nil
 	}

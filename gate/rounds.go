@@ -19,7 +19,7 @@ const (
 func (b Brought) check() error {
 	switch {
 	case !b.Responses.IsZero() && b.Responses.Kind() != doc.Object:
-		return errors.New("the answers are no object")
+		return errors.New("the answers are not an object")
 	case len(b.Responses.Raw()) > maxSampling:
 		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
 	case len(b.State) > RoundState:
@@ -38,7 +38,7 @@ func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, er
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
 	if len(state.Text()) > RoundState || !state.IsZero() && state.Kind() != doc.String {
-		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", RoundState), nil)
+		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is not a string of at most %d bytes", RoundState), nil)
 	}
 	doc, err := p.asking.round(requests)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *asking) round(requests Doc) (Doc, error) {
 			return Doc{}, fmt.Errorf("it asks more than %d things at once", RoundRequests)
 		}
 		if !plainKey(key) {
-			return Doc{}, fmt.Errorf("the name of a request is no text of at most %d printable characters", maxRoundKey)
+			return Doc{}, fmt.Errorf("the name of a request is not a text of at most %d printable characters", maxRoundKey)
 		}
 		method, params := r.Get("method"), r.Get("params")
 		if params.IsZero() {

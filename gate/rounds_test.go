@@ -63,7 +63,7 @@ func TestScreenRefuses(t *testing.T) {
 		"one that knows no rounds, where nothing is asked": {func(c *gate.Call) { c.Client = answering("") }, `{"requestState":"s"}`},
 		"what was not screened":                            {able, asks("k", asksPIN, `"s"`)},
 		"a method that was not screened":                   {able, strings.Replace(asks("k", asksName, `"s"`), "elicitation/create", "roots/list", 1)},
-		"a state that is no text":                          {able, asks("k", asksName, `{}`)},
+		"a state that is not text":                         {able, asks("k", asksName, `{}`)},
 		"a state that is too large":                        {able, asks("k", asksName, `"`+strings.Repeat("s", gate.RoundState+1)+`"`)},
 		"a name with hidden characters":                    {able, asks("k\u202e", asksName, `"s"`)},
 		"a name that is too long":                          {able, asks(strings.Repeat("k", 200), asksName, `"s"`)},

@@ -16,7 +16,7 @@ func TestTell(t *testing.T) {
 	for name, tt := range map[string]struct{ params, want string }{
 		"a message is sanitized, and loses its secrets": {`{"level":"info","data":{"text":"evil KEY"}}`, `{"level":"info","data":{"text":"[removed] [redacted: word]"}}`},
 		"one without anything bad stays as it is":       {`{"level":"info","data":1.0}`, `{"level":"info","data":1.0}`},
-		"what is no object is not told":                 {`"evil"`, ""},
+		"what is not an object is not told":             {`"evil"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := g.Tell("up", gate.MustDoc(tt.params))

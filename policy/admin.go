@@ -26,12 +26,12 @@ type AdminQuery struct {
 func Admin(ctx context.Context, e *Engine, q AdminQuery) (d gate.Decision, err error) {
 	defer recoverTo(&err, func() { d = gate.Decision{} })
 	if q.Who == nil {
-		return gate.Decision{}, errors.New("policy: nobody is known to ask")
+		return gate.Decision{}, errors.New("policy: the call has no principal")
 	}
 	switch q.Action {
 	case "admin/read", "admin/approve", "admin/pin", "admin/grant":
 	default:
-		return gate.Decision{}, fmt.Errorf("policy: %q is no action of those who run a gateway", q.Action)
+		return gate.Decision{}, fmt.Errorf("policy: %q is not an action of those who run a gateway", q.Action)
 	}
 	_, d, err = e.decide(ctx, input.ForAdmin(input.Admin{Who: q.Who, Action: q.Action, Op: q.Op, Object: q.Object, Operator: q.Operator}))
 	if err == nil && d.Effect != gate.Allow && len(d.Reasons) == 0 {

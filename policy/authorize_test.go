@@ -50,11 +50,11 @@ func TestAuthorize(t *testing.T) {
 				Hidden: true, Remedy: "wasmgate grant files__write --to alice",
 			},
 		},
-		"where a rule allows other arguments a grant is no remedy": {
+		"where a rule allows other arguments a grant is not a remedy": {
 			files: user(`allow contains "there" if input.arguments.path == "/srv"`), tool: "files__write", args: `{"path":"/etc"}`,
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows files__write for alice"}},
 		},
-		"without the pack a grant is no remedy": {
+		"without the pack a grant is not a remedy": {
 			packs: noPacks, tool: "files__read_text",
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows files__read_text for alice"}, Hidden: true},
 		},
@@ -220,17 +220,17 @@ func TestEverythingElseDenies(t *testing.T) {
 	}{
 		"an error in a built-in function":     {rules: `deny contains "x" if to_number(input.tool.name) > 3`, error: "to_number"},
 		"two values for one rule":             {rules: "n := 1 if true\n\nn := 2 if input.tool.name\n\ndeny contains \"x\" if n == 3", error: "conflict"},
-		"a reason that is no string":          {rules: `allow contains 7 if true`, error: "reasons: expected strings"},
+		"a reason that is not a string":       {rules: `allow contains 7 if true`, error: "reasons: expected strings"},
 		"a reason that is empty":              {rules: `allow contains "" if true`, error: "reasons: expected strings"},
-		"a label that is no string":           {rules: `labels contains {"a": 1} if true`, error: "labels: expected strings"},
+		"a label that is not a string":        {rules: `labels contains {"a": 1} if true`, error: "labels: expected strings"},
 		"more labels than a session holds":    {rules: `labels contains sprintf("l%d", [i]) if some i in numbers.range(1, 65)`, error: "too many"},
 		"an obligation of an unknown type":    {rules: `obligations contains {"type": "redact", "at": "/x"} if true`, error: "unknown type of obligation"},
 		"an obligation with an unknown field": {rules: `obligations contains {"type": "timeout", "after": "1s", "x": 1} if true`, error: "obligations"},
 		"an obligation with another field":    {rules: `obligations contains {"type": "timeout", "within": "1s"} if true`, error: "positive duration"},
-		"an obligation that is no object":     {rules: `obligations contains "timeout" if true`, error: "obligations"},
+		"an obligation that is not an object": {rules: `obligations contains "timeout" if true`, error: "obligations"},
 		"a timeout that is not positive":      {rules: `obligations contains {"type": "timeout", "after": "-1s"} if true`, error: "positive duration"},
 		"a timeout without a unit":            {rules: `obligations contains {"type": "timeout", "after": 5} if true`, error: "positive duration"},
-		"a size that is no whole number":      {rules: `obligations contains {"type": "max_result", "bytes": 1.5} if true`, error: "whole number"},
+		"a size that is not a whole number":   {rules: `obligations contains {"type": "max_result", "bytes": 1.5} if true`, error: "whole number"},
 		"a size below zero":                   {rules: `obligations contains {"type": "max_result", "bytes": -1} if true`, error: "whole number"},
 		"a profile that does not exist":       {rules: `obligations contains {"type": "sanitize", "profile": "lax"} if true`, error: "one of"},
 		"a context that has ended":            {ctx: ended(), error: "context canceled"},

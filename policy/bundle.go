@@ -230,7 +230,7 @@ func (v *Verification) config() (*bundle.VerificationConfig, error) {
 func algorithm(text string) (string, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return "", errors.New("it is no key in PEM")
+		return "", errors.New("it is not a key in PEM")
 	}
 	var key any
 	var err error

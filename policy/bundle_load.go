@@ -150,7 +150,7 @@ func (s *source) addData(given map[string]any) []Problem {
 		err = d.Decode(&s.given)
 	}
 	if err != nil {
-		return []Problem{{Message: fmt.Sprintf("the program's data is no JSON: %v", err)}}
+		return []Problem{{Message: fmt.Sprintf("the program's data is not JSON: %v", err)}}
 	}
 	var problems []Problem
 	for _, name := range slices.Sorted(maps.Keys(s.given)) {

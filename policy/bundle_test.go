@@ -252,7 +252,7 @@ func TestSignaturesOfABundle(t *testing.T) {
 		"an unknown algorithm":                  {signed, &policy.Verification{Keys: only.Keys, Algorithm: "none"}, "bundle acme"},
 		"a changed bundle that changes another": {with(signed, map[string]string{"patch.json": `{"data": [{"op": "upsert", "path": "/acme", "value": 1}]}`}), only, "delta"},
 		"the private key":                       {signed, keys(map[string]string{"release": release.private}), "a public key"},
-		"a key that is none":                    {signed, keys(map[string]string{"release": "secret"}), "no key in PEM"},
+		"a key that is none":                    {signed, keys(map[string]string{"release": "secret"}), "not a key in PEM"},
 		"signed, and nobody looks":              {signed, nil, "configure verify.keys"},
 	}
 	for name, tt := range tests {
@@ -284,8 +284,8 @@ func TestABundleThatIsNoneIsRefused(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		"no archive":                       {[]byte("package wasmgate"), "no archive of tar and gzip"},
-		"nothing":                          {nil, "no archive of tar and gzip"},
+		"no archive":                       {[]byte("package wasmgate"), "not an archive of tar and gzip"},
+		"nothing":                          {nil, "not an archive of tar and gzip"},
 		"a truncated archive":              {good[:len(good)/2], "unexpected EOF"},
 		"an archive without its sum":       {good[:len(good)-4], "unpack"},
 		"an archive with a changed sum":    {append(slices.Clone(good[:len(good)-8]), 0, 0, 0, 0, 0, 0, 0, 0), "unpack"},
@@ -300,9 +300,9 @@ func TestABundleThatIsNoneIsRefused(t *testing.T) {
 		"a symbolic link":                  {one(tar.Header{Typeflag: tar.TypeSymlink, Name: "a.rego", Linkname: "/etc/passwd"}, ""), "a link"},
 		"a hard link":                      {one(tar.Header{Typeflag: tar.TypeLink, Name: "a.rego", Linkname: "/etc/passwd"}, ""), "a link"},
 		"a file twice":                     {tarball(t, []tar.Header{regular("/a.rego"), regular("a.rego")}, func(tar.Header) string { return "package a" }), "a.rego twice"},
-		"a manifest that is no JSON":       {archive(t, with(acme, map[string]string{".manifest": "{"})), "manifest"},
-		"data that is no JSON":             {archive(t, with(acme, map[string]string{"data.json": "{"})), "data.json"},
-		"a policy that is no Rego":         {archive(t, with(acme, map[string]string{"wasmgate/acme.rego": "package wasmgate\n\nallow if {"})), "acme.rego:3"},
+		"a manifest that is not JSON":      {archive(t, with(acme, map[string]string{".manifest": "{"})), "manifest"},
+		"data that is not JSON":            {archive(t, with(acme, map[string]string{"data.json": "{"})), "data.json"},
+		"a policy that is not a Rego":      {archive(t, with(acme, map[string]string{"wasmgate/acme.rego": "package wasmgate\n\nallow if {"})), "acme.rego:3"},
 		"a policy outside of the roots":    {archive(t, with(acme, map[string]string{"x.rego": "package other"})), "do not permit"},
 		"data outside of the roots":        {archive(t, with(acme, map[string]string{"other/data.json": "1"})), "do not permit"},
 		"roots that overlap":               {archive(t, with(acme, map[string]string{".manifest": `{"roots": ["acme", "acme/x", "wasmgate"]}`})), "overlapped roots"},

@@ -65,7 +65,7 @@ func TestCheckWarns(t *testing.T) {
 		"the beginning of a URL": {
 			rules: "allow contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tstartswith(input.arguments.q, \"https://good.example\")\n}", line: 5, want: "urls.within",
 		},
-		"the beginning of what is no path": {
+		"the beginning of what is not a path": {
 			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tstartswith(input.arguments.title, \"DRAFT\")\n}",
 		},
 		"the kind of a file": {

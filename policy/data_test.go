@@ -57,7 +57,7 @@ func TestDataAndValues(t *testing.T) {
 	for name, data := range map[string]map[string]any{
 		"data.grants":   {"grants": 1},
 		"data.wasmgate": {"wasmgate": map[string]any{"allow": 1}},
-		"no JSON":       {"f": func() {}},
+		"not JSON":      {"f": func() {}},
 	} {
 		if _, err := load(data); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

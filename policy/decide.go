@@ -261,7 +261,7 @@ func (e *Engine) decide(ctx context.Context, input ast.Value) (ast.Object, gate.
 	}
 	o, ok := v.(ast.Object)
 	if !ok {
-		return nil, gate.Decision{}, errors.New("policy: data.wasmgate.decision is no object")
+		return nil, gate.Decision{}, errors.New("policy: data.wasmgate.decision is not an object")
 	}
 	d, err := e.decode(o)
 	return o, d, err

@@ -79,7 +79,7 @@ func effectNames() string {
 func checkPointers[P ~string](pointers []P) error {
 	for _, p := range pointers {
 		if !strings.HasPrefix(string(p), "/") {
-			return fmt.Errorf("%q is no JSON Pointer to an argument, such as /to", p)
+			return fmt.Errorf("%q is not a JSON Pointer to an argument, such as /to", p)
 		}
 	}
 	return nil

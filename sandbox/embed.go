@@ -19,7 +19,7 @@ func Embed(wasm []byte, m Manifest) ([]byte, error) {
 	}
 	const header = 8 // magic and version
 	if len(wasm) < header || string(wasm[:4]) != "\x00asm" {
-		return nil, errors.New("sandbox: it is no WASM module")
+		return nil, errors.New("sandbox: it is not a WASM module")
 	}
 	out := bytes.Clone(wasm[:header])
 	for rest := wasm[header:]; len(rest) > 0; {

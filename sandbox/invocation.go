@@ -39,7 +39,7 @@ func (p invocation) filled() bool { return p.stdin != "" || slices.ContainsFunc(
 func (p invocation) fill(c *call) error {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(c.args, &values); err != nil {
-		return errors.New("the arguments are no JSON object")
+		return errors.New("the arguments are not a JSON object")
 	}
 	words := []string{c.tool}
 	for _, word := range p.args {

@@ -66,7 +66,7 @@ func TestInvocation(t *testing.T) {
 		"nothing to read":       {command(1, 0).bytesWithout(), sandbox.Manifest{Stdin: "{{text}}", Stdout: "text"}, `{}`, text(``), ""},
 		"an object to read":     {command(1, 0).bytesWithout(), sandbox.Manifest{Stdin: "{{data}}"}, `{"data":{"a":1}}`, `{"a":1}`, ""},
 		"read after the start":  {command(1, 0).bytesWithout(), sandbox.Manifest{Stdin: "{{text}}", Stdout: "text", Snapshot: sandbox.SnapshotInput}, `{"text":"a"}`, text(`a`), ""},
-		"no JSON object":        {said(), sandbox.Manifest{Args: []string{"{{code}}"}, Stdout: "text"}, `[]`, "", "no JSON object"},
+		"no JSON object":        {said(), sandbox.Manifest{Args: []string{"{{code}}"}, Stdout: "text"}, `[]`, "", "not a JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.manifest.Tools = tool
@@ -134,19 +134,19 @@ func TestStubs(t *testing.T) {
 		stub []string
 		want string // the output, the trap's code, or what the error has
 	}{
-		"of WASI, called":             {importing(true, connect), []string{"wasi_snapshot_preview1.sock_*"}, "d"}, // 48 + 52
-		"another, not called":         {importing(false, launch), []string{"env.launch"}, "7"},
-		"another, called":             {importing(true, launch), []string{"env.*"}, "trap_guest"},
-		"of WASI, of another form":    {importing(true, func(g *guest) []byte { return join(number(3), g.wasi("sock_accept", i32, i32)) }), []string{"wasi_snapshot_preview1.sock_*"}, "d"},
-		"the same, without a stub":    {importing(false, func(g *guest) []byte { return g.wasi("sock_accept", i32, i32) }), nil, "they must be [i32 i32 i32]"},
-		"of WASI, and here":           {importing(true, func(g *guest) []byte { return join(number(3), number(0), g.wasi("sock_shutdown", i32+i32, i32)) }), []string{"*"}, "8"}, // 48 + 8, no such descriptor
-		"everything":                  {importing(true, connect), []string{"*"}, "d"},
-		"no stubs":                    {importing(false, launch), nil, `not granted: "env.launch"`},
-		"stubs of others":             {importing(false, launch), []string{"env.laun", "launch", "wasi_snapshot_preview1.*"}, `not granted: "env.launch"`},
-		"what is here is not granted": {importing(false, func(g *guest) []byte { return g.asks("kv") }), []string{"*"}, "tools.NAME.grant.kv"},
-		"a memory":                    {importing(false, func(g *guest) []byte { return g.link("env", "memory", []byte{2, 0, 1}) }), []string{"*"}, "env.memory (not a function)"},
-		"the meter":                   {importing(false, func(g *guest) []byte { return g.link("wasmgate:meter", "fuel", join(0, g.typ("", ""))) }), []string{"*"}, "the sandbox's own"},
-		"a result that is no errno":   {importing(false, func(g *guest) []byte { return g.wasi("sock_connect", i32, i64) }), []string{"*"}, "invalid function"},
+		"of WASI, called":               {importing(true, connect), []string{"wasi_snapshot_preview1.sock_*"}, "d"}, // 48 + 52
+		"another, not called":           {importing(false, launch), []string{"env.launch"}, "7"},
+		"another, called":               {importing(true, launch), []string{"env.*"}, "trap_guest"},
+		"of WASI, of another form":      {importing(true, func(g *guest) []byte { return join(number(3), g.wasi("sock_accept", i32, i32)) }), []string{"wasi_snapshot_preview1.sock_*"}, "d"},
+		"the same, without a stub":      {importing(false, func(g *guest) []byte { return g.wasi("sock_accept", i32, i32) }), nil, "they must be [i32 i32 i32]"},
+		"of WASI, and here":             {importing(true, func(g *guest) []byte { return join(number(3), number(0), g.wasi("sock_shutdown", i32+i32, i32)) }), []string{"*"}, "8"}, // 48 + 8, no such descriptor
+		"everything":                    {importing(true, connect), []string{"*"}, "d"},
+		"no stubs":                      {importing(false, launch), nil, `not granted: "env.launch"`},
+		"stubs of others":               {importing(false, launch), []string{"env.laun", "launch", "wasi_snapshot_preview1.*"}, `not granted: "env.launch"`},
+		"what is here is not granted":   {importing(false, func(g *guest) []byte { return g.asks("kv") }), []string{"*"}, "tools.NAME.grant.kv"},
+		"a memory":                      {importing(false, func(g *guest) []byte { return g.link("env", "memory", []byte{2, 0, 1}) }), []string{"*"}, "env.memory (not a function)"},
+		"the meter":                     {importing(false, func(g *guest) []byte { return g.link("wasmgate:meter", "fuel", join(0, g.typ("", ""))) }), []string{"*"}, "the sandbox's own"},
+		"a result that is not an errno": {importing(false, func(g *guest) []byte { return g.wasi("sock_connect", i32, i64) }), []string{"*"}, "invalid function"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manifest := sandbox.Manifest{Stdout: "text", Tools: []sandbox.Tool{{Name: "t", InputSchema: []byte(`{}`)}}}

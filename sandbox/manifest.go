@@ -260,7 +260,7 @@ func (m Manifest) limits() (l Limits, err error) {
 	}
 	if m.Limits.Timeout != "" {
 		if l.Timeout, err = time.ParseDuration(m.Limits.Timeout); err != nil {
-			return l, fmt.Errorf("sandbox: the manifest's timeout %.40q is no duration such as 2s", m.Limits.Timeout)
+			return l, fmt.Errorf("sandbox: the manifest's timeout %.40q is not a duration such as 2s", m.Limits.Timeout)
 		}
 	}
 	return l, l.check()
@@ -274,7 +274,7 @@ func parseSize(s string) (int64, error) {
 			return n * bytes, nil
 		}
 	}
-	return 0, fmt.Errorf("sandbox: the manifest's memory %.40q is no size such as 64MiB", s)
+	return 0, fmt.Errorf("sandbox: the manifest's memory %.40q is not a size such as 64MiB", s)
 }
 
 func isObject(b []byte) bool {

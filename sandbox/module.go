@@ -244,7 +244,7 @@ func (m *Module) open(dirs []Dir) error {
 		}
 		as := cmp.Or(d.As, d.Path)
 		if d.As != "" && d.As != "." && (d.As[0] != '/' || path.Clean(d.As) != d.As) || slices.ContainsFunc(m.dirs, func(o wasi.Dir) bool { return o.Path == as }) {
-			return errors.Join(fmt.Errorf("the granted directory %q is to be known as %q, which is no clean absolute path, not ., or the name of another", d.Path, as), m.closeDirs())
+			return errors.Join(fmt.Errorf("the granted directory %q is to be known as %q, which is not a clean absolute path, not ., or the name of another", d.Path, as), m.closeDirs())
 		}
 		root, err := os.OpenRoot(d.Path)
 		if err != nil {

@@ -77,11 +77,11 @@ func (c *call) callPlugin(in *instance) (Result, error) {
 	}
 	answer, err := extism.ParseResult(c.module.version, out)
 	if err != nil {
-		return Result{}, c.trap(TrapGuest, "its output is no result of a tool", err)
+		return Result{}, c.trap(TrapGuest, "its output is not a result of a tool", err)
 	}
 	b, err := json.Marshal(answer)
 	if err != nil {
-		return Result{}, c.trap(TrapGuest, "its output is no result of a tool", err)
+		return Result{}, c.trap(TrapGuest, "its output is not a result of a tool", err)
 	}
 	return Result{Output: b, IsError: answer.IsError, Whole: true}, nil
 }

@@ -134,10 +134,10 @@ func TestCall(t *testing.T) {
 		"a discriminant that is neither":    {reactor(answer(2, get(argsPtr), get(argsLen))), "trap_guest", "no result"},
 		"output out of bounds":              {reactor(answer(0, number(65535), number(2))), "trap_guest", "out of bounds"},
 		"output that claims to be huge":     {reactor(answer(0, number(0), number(-1))), "trap_guest", "more than 65536 bytes"},
-		"output that is no JSON":            {reactor(answer(0, get(namePtr), get(nameLen))), "trap_guest", "not one JSON value"},
+		"output that is not JSON":           {reactor(answer(0, get(namePtr), get(nameLen))), "trap_guest", "not one JSON value"},
 		"output that is two values":         {reactor(put(32, 0x20312031), answer(0, number(32), number(4))), "trap_guest", "not one JSON value"},
 		"output with space around it":       {reactor(put(32, 0x0a312020), answer(0, number(32), number(4))), "ok", "1"},
-		"an error that is no UTF-8":         {reactor(put(32, -1), answer(1, number(32), number(4))), "trap_guest", "not UTF-8"},
+		"an error that is not UTF-8":        {reactor(put(32, -1), answer(1, number(32), number(4))), "trap_guest", "not UTF-8"},
 		"an allocator that lies":            {badAllocator, "trap_guest", "cabi_realloc returned a pointer out of bounds"},
 		"output that is JSON but not UTF-8": {reactor(put(32, 0x22ff22), answer(0, number(32), number(3))), "trap_guest", "not one JSON value"},
 	}
@@ -416,7 +416,7 @@ func TestLog(t *testing.T) {
 	chatty := command(2, 0) // writes to stderr alone
 	m := compile(t, r, chatty.bytes(), sandbox.ModuleConfig{Name: "chatty"})
 	if _, err := m.Call(t.Context(), "t", []byte("\n\"\x1b[31m\""), sandbox.CallConfig{}); err == nil {
-		t.Error("arguments with a bare escape are no JSON, but were taken")
+		t.Error("arguments with a bare escape are not JSON, but were taken")
 	}
 	if _, err := m.Call(t.Context(), "t", []byte("\n\n{}"), sandbox.CallConfig{}); code(err) != "trap_guest" {
 		t.Fatalf("code = %q, want trap_guest", code(err))

@@ -26,7 +26,7 @@ func NewLinks(allow []string) (Links, error) {
 	for _, a := range allow {
 		host := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(a, "https://"), "http://"), "*.")
 		if a != "*" && (host == "" || host != strings.ToLower(host) || strings.ContainsAny(host, "/*?#@\\ ")) {
-			return Links{}, fmt.Errorf("%q is no origin, no host and not *: write https://example.com, example.com or *.example.com", a)
+			return Links{}, fmt.Errorf("%q is not an origin, no host and not *: write https://example.com, example.com or *.example.com", a)
 		}
 	}
 	return Links{append([]string{}, allow...)}, nil

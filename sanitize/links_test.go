@@ -99,7 +99,7 @@ func TestTargetsOfFootnotesAndTasks(t *testing.T) {
 		var before, after bytes.Buffer
 		clean, _ := new(t, sanitize.Text).Sanitize(text)
 		if err := md.Convert([]byte(text), &before); err != nil || !strings.Contains(before.String(), "<img") {
-			t.Errorf("%q is no image: %v", text, err)
+			t.Errorf("%q is not an image: %v", text, err)
 		}
 		if err := md.Convert([]byte(clean), &after); err != nil || strings.Contains(after.String(), "<img") {
 			t.Errorf("%q is an image still, %q: %v", text, clean, err)

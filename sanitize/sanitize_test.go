@@ -80,7 +80,7 @@ func TestText(t *testing.T) {
 		"an address that is written out lives":               {"<https://e.example/?a=b>", "<https://e.example/?a=b>", nil},
 		"a code span in a link lives":                        {"[`f`](https://e.example/f)", "[`f`](https://e.example/f)", nil},
 		"a definition for a link lives":                      {"[a]\n\n[a]: https://e.example/b", "[a]\n\n[a]: https://e.example/b", nil},
-		"an index is no link":                                {"call f[i](x: y) or m[k]: v", "call f[i](x: y) or m[k]: v", nil},
+		"an index is not a link":                             {"call f[i](x: y) or m[k]: v", "call f[i](x: y) or m[k]: v", nil},
 		"an image between backticks becomes text":            {"`![a](https://e.example/b)`", "`![a] (https://e.example/b)`", []sanitize.Finding{removed("link/image", 1)}},
 		"a link of LaTeX becomes text":                       {`\href{https://e.example/?d=1}{x}`, `\ href{https://e.example/?d=1}{x}`, []sanitize.Finding{removed("link/target", 1)}},
 		"an image of LaTeX becomes text":                     {`\includegraphics{https://e.example/}`, `\ includegraphics{https://e.example/}`, []sanitize.Finding{removed("link/image", 1)}},

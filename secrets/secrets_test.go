@@ -142,15 +142,15 @@ func TestRedact(t *testing.T) {
 	word := password(r)
 	key := "-----BEGIN RSA PRIVATE" + " KEY-----\n" + random(r, letters, 64) + "\n" + random(r, letters, 64) + "\n-----END RSA PRIVATE" + " KEY-----"
 	for name, tt := range map[string]struct{ text, want string }{
-		"text without secrets stays":                          {"nothing to see", "nothing to see"},
-		"a token leaves its kind":                             {"use " + a + ".", "use [redacted: github-pat]."},
-		"tokens that stand apart are apart":                   {a + " " + b, "[redacted: github-pat] [redacted: github-pat]"},
-		"tokens that touch are one":                           {a + b, "[redacted: github-pat]"},
-		"a secret behind a word goes, the word stays":         {`{"password": "` + word + `"}`, `{"password": "[redacted: generic-api-key]"}`},
-		"a key goes with all its lines":                       {"first\n" + key + "\nlast", "first\n[redacted: private-key]\nlast"},
-		"the certain kind names what two rules find":          {"token = " + a + "\n", "token = [redacted: github-pat]\n"},
-		"a remark that allows it in gitleaks has no meaning":  {"use " + a + " # gitleaks:" + "allow", "use [redacted: github-pat] # gitleaks:" + "allow"},
-		"a secret behind characters that are no UTF-8 is one": {"\xff\xfe " + a + " \x80", "\xff\xfe [redacted: github-pat] \x80"},
+		"text without secrets stays":                           {"nothing to see", "nothing to see"},
+		"a token leaves its kind":                              {"use " + a + ".", "use [redacted: github-pat]."},
+		"tokens that stand apart are apart":                    {a + " " + b, "[redacted: github-pat] [redacted: github-pat]"},
+		"tokens that touch are one":                            {a + b, "[redacted: github-pat]"},
+		"a secret behind a word goes, the word stays":          {`{"password": "` + word + `"}`, `{"password": "[redacted: generic-api-key]"}`},
+		"a key goes with all its lines":                        {"first\n" + key + "\nlast", "first\n[redacted: private-key]\nlast"},
+		"the certain kind names what two rules find":           {"token = " + a + "\n", "token = [redacted: github-pat]\n"},
+		"a remark that allows it in gitleaks has no meaning":   {"use " + a + " # gitleaks:" + "allow", "use [redacted: github-pat] # gitleaks:" + "allow"},
+		"a secret behind characters that are not UTF-8 is one": {"\xff\xfe " + a + " \x80", "\xff\xfe [redacted: github-pat] \x80"},
 	} {
 		clean, found := s.Redact(tt.text)
 		if clean != tt.want {

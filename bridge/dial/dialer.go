@@ -43,7 +43,7 @@ func (c *Client) dialer(most func(host string) Reach) func(ctx context.Context, 
 		}
 		port, err := strconv.ParseUint(service, 10, 16)
 		if err != nil {
-			return nil, fmt.Errorf("%s: the port is no number", addr)
+			return nil, fmt.Errorf("%s: the port is not a number", addr)
 		}
 		host = strings.ToLower(strings.TrimSuffix(host, "."))
 		to, err := c.addresses(ctx, Target{Scheme: "tcp", Host: host, Port: int(port)}, most(host))

@@ -121,7 +121,7 @@ func TestRefusedBeforeAnythingIsDone(t *testing.T) {
 		"no policy":                    {dial.Scope{Rules: rules}, get(origin + "/v1"), "there is no policy", nil},
 		"the policy":                   {dial.Scope{Rules: rules, Ask: no}, get(origin + "/v1"), "the policy does not allow it", policy},
 		"a bad URL":                    {dial.Scope{Rules: rules, Ask: yes}, get("ftp://api.example/"), "scheme", nil},
-		"a secret in the URL":          {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: yesSecret}, get(origin + "/v1?{{secret:API}}"), "may only stand in", nil},
+		"a secret in the URL":          {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: yesSecret}, get(origin + "/v1?{{secret:API}}"), "has a secret or the placeholder of one", nil},
 		"a secret without policy":      {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets}, with(origin+"/v1", "X", "{{secret:API}}"), "there is no policy", nil},
 		"a secret by policy":           {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: noSecret}, with(origin+"/v1", "X", "{{secret:API}}"), "the policy does not allow secret API", policy},
 		"a secret that is not granted": {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: yesSecret}, with(origin+"/v1", "X", "{{secret:NONE}}"), "secret NONE is not granted", nil},

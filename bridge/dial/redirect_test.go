@@ -92,7 +92,7 @@ func TestRedirectsAreJudgedAnew(t *testing.T) {
 		"to a file":                   {func(_, _, _ string) string { return "file:///etc/passwd" }, "scheme"},
 		"with a hidden dot segment":   {func(free, _, _ string) string { return free + "/a/%2e%2e/b" }, "hides"},
 		"with a backslash":            {func(_, _, _ string) string { return `/\evil.example` }, "0x5c"},
-		"to what is no URL":           {func(_, _, _ string) string { return "/%zz" }, "not a URL"},
+		"to what is not a URL":        {func(_, _, _ string) string { return "/%zz" }, "not a URL"},
 		"in an odd notation":          {func(_, _, _ string) string { return "//0x7f.1/" }, "four decimal numbers"},
 	}
 	for name, tt := range tests {

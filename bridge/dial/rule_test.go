@@ -41,7 +41,7 @@ func TestRules(t *testing.T) {
 		"a path that is spelt otherwise":         {v1, "GET", host + "/%761/x", true},
 		"out of the path":                        {v1, "GET", host + "/v1/../admin", false},
 		"into the path":                          {v1, "GET", host + "/admin/../v1/x", true},
-		"an escaped slash is no boundary":        {v1, "GET", host + "/v1%2fx", false},
+		"an escaped slash is not a boundary":     {v1, "GET", host + "/v1%2fx", false},
 		"a rule's path that ends in a slash":     {dial.Rule{Origin: host, Path: "/v1/"}, "GET", host + "/v1", true},
 		"a rule's path that is a slash":          {dial.Rule{Origin: host, Path: "/"}, "GET", host + "/v1", true},
 		"a rule's path with an escape":           {dial.Rule{Origin: host, Path: "/a%2Fb"}, "GET", host + "/a%2fb/c", true},

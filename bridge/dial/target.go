@@ -126,7 +126,7 @@ func schemePort(scheme string) int {
 // parseOrigin reads a URL that is an origin and nothing more.
 func parseOrigin(raw string) (origin, error) {
 	if strings.Contains(raw, "*") {
-		return origin{}, fmt.Errorf("origin %q: there are no wildcards, since nobody can say who owns all names below a name: list each host", raw)
+		return origin{}, fmt.Errorf("origin %q: wildcards are not allowed, because the names below a domain can have different owners: list each host", raw)
 	}
 	u, o, err := parseURL(raw)
 	if err != nil {
@@ -173,7 +173,7 @@ func checkText(raw string) error {
 		return fmt.Errorf("its URL is longer than %d bytes", maxURL)
 	}
 	if strings.Contains(raw, placeholderStart) {
-		return errors.New("its URL holds a secret or a placeholder of one; a secret may only stand in the value of a header")
+		return errors.New("its URL has a secret or the placeholder of one; put the secret into the value of a header")
 	}
 	for i := range len(raw) {
 		if c := raw[i]; c <= ' ' || c > '~' || c == '\\' {

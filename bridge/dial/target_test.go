@@ -26,7 +26,7 @@ func TestTargetIsCanonical(t *testing.T) {
 		"escaped slashes in data":             {"https://api.example.com/https%3A%2F%2Fa.example%2F/x", "https://api.example.com/https%3A%2F%2Fa.example%2F/x"},
 		"data that is escaped twice":          {"https://api.example.com/a%2520b", "https://api.example.com/a%2520b"},
 		"an escaped slash stays one":          {"https://api.example.com/a%2Fb", "https://api.example.com/a%2Fb"},
-		"dots that are no dot segment":        {"https://api.example.com/..a/.../b..", "https://api.example.com/..a/.../b.."},
+		"dots that are not dot segment":       {"https://api.example.com/..a/.../b..", "https://api.example.com/..a/.../b.."},
 		"an IPv4 address":                     {"http://93.184.215.14/", "http://93.184.215.14/"},
 		"an IPv4 address with a dot behind":   {"http://93.184.215.14./", "http://93.184.215.14/"},
 		"an IPv6 address in another spelling": {"http://[2606:2800:21F::00:1]/", "http://[2606:2800:21f::1]/"},

@@ -171,7 +171,7 @@ func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
 	}
 	input := t.Definition.Get("inputSchema")
 	if input.Kind() != doc.Object {
-		return Function{}, incompatible(t, "its input schema is no object")
+		return Function{}, incompatible(t, "its input schema is not an object")
 	}
 	description := t.Definition.Get("description").Text()
 	if o.For != "" {

@@ -289,7 +289,7 @@ func TestAgentDenies(t *testing.T) {
 	for name, want := range map[string]agents.Answer{
 		"codex":      {Stdout: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"wasmgate: refused: no policy allows codex__Bash for local"}}`},
 		"opencode":   {Stderr: "wasmgate: refused: no policy allows opencode__Bash for local", Exit: 2},
-		"gemini-cli": {Stdout: `{"decision":"deny","reason":"wasmgate: BeforeTool has no tool_name, or its tool_input is no object"}`},
+		"gemini-cli": {Stdout: `{"decision":"deny","reason":"wasmgate: BeforeTool has no tool_name, or its tool_input is not an object"}`},
 	} {
 		a := newAgent(t, options.Agent{})
 		a.name = name

@@ -343,7 +343,7 @@ func (r *reached) Approve(ctx context.Context, p gate.Pending) (a gate.Answer, e
 	}()
 	a, err = r.client.cfg.Approve(ctx, p)
 	if err == nil && a.Verdict != gate.Approved && a.Verdict != gate.Denied && a.Verdict != gate.Dismissed {
-		err = fmt.Errorf("the function Approve returned %q, which is no verdict", a.Verdict)
+		err = fmt.Errorf("the function Approve returned %q, which is not a verdict", a.Verdict)
 	}
 	return a, err
 }

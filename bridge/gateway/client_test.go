@@ -97,7 +97,7 @@ func TestClientArguments(t *testing.T) {
 		}
 	}
 	if !slices.Contains(rec.list(), "done refused_parse") {
-		t.Errorf("what is no document was not recorded: %q", rec.list())
+		t.Errorf("what is not a document was not recorded: %q", rec.list())
 	}
 }
 

@@ -51,13 +51,13 @@ func TestFunc(t *testing.T) {
 	g := start(t, gateway.Config{Functions: map[string][]options.LocalTool{"f": tools}, Policy: granting("f__*"), Recorder: new(records)})
 	client := g.NewClient(gateway.ClientConfig{})
 	for name, tt := range map[string]struct{ tool, args, want string }{
-		"structured content":      {"structured", `{"text":"hi"}`, `{"content":[{"text":"{\"said\":[\"hi\"]}","type":"text"}],"structuredContent":{"said":["hi"]}}`},
-		"text":                    {"text", `{"text":"a","times":2}`, `{"content":[{"text":"aa","type":"text"}]}`},
-		"a value that is no text": {"number", `{"a":5}`, `{"content":[{"text":"5","type":"text"}]}`},
-		"a failure":               {"failing", `{}`, `{"content":[{"text":"no paper","type":"text"}],"isError":true}`},
-		"a missing argument":      {"structured", `{}`, "refused_validate_input"},
-		"one too many":            {"text", `{"text":"a","more":1}`, "refused_validate_input"},
-		"a field of another type": {"text", `{"text":1}`, "refused_validate_input"},
+		"structured content":       {"structured", `{"text":"hi"}`, `{"content":[{"text":"{\"said\":[\"hi\"]}","type":"text"}],"structuredContent":{"said":["hi"]}}`},
+		"text":                     {"text", `{"text":"a","times":2}`, `{"content":[{"text":"aa","type":"text"}]}`},
+		"a value that is not text": {"number", `{"a":5}`, `{"content":[{"text":"5","type":"text"}]}`},
+		"a failure":                {"failing", `{}`, `{"content":[{"text":"no paper","type":"text"}],"isError":true}`},
+		"a missing argument":       {"structured", `{}`, "refused_validate_input"},
+		"one too many":             {"text", `{"text":"a","more":1}`, "refused_validate_input"},
+		"a field of another type":  {"text", `{"text":1}`, "refused_validate_input"},
 	} {
 		res, err := client.CallTool(t.Context(), "f__"+tt.tool, gate.MustDoc(tt.args))
 		got := res.Doc.String()
@@ -72,13 +72,13 @@ func TestFunc(t *testing.T) {
 
 func TestFuncRefused(t *testing.T) {
 	if _, err := gateway.Func("f", "", func(context.Context, string) (string, error) { return "", nil }); err == nil {
-		t.Error("a text is no object")
+		t.Error("a text is not an object")
 	}
 	if _, err := gateway.Func("f", "", func(context.Context, struct{ C chan int }) (string, error) { return "", nil }); err == nil {
-		t.Error("a channel is no JSON")
+		t.Error("a channel is not JSON")
 	}
 	if _, err := gateway.Func("f", "", func(context.Context, time.Time) (string, error) { return "", nil }); err == nil {
-		t.Error("a time is no object")
+		t.Error("a time is not an object")
 	}
 }
 
@@ -202,7 +202,7 @@ func TestDefine(t *testing.T) {
 		}
 	}
 	if _, err := gateway.Func("temperature", "", say, gateway.Define("/title", make(chan int))); err == nil {
-		t.Error("a value that is no JSON: no error")
+		t.Error("a value that is not JSON: no error")
 	}
 }
 

@@ -110,7 +110,7 @@ func TestNothingBetweenThePieces(t *testing.T) {
 				inert(fmt.Sprint("structured ", form, " ", i), res.Doc.Get("structuredContent").String())
 				d, err := gate.ParseDoc([]byte(shown))
 				if err != nil {
-					t.Fatalf("%s %d: %q is no JSON any more: %v", form, i, shown, err)
+					t.Fatalf("%s %d: %q is not JSON any more: %v", form, i, shown, err)
 				}
 				if d.Digest() != res.Doc.Get("structuredContent").Digest() {
 					t.Errorf("%s %d: the text %s and the structured content %s differ", form, i, d, res.Doc.Get("structuredContent"))

@@ -34,7 +34,7 @@ var onLines = map[string]struct {
 	"an answer to no question":       {`{"jsonrpc":"2.0","id":99,"result":{}}`, 0},
 	"arguments that are a list":      {req("8", "tools/call", `"name":"f__echo","arguments":[]`), -32602},
 	"params that are text":           {`{"jsonrpc":"2.0","id":9,"method":"tools/list","params":"x"}`, -32602},
-	"bytes that are no UTF-8":        {req("10", "tools/call", `"name":"f__echo","arguments":{"text":"`+"\xff"+`"}`), -32602},
+	"bytes that are not UTF-8":       {req("10", "tools/call", `"name":"f__echo","arguments":{"text":"`+"\xff"+`"}`), -32602},
 	"objects in objects":             {req("11", "tools/call", `"name":"f__echo","arguments":`+nested(100_000)), -32602},
 	"a cursor of another list":       {req("12", "tools/list", `"cursor":"x"`), -32602},
 	"a line that is too long":        {req("13", "tools/call", `"name":"f__echo","arguments":{"text":"`+strings.Repeat("x", 5<<20)+`"}`), -32602},

@@ -104,7 +104,7 @@ func (c probeCommands) newProbeRun() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u, err := url.Parse(args[0])
 			if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-				return shell.Misuse("%s is no http or https URL of an MCP endpoint", args[0])
+				return shell.Misuse("%s is not an http or https URL of an MCP endpoint", args[0])
 			}
 			o := probe.Options{URL: args[0]}
 			if o.Header, err = c.headers(headers); err != nil {

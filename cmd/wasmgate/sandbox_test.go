@@ -244,7 +244,7 @@ func TestSandboxManifest(t *testing.T) {
 	}
 	for _, command := range []string{"manifest", "inspect"} {
 		if code, _, err = wasmgate("", "sandbox", command, "n.wasm"); code != 1 || !strings.Contains(err, "does not load") {
-			t.Errorf("%s of what is no module: exit code %d, %s", command, code, err)
+			t.Errorf("%s of what is not a module: exit code %d, %s", command, code, err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func CheckMethod(name string) error {
 	case len(name) > maxMethod:
 		return fmt.Errorf("is longer than %d bytes", maxMethod)
 	case !methodName.MatchString(name):
-		return errors.New("is no method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them")
+		return errors.New("is not a method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them")
 	case strings.Contains(name, "__"):
 		return errors.New(`holds "__", which stands between a server and its method`)
 	case space == "skills":

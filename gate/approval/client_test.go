@@ -124,7 +124,7 @@ func TestAnswered(t *testing.T) {
 		t.Errorf("dismissed: %s, want %s", again, p.ID)
 	}
 	refused(t, q, ask("c3", answering("n1-none", gate.Approved)), "was not asked for here, or has expired")
-	refused(t, q, ask("c3", answering(p.ID, "perhaps")), "no answer")
+	refused(t, q, ask("c3", answering(p.ID, "perhaps")), "not an answer")
 	if a, err := q.Approve(t.Context(), ask("c3", answering(p.ID, gate.Approved))); err != nil || a.By != "client" {
 		t.Errorf("approval %+v, error %v", a, err)
 	}

@@ -28,7 +28,7 @@ type Glass struct {
 // if the time is 0. Note is told of the end that comes by itself, too.
 func (g *Glass) Break(d time.Duration, note func(what string) error) (until time.Time, err error) {
 	if d < 0 || d > MaxGlass {
-		return until, fmt.Errorf("%v is no time from 0 to %v", d, MaxGlass)
+		return until, fmt.Errorf("%v is not a time from 0 to %v", d, MaxGlass)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -490,7 +490,7 @@ func (q *Queue) DecideAs(ctx context.Context, who *gate.Principal, id string, a 
 func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Approval, note string) (Request, error) {
 	verdict := a.Verdict
 	if verdict != gate.Approved && verdict != gate.Denied {
-		return Request{}, refuse(fmt.Sprintf("%q is no answer", verdict))
+		return Request{}, refuse(fmt.Sprintf("%q is not an answer", verdict))
 	}
 	r, err := q.store.Answer(ctx, id)
 	if err != nil {

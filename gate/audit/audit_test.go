@@ -171,7 +171,7 @@ func TestLine(t *testing.T) {
 				t.Errorf("no time in microseconds: %s", line)
 			}
 			if _, err := gate.ParseDoc([]byte(line)); err != nil {
-				t.Errorf("line is no strict JSON: %v", err)
+				t.Errorf("line is not a strict JSON: %v", err)
 			}
 		})
 	}

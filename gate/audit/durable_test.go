@@ -133,9 +133,9 @@ func TestOpenContinues(t *testing.T) {
 		"zeros, as the death of a machine leaves them": {func(l []string) string {
 			return l[0] + l[1] + strings.Repeat("\x00", 4096)
 		}, 4096, []string{"c-1", "new-1"}},
-		"a last line that is no record": {func(l []string) string { return l[0] + l[1] + `{"log":"n1/b` + "\n" }, 13, []string{"c-1", "new-1"}},
-		"half of the first line":        {func(l []string) string { return l[0][:20] }, 20, []string{"new-1"}},
-		"an empty file":                 {func(l []string) string { return "" }, 0, []string{"new-1"}},
+		"a last line that is not a record": {func(l []string) string { return l[0] + l[1] + `{"log":"n1/b` + "\n" }, 13, []string{"c-1", "new-1"}},
+		"half of the first line":           {func(l []string) string { return l[0][:20] }, 20, []string{"new-1"}},
+		"an empty file":                    {func(l []string) string { return "" }, 0, []string{"new-1"}},
 		"half a line of a megabyte": {func(l []string) string {
 			return l[0] + l[1] + `{"log":"` + strings.Repeat("x", 1<<20)
 		}, 1<<20 + 8, []string{"c-1", "new-1"}},

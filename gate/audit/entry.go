@@ -160,7 +160,7 @@ func (s *Steps) UnmarshalJSON(b []byte) error {
 	*s = nil
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("steps_us is no object: %.20q", b)
+		return fmt.Errorf("steps_us is not an object: %.20q", b)
 	}
 	for d.More() {
 		name, err := d.Token()

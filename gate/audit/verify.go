@@ -153,9 +153,9 @@ func (v *verifier) record(b []byte) error {
 	begins := v.Records == 0
 	switch {
 	case err != nil:
-		return v.wrong("is no audit record: %v", err)
+		return v.wrong("is not an audit record: %v", err)
 	case e.Seq == 0 || e.Log == "":
-		return v.wrong("is no audit record: it has no log or seq")
+		return v.wrong("is not an audit record: it has no log or seq")
 	case v.line == 1 && e.Event != Opened:
 		return v.wrong("a file begins with an opened record; those before record %d were removed", e.Seq)
 	case e.Event == Opened && e.Format != format:

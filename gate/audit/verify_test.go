@@ -87,8 +87,8 @@ func TestVerify(t *testing.T) {
 			l[5] = strings.Replace(l[5], `n1/b1`, `n2/b1`, 1)
 			return l
 		}, 6, "is of log n2/b1", 0},
-		"a line is no JSON":             {func(l []string) []string { l[3] = "milk\n"; return l }, 4, "is no audit record", 0},
-		"a line is empty":               {func(l []string) []string { l[3] = "\n"; return l }, 4, "is no audit record", 0},
+		"a line is not JSON":            {func(l []string) []string { l[3] = "milk\n"; return l }, 4, "is not an audit record", 0},
+		"a line is empty":               {func(l []string) []string { l[3] = "\n"; return l }, 4, "is not an audit record", 0},
 		"a line is other JSON":          {func(l []string) []string { l[3] = "{}\n"; return l }, 4, "has no log or seq", 0},
 		"a line is longer than allowed": {func(l []string) []string { return append(l[:1], strings.Repeat("x", 65<<20)+"\n") }, 2, "longer", 0},
 		"a later format": {func(l []string) []string {

@@ -72,7 +72,7 @@ func rat(t *testing.T, s string) *big.Rat {
 	t.Helper()
 	x, ok := new(big.Rat).SetString(s)
 	if !ok {
-		t.Fatalf("%s is no number", s)
+		t.Fatalf("%s is not a number", s)
 	}
 	return x
 }

@@ -328,7 +328,7 @@ func AppendWith(d Doc, b []byte, name string, raw []byte) []byte {
 		d = empty
 	}
 	if d.Kind() != Object {
-		panic(fmt.Sprintf("doc: member %q added to a JSON value that is no object", name))
+		panic(fmt.Sprintf("doc: member %q added to a JSON value that is not an object", name))
 	}
 	text := d.Raw()
 	if old := d.Get(name); !old.IsZero() {

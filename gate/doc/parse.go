@@ -193,7 +193,7 @@ func (p *parser) object(depth int) error {
 			p.space()
 		}
 		if p.peek() != '"' {
-			return errors.New("the name of a member is no string")
+			return errors.New("the name of a member is not a string")
 		}
 		start, key := p.at, len(p.nodes)
 		if err := p.string(); err != nil {

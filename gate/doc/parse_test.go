@@ -134,7 +134,7 @@ func noText() map[string][2]string {
 		"two high surrogates":              {`"\ud83d\ud83d\ude00"`, "surrogate"},
 		"a high surrogate before a letter": {`"\ud83d\u0041"`, "surrogate"},
 		"a surrogate in a name":            {`{"\ud83d":1}`, "surrogate"},
-		"a byte that is no UTF-8":          {"\"\xff\"", "UTF-8"},
+		"a byte that is not UTF-8":         {"\"\xff\"", "UTF-8"},
 		"UTF-8 cut short":                  {"\"\xe2\x82\"", "UTF-8"},
 		"an overlong form":                 {"\"\xc0\xaf\"", "UTF-8"},
 		"a surrogate in UTF-8":             {"\"\xed\xa0\x80\"", "UTF-8"},

@@ -98,7 +98,7 @@ func read(agent string, raw gate.Doc, r options.Agent, headless bool) (event, er
 		e.input = gate.MustDoc("{}")
 	}
 	if e.tool == "" || e.input.Kind() != doc.Object {
-		return e, fmt.Errorf("%s has no tool_name, or its tool_input is no object", name)
+		return e, fmt.Errorf("%s has no tool_name, or its tool_input is not an object", name)
 	}
 	e.ours = ours(agent, raw, e.tool, r.MCP)
 	if e.call == "" {

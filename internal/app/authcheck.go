@@ -88,7 +88,7 @@ func (c *checks) servers(ctx context.Context) {
 				continue
 			}
 			locked = true
-			c.bad("vault", err.Error(), "until then nobody can log in to a server, and no login is used")
+			c.bad("vault", err.Error(), "until this is fixed, no one can log in to a server and no login is used")
 		case err != nil:
 			c.bad(at, err.Error(), "correct the server's url, and what is under "+at+"; a server with a private address needs private: true")
 		case !told:

@@ -190,7 +190,7 @@ servers:
 	}
 	found(t, all, "servers.bad.auth", "not by this secret or key", "servers.bad.auth")
 	found(t, all, "servers.unset.auth", "WASMGATE_TEST_NONE is not set", "where the gateway is started")
-	found(t, all, "vault", "no variable WASMGATE_TEST_NONE", "nobody can log in")
+	found(t, all, "vault", "no variable WASMGATE_TEST_NONE", "no one can log in")
 	if runtime.GOOS != "windows" {
 		found(t, all, "servers.open.auth.private_key", "can read "+key, "chmod")
 	}

@@ -52,7 +52,7 @@ func Learn(ctx context.Context, cfg *config.Config, log *slog.Logger, r LearnReq
 	case !cfg.Servers[at].Enabled:
 		return confine.Proposal{}, fmt.Errorf("server %s is not enabled", r.Server)
 	case cfg.Servers[at].Command == "":
-		return confine.Proposal{}, fmt.Errorf("server %s is no program that the gateway starts: there is nothing to confine", r.Server)
+		return confine.Proposal{}, fmt.Errorf("server %s is not a program that the gateway starts: there is nothing to confine", r.Server)
 	}
 	var mu sync.Mutex
 	var used []confine.Access

@@ -307,7 +307,7 @@ func (a *App) Logout(ctx context.Context, r LoginRequest) (*login.Login, error) 
 	}
 	l, err := a.logins.Logout(ctx, r.Server, o)
 	if errors.Is(err, login.ErrNoLogin) {
-		return nil, keyError("nobody has logged in to %s there: see wasmgate logins", r.Server)
+		return nil, keyError("there is no such login at %s: see wasmgate logins", r.Server)
 	}
 	return l, err
 }

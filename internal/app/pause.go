@@ -19,7 +19,7 @@ type pauseRequest struct {
 func (a *App) stayPaused(ctx context.Context) error {
 	all, err := paused.Load(ctx, a.records.paused)
 	if err != nil {
-		return fmt.Errorf("what is paused cannot be read, and so nothing is started: %w", err)
+		return fmt.Errorf("the gateway does not start, because the list of what is paused cannot be read: %w", err)
 	}
 	for _, server := range all {
 		if err := a.gateway.Operator().Pause(server, "the operator, before this start"); err != nil {

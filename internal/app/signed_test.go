@@ -282,7 +282,7 @@ func TestSignedArtifacts(t *testing.T) {
 			p := r.payload(image, "example.com/first/tool")
 			r.signed(image, [2]string{p, s.sign([]byte(p))})
 		}, ", signed_as: example.com/first/tool", ""},
-		"no signature": {func(*registry, string, []byte) {}, "", "no signature beside it"},
+		"no signature": {func(*registry, string, []byte) {}, "", "no signature of it"},
 		"a bundle that refers to it": {func(r *registry, host string, image []byte) {
 			r.refer(image, s.statement(digestOf(image)))
 		}, "", ""},

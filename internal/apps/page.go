@@ -43,7 +43,7 @@ func ReadPage(uri string, listed, result doc.Doc, allow options.AppSources) (Pag
 			return Page{}, errors.New("it has neither a text nor a blob in base64")
 		}
 		if !utf8.Valid(b) {
-			return Page{}, errors.New("its blob is no UTF-8")
+			return Page{}, errors.New("its blob is not UTF-8")
 		}
 		text = string(b)
 	}

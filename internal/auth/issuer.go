@@ -130,7 +130,7 @@ func checkURL(raw string) error {
 	case err != nil:
 		return err
 	case u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%q is no URL of a host without user, query and fragment", raw)
+		return fmt.Errorf("%q is not a URL of a host without user, query and fragment", raw)
 	case u.Scheme == "https", u.Scheme == "http" && loopback.Address(u.Hostname()):
 		return nil
 	}
@@ -234,7 +234,7 @@ func moment(d gate.Doc) (time.Time, error) {
 	return time.Unix(int64(seconds), 0), nil
 }
 
-var errNoTime = errors.New("it is no number of seconds")
+var errNoTime = errors.New("it is not a number of seconds")
 
 // meantFor reports whether aud names one of the resources or the listed audiences.
 func (i *issuer) meantFor(t *token, resources []string) bool {

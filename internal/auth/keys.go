@@ -107,7 +107,7 @@ func decodeKeys(raw []byte) (map[string]*Key, error) {
 	}
 	for _, key := range content.Keys {
 		if n, err := hex.Decode(key.sum[:], []byte(key.Hash)); err != nil || n != sha256.Size {
-			return nil, fmt.Errorf("key %s: sha256 is no digest", key.ID)
+			return nil, fmt.Errorf("key %s: sha256 is not a digest", key.ID)
 		}
 		all[key.ID] = key
 	}

@@ -43,7 +43,7 @@ func parseToken(text string) (*token, *Refusal) {
 	}
 	for _, part := range parts {
 		if !strictBase64(part) {
-			return nil, invalid("a part that is no canonical base64url")
+			return nil, invalid("a part that is not canonical base64url")
 		}
 	}
 	t := &token{text: text}
@@ -62,7 +62,7 @@ func parseToken(text string) (*token, *Refusal) {
 	for name, to := range map[string]*string{"alg": &t.alg, "kid": &t.kid, "typ": &t.typ} {
 		if v := t.header.Get(name); !v.IsZero() {
 			if v.Kind() != doc.String {
-				return nil, invalid("a header whose %s is no string", name)
+				return nil, invalid("a header whose %s is not a string", name)
 			}
 			*to = v.Text()
 		}
@@ -90,7 +90,7 @@ func strictBase64(text string) bool {
 
 type notObject struct{}
 
-func (notObject) Error() string { return "it is no JSON object" }
+func (notObject) Error() string { return "it is not a JSON object" }
 
 func jsonObject(part string) (gate.Doc, error) {
 	raw, err := base64url.DecodeString(part)

@@ -66,7 +66,7 @@ func LastAnchor(path string) (audit.Head, error) {
 	whole := bytes.TrimSuffix(b[:bytes.LastIndexByte(b, '\n')+1], []byte("\n"))
 	var last anchored
 	if err := json.Unmarshal(whole[bytes.LastIndexByte(whole, '\n')+1:], &last); err != nil {
-		return audit.Head{}, fmt.Errorf("%s: its last line is no head: %w", path, err)
+		return audit.Head{}, fmt.Errorf("%s: its last line is not a head: %w", path, err)
 	}
 	head, err := audit.ParseHead(last.Head)
 	if err != nil {

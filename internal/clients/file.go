@@ -146,7 +146,7 @@ func (e Edit) unchanged(want []byte) error {
 		return err
 	}
 	if (err == nil) != (want != nil) || !bytes.Equal(now, want) {
-		return fmt.Errorf("%s was changed meanwhile; try again", e.Path)
+		return fmt.Errorf("%s was changed by another program; try again", e.Path)
 	}
 	return nil
 }

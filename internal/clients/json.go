@@ -35,11 +35,11 @@ func (f Format) ParseJSON(data []byte) (*JSON, error) {
 	}
 	var err error
 	if j.root, err = hujson.Parse(bytes.Clone(data)); err != nil {
-		return nil, fmt.Errorf("is no JSON that can be edited: %w", err)
+		return nil, fmt.Errorf("is not JSON that can be edited: %w", err)
 	}
 	root, ok := j.root.Value.(*hujson.Object)
 	if !ok {
-		return nil, errors.New("is no JSON object")
+		return nil, errors.New("is not a JSON object")
 	}
 	for v := range j.root.All() {
 		if line := commentLine(data, v); line > 0 && !f.Comments {
@@ -83,7 +83,7 @@ func (j *JSON) Append(value any, names ...string) error {
 	for i, name := range names {
 		o, ok := at.Value.(*hujson.Object)
 		if !ok {
-			return fmt.Errorf("%s is no object", strings.Join(names[:i], "."))
+			return fmt.Errorf("%s is not an object", strings.Join(names[:i], "."))
 		}
 		depth++
 		next := member(o, name)
@@ -101,7 +101,7 @@ func (j *JSON) Append(value any, names ...string) error {
 	}
 	list, ok := at.Value.(*hujson.Array)
 	if !ok {
-		return fmt.Errorf("%s is no list", strings.Join(names, "."))
+		return fmt.Errorf("%s is not a list", strings.Join(names, "."))
 	}
 	element, err := j.value(value, depth+1, !j.inline(at.Value))
 	if err != nil {
@@ -123,7 +123,7 @@ func (j *JSON) Set(value any, names ...string) error {
 	for i, name := range names {
 		o, ok := at.Value.(*hujson.Object)
 		if !ok {
-			return fmt.Errorf("%s is no object", strings.Join(names[:i], "."))
+			return fmt.Errorf("%s is not an object", strings.Join(names[:i], "."))
 		}
 		next := member(o, name)
 		switch {

@@ -231,7 +231,7 @@ func (p *Peers) connect(ctx context.Context, network, node string) (net.Conn, er
 		return nil, fmt.Errorf("what answers at %s does not prove the secret of the database: give all gateways the same store.secret, and see that cluster.url leads to %s: %w", at, node, err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return nil, fmt.Errorf("what answers at %s is no gateway: see that cluster.url leads to cluster.listen of %s: %w", at, node, err)
+		return nil, fmt.Errorf("what answers at %s is not a gateway: see that cluster.url leads to cluster.listen of %s: %w", at, node, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s, the cluster.url of %s: %w", at, node, err)

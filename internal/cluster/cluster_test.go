@@ -266,7 +266,7 @@ func TestNotBelieved(t *testing.T) {
 			t.Cleanup(s.Close)
 			return s.URL
 		}, "the cluster.url of two"},
-		"no TLS":         {func(t *testing.T, _ *registry) string { return raw(t, "HTTP/1.1 200 OK\r\n\r\nforged") }, "is no gateway: see that cluster.url leads to cluster.listen of two"},
+		"no TLS":         {func(t *testing.T, _ *registry) string { return raw(t, "HTTP/1.1 200 OK\r\n\r\nforged") }, "is not a gateway: see that cluster.url leads to cluster.listen of two"},
 		"silence":        {func(t *testing.T, _ *registry) string { return raw(t, "") }, "deadline exceeded"},
 		"nothing":        {func(*testing.T, *registry) string { return "https://127.0.0.1:1" }, "refused"},
 		"garbage in TLS": {func(t *testing.T, g *registry) string { return garbage(t, g, key) }, "not answered"},

@@ -24,7 +24,7 @@ var agentNames = []string{"claude-code", "codex", "gemini-cli", "opencode"}
 
 func (a *Agent) named(d *decoder, f tree.Field, path string) {
 	if !slices.Contains(agentNames, f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "is no agent whose hooks are understood%s; these are: %s", spelling.Suggest(f.Key, agentNames), strings.Join(agentNames, ", "))
+		d.fail(&tree.Node{Line: f.Line}, path, "is not an agent whose hooks wasmgate understands%s; it understands: %s", spelling.Suggest(f.Key, agentNames), strings.Join(agentNames, ", "))
 	}
 }
 

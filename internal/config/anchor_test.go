@@ -25,8 +25,8 @@ func TestAuditLife(t *testing.T) {
 		"by time":             {"audit: {rotate: 1d, max_age: 30d, compress: true}\n", config.Anchor{}, 24 * time.Hour, ""},
 		"nowhere":             {"audit: {anchor: {every: 1m}}\n", config.Anchor{}, 0, `wasmgate.yaml:1: audit.anchor: names neither a file nor a command`},
 		"for a shell":         {"audit: {anchor: {command: \"logger -t x\"}}\n", config.Anchor{}, 0, "wasmgate.yaml:1: audit.anchor.command: must be a list of the program and its arguments: no shell reads it"},
-		"no number of days":   {"audit: {rotate: xd}\n", config.Anchor{}, 0, `wasmgate.yaml:1: audit.rotate: "xd" is no age of a minute or more, such as 30d or 12h`},
-		"too often":           {"audit: {rotate: 1s}\n", config.Anchor{}, 0, `wasmgate.yaml:1: audit.rotate: "1s" is no age of a minute or more, such as 30d or 12h`},
+		"no number of days":   {"audit: {rotate: xd}\n", config.Anchor{}, 0, `wasmgate.yaml:1: audit.rotate: "xd" is not an age of a minute or more, such as 30d or 12h`},
+		"too often":           {"audit: {rotate: 1s}\n", config.Anchor{}, 0, `wasmgate.yaml:1: audit.rotate: "1s" is not an age of a minute or more, such as 30d or 12h`},
 		"removed before held": {"audit:\n  max_age: 1d\n", config.Anchor{}, 0, `wasmgate.yaml:2: audit.max_age: is less than hold, which keeps records for 168h: write more, or less there`},
 	}
 	for name, tt := range tests {

@@ -20,7 +20,7 @@ func TestArguments(t *testing.T) {
 		"for a while":    {"audit: {arguments: {tools: [a], keep: 2d}}\n", config.Arguments{Tools: []string{"a"}, Keep: 48 * time.Hour}, ""},
 		"of nothing":     {"audit: {arguments: {keep: 2d}}\n", config.Arguments{}, `wasmgate.yaml:1: audit.arguments: names no tools`},
 		"a wrong name":   {"audit:\n  arguments: {tools: [\"a.b\"]}\n", config.Arguments{}, `wasmgate.yaml:2: audit.arguments.tools[0]: "a.b" is not the name of a tool, or its beginning and *`},
-		"no time at all": {"audit: {arguments: {tools: [a], keep: 0s}}\n", config.Arguments{}, `wasmgate.yaml:1: audit.arguments.keep: "0s" is no age of a minute or more, such as 30d or 12h`},
+		"no time at all": {"audit: {arguments: {tools: [a], keep: 0s}}\n", config.Arguments{}, `wasmgate.yaml:1: audit.arguments.keep: "0s" is not an age of a minute or more, such as 30d or 12h`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

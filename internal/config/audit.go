@@ -50,7 +50,7 @@ func (d *decoder) hold(to *Audit) reader {
 		}
 		v, err := parseAge(age)
 		if err != nil || v < 0 {
-			return 0, errors.New("is no age such as 7d or 12h, nor the word strict, nor both")
+			return 0, errors.New("must be an age such as 7d or 12h, optionally followed by strict")
 		}
 		to.Strict = strict
 		return v, nil

@@ -174,7 +174,7 @@ func checkEndpoint(s string) error {
 	case u.RawQuery != "":
 		return errors.New("holds a query")
 	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
-		return errors.New("is not https: whoever is on the way could sign in as anybody")
+		return errors.New("must be https: otherwise others on the network could sign in as anyone")
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (d *decoder) unixPeers(to *Auth, n *tree.Node, path string) {
 	d.each(n, path, func(f tree.Field, path string) {
 		uid, err := strconv.Atoi(f.Key)
 		if err != nil || uid < 0 {
-			d.fail(&tree.Node{Line: f.Line}, path, "%q is no number of a user, as `id -u` tells it", f.Key)
+			d.fail(&tree.Node{Line: f.Line}, path, "%q is not the number of a user, as `id -u` prints it", f.Key)
 		}
 		var id string
 		d.text(&id, checkPrincipal)(f.Value, path)
@@ -227,7 +227,7 @@ func (p *Proxy) readers(d *decoder) map[string]reader {
 		d.table(n, path, map[string]reader{"header": d.text(&p.Header, checks["header"]), "value": func(n *tree.Node, path string) {
 			s, ok := d.written(n, path)
 			if ok && len(s) < 16 && !d.keep {
-				d.fail(n, path, "is shorter than 16 characters: whoever guesses it is anybody")
+				d.fail(n, path, "is shorter than 16 characters, so it could be guessed")
 			}
 			p.Secret = Secret(s)
 		}})
@@ -266,7 +266,7 @@ func (d *decoder) prefixes(to *[]netip.Prefix) reader {
 				p, err = netip.PrefixFrom(a, a.BitLen()), nil
 			}
 			if err != nil {
-				d.fail(n, path, "%q is no address and no network such as 10.0.0.0/8", s)
+				d.fail(n, path, "%q is neither an address nor a network such as 10.0.0.0/8", s)
 				continue
 			}
 			*to = append(*to, p)

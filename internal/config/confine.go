@@ -57,7 +57,7 @@ func (d *decoder) seconds(to *time.Duration) reader {
 	return measure(d, to, "s", func(s string) (time.Duration, error) {
 		v, err := time.ParseDuration(s)
 		if err != nil || v < time.Second || v > maxCPU || v%time.Second != 0 {
-			return 0, errors.New("is no duration of whole seconds, such as 60s")
+			return 0, errors.New("is not a duration of whole seconds, such as 60s")
 		}
 		return v, nil
 	})

@@ -51,7 +51,7 @@ func TestConfineProblems(t *testing.T) {
 		"hardly any memory":         {`command: x, confine: {memory: 1MiB}`, at + `.memory: "1MiB" is not from 16MiB to 1024GiB`},
 		"no processes":              {`command: x, confine: {processes: 0}`, at + `.processes: "0" is not a whole number from 1 to 1048576`},
 		"fewer files than it takes": {`command: x, confine: {files: 3}`, at + `.files: "3" is not a whole number from 8 to 1048576`},
-		"part of a second":          {`command: x, confine: {cpu: 1500ms}`, at + `.cpu: "1500ms" is no duration of whole seconds, such as 60s`},
+		"part of a second":          {`command: x, confine: {cpu: 1500ms}`, at + `.cpu: "1500ms" is not a duration of whole seconds, such as 60s`},
 		"a server with a URL":       {`url: "https://h/", confine: {}`, at + `: has no effect without a command`},
 	}
 	for name, tt := range tests {

@@ -327,7 +327,7 @@ func (d *decoder) duration(to *time.Duration, low, high time.Duration) reader {
 	return measure(d, to, "s", func(s string) (time.Duration, error) {
 		v, err := time.ParseDuration(s)
 		if err != nil {
-			return 0, errors.New("is no duration: write a number and ms, s, m or h, such as 30s")
+			return 0, errors.New("is not a duration: write a number and ms, s, m or h, such as 30s")
 		}
 		if v < low || v > high {
 			return 0, fmt.Errorf("is not from %s to %s", short(low), short(high))
@@ -364,7 +364,7 @@ func (d *decoder) size(to *int64, low, high int64) reader {
 func parseSize(s string) (int64, error) {
 	m := sizePattern.FindStringSubmatch(s)
 	if m == nil {
-		return 0, errors.New("is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB")
+		return 0, errors.New("is not a size: write a whole number and B, KiB, MiB or GiB, such as 64MiB")
 	}
 	v, _ := strconv.ParseInt(m[1], 10, 64)
 	unit := map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[m[2]]
@@ -412,7 +412,7 @@ func (d *decoder) age(to *time.Duration) reader {
 	return measure(d, to, "d", func(s string) (time.Duration, error) {
 		v, err := parseAge(s)
 		if err != nil || v < time.Minute {
-			return 0, errors.New("is no age of a minute or more, such as 30d or 12h")
+			return 0, errors.New("is not an age of a minute or more, such as 30d or 12h")
 		}
 		return v, nil
 	})

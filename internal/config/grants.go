@@ -67,7 +67,7 @@ func ParseGrants(path string, data []byte) ([]Grant, error) {
 }
 
 // ErrGrantsChanged says that a grants file is not what it was when it was seen.
-var ErrGrantsChanged = errors.New("the grants are not what they were when you saw them: look again")
+var ErrGrantsChanged = errors.New("the grants were changed after you loaded them: look again")
 
 // SeeGrants is [ReadGrants], with what names the state of the file.
 func SeeGrants(path string) (grants []Grant, seen string, err error) {

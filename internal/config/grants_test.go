@@ -146,7 +146,7 @@ func TestRevokeGrant(t *testing.T) {
 			"# a\r\n- to: [a] # b\r\n  tools: [a__b, a__c]\r\n", "a__b",
 			"# a\r\n# b\n- {to: [a], tools: [a__c]}\n", config.Revoked{Removed: 1},
 		},
-		"a number sign inside of quotes is no comment": {
+		"a number sign inside of quotes is not a comment": {
 			"- {to: [a], tools: [a__b], resources: [\"x # y\", \"z:#1\"]}\n", "a__b",
 			"- {to: [a], resources: [\"x # y\", \"z:#1\"]}\n", config.Revoked{Removed: 1},
 		},

@@ -80,10 +80,10 @@ func (d *decoder) checkGroups(principals *tree.Node, c *Config) {
 func (d *decoder) noGroups(n *tree.Node, path string) {
 	d.each(n, path, func(f tree.Field, path string) {
 		if at := f.Value.Get("groups"); at != nil {
-			d.fail(at, tree.Join(path, "groups"), "may not stand in a project's file, since grants can be given to groups: put it into your own")
+			d.fail(at, tree.Join(path, "groups"), "is not allowed in a project's file, because grants can be given to groups: put it into your own file")
 		}
 		if at := f.Value.Get("env_file"); at != nil {
-			d.fail(at, tree.Join(path, "env_file"), "may not stand in a project's file, which could name any file of yours: put the server into your own")
+			d.fail(at, tree.Join(path, "env_file"), "is not allowed in a project's file, because it could name any of your files: put the server into your own file")
 		}
 	})
 }

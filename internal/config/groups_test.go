@@ -76,8 +76,8 @@ catalog: {mode: only}
 	if err == nil {
 		t.Fatal("no error")
 	}
-	const given = "may not stand in a project's file, since grants can be given to groups: put it into your own"
-	const own = "may not stand in a project's file, which holds servers and tools: put it into your own"
+	const given = "is not allowed in a project's file, because grants can be given to groups: put it into your own file"
+	const own = "is not allowed in a project's file, which has only servers and tools: put it into your own file"
 	want := strings.ReplaceAll(`F:2: servers.x.groups: `+given+`
 F:3: tools.m.groups: `+given+`
 F:4: groups: `+own+`

@@ -130,7 +130,7 @@ func (d *decoder) hostEntries(root *tree.Node) (entries *tree.Node, path string)
 		switch key {
 		case "mcpServers", "servers", "mcp.servers":
 			if entries != nil {
-				d.fail(&tree.Node{Line: f.Line}, key, "the servers stand under %s already", path)
+				d.fail(&tree.Node{Line: f.Line}, key, "the servers are under %s already; keep one of both keys", path)
 				continue
 			}
 			entries, path = at, key

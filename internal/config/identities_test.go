@@ -14,7 +14,7 @@ func TestIdentities(t *testing.T) {
 	for id, wrong := range map[string]string{
 		"ann@home.example": "", "DE89370400440532013000": "", "/home/ann": "", "ann@gmail.com": "", "@corp.example": "", "@mail.corp.co.uk": "",
 		"@gmail.com": "anybody can have", "@GMail.com": "anybody can have", "@github.io": "anybody can have", "@co.uk": "anybody can have",
-		"@com": "is no domain", "@*.corp.example": "is no domain", "@": "neither an email address", " x": "neither an email address",
+		"@com": "is not a domain", "@*.corp.example": "is not a domain", "@": "neither an email address", " x": "neither an email address",
 	} {
 		path := filepath.Join(t.TempDir(), "wasmgate.yaml")
 		write(t, path, "version: 1\nprincipals: {ann: {identities: [\""+id+"\"]}}\n")

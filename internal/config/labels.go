@@ -80,7 +80,7 @@ func (l *ToolLabel) readers(d *decoder) map[string]reader {
 
 func checkPointer(s string) error {
 	if !strings.HasPrefix(s, "/") {
-		return errors.New("is no JSON Pointer to an argument, such as /to")
+		return errors.New("is not a JSON Pointer to an argument, such as /to")
 	}
 	return nil
 }

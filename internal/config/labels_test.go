@@ -58,7 +58,7 @@ func TestReadLabelsProblems(t *testing.T) {
 		"a result that nobody knows":   {"a__b: {result: clean, effect: [read]}\n", `labels.yaml:1: a__b.result: "clean" is none of trusted, untrusted, echo`},
 		"an effect that nobody knows":  {"a__b: {effect: [write]}\n", `labels.yaml:1: a__b.effect[0]: "write" is none of read, local, internal, external, destructive, egress, credential`},
 		"no effect":                    {"a__b: {result: echo}\n", `labels.yaml:1: a__b.effect: is missing: say what the tool does, such as [read]`},
-		"a pointer without its stroke": {"a__b: {effect: [external], control: [to]}\n", `labels.yaml:1: a__b.control[0]: "to" is no JSON Pointer to an argument, such as /to`},
+		"a pointer without its stroke": {"a__b: {effect: [external], control: [to]}\n", `labels.yaml:1: a__b.control[0]: "to" is not a JSON Pointer to an argument, such as /to`},
 		"both ways to say to":          {"a__b: {effect: [external], control: [/to], to: [/to]}\n", `labels.yaml:1: a__b.control: says the same as to and commits together: write one or the other`},
 		"a kind of ids that is none":   {"a__b: {effect: [read], ids: {/x: a b}}\n", `labels.yaml:1: a__b.ids["/x"]: "a b" is not the name of a kind of ids: letters, digits and . _ -`},
 		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key`},

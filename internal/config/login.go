@@ -66,7 +66,7 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 		case a.Mode == "none":
 			return
 		case a.ClientSecret != "" && a.PrivateKey != "":
-			d.fail(n, path, "client_secret cannot stand beside private_key: one of them proves the client")
+			d.fail(n, path, "has both client_secret and private_key: write one of them")
 		case a.Mode == "id_jag":
 			d.checkIDJAG(a, n, path)
 		case n.Get("idp") != nil || n.Get("idp_client") != nil:
@@ -78,7 +78,7 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 		case a.Mode == "token_exchange" && a.Shared:
 			d.fail(n, path, "token_exchange is of each caller: leave identity out")
 		case a.Actor && a.Mode != "token_exchange":
-			d.fail(n, path, "actor is for token_exchange: in the other modes nobody acts for a caller")
+			d.fail(n, path, "actor works only with the mode token_exchange")
 		case a.ClientSecret != "" && a.ClientID == "":
 			d.fail(n, path, "client_secret needs client_id")
 		case a.PrivateKey != "" && a.ClientID == "":

@@ -134,7 +134,7 @@ func (d *decoder) project(root *tree.Node, base, p *Config) {
 	}
 	for _, k := range []string{"listen", "public_url", "tls", "auth", "principals", "groups", "catalog", "secrets", "policy", "sanitize", "pins", "sessions", "jobs", "audit", "limits", "http", "log", "registry", "state"} {
 		known[k] = func(n *tree.Node, path string) {
-			d.fail(n, path, "may not stand in a project's file, which holds servers and tools: put it into your own")
+			d.fail(n, path, "is not allowed in a project's file, which has only servers and tools: put it into your own file")
 		}
 	}
 	d.table(root, "", known)

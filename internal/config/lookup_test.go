@@ -24,7 +24,7 @@ func TestDirsOf(t *testing.T) {
 		"XDG variables":             {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s"}, config.Dirs{Home: "/h", Config: "/c/wasmgate", State: "/s/wasmgate"}},
 		"relative ones are ignored": {"linux", map[string]string{"XDG_CONFIG_HOME": "c", "XDG_STATE_HOME": "./s"}, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
 		"empty ones are ignored":    {"linux", map[string]string{"XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
-		"a tilde is no home":        {"linux", map[string]string{"XDG_STATE_HOME": "~/s"}, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
+		"a tilde is not a home":     {"linux", map[string]string{"XDG_STATE_HOME": "~/s"}, config.Dirs{Home: "/h", Config: "/h/.config/wasmgate", State: "/h/.local/state/wasmgate"}},
 		"the same for both":         {"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/c"}, config.Dirs{Home: "/h", Config: "/c/wasmgate", State: "/c/wasmgate/state"}},
 		"macOS":                     {"darwin", nil, config.Dirs{Home: "/h", Config: "/h/Library/Application Support/wasmgate", State: "/h/Library/Application Support/wasmgate/state"}},
 		"windows":                   {"windows", map[string]string{"LOCALAPPDATA": "/l"}, config.Dirs{Home: "/h", Config: "/h/AppData/Roaming/wasmgate", State: "/l/wasmgate"}},
@@ -273,7 +273,7 @@ secrets: {}
 	if err == nil {
 		t.Fatal("no error")
 	}
-	const own = "may not stand in a project's file, which holds servers and tools: put it into your own"
+	const own = "is not allowed in a project's file, which has only servers and tools: put it into your own file"
 	want := strings.ReplaceAll(`F:3: servers.a: your own configuration has a server of this name: choose another
 F:4: servers.taken: your own configuration has a server of this name: choose another
 F:6: tools.m: your own configuration has a module of this name: choose another

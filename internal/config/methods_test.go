@@ -28,11 +28,11 @@ func TestMethods(t *testing.T) {
 		"too many":                {strings.Join(many, ", "), nil, at + ": has 65 methods, of at most 64"},
 		"a method of MCP":         {"acme/search, tools/call", nil, at + `[1]: "tools/call" begins with tools/, as methods of MCP or of the gateway do`},
 		"a notification":          {"notifications/x", nil, at + `[0]: "notifications/x" begins with notifications/, as methods of MCP or of the gateway do`},
-		"a pattern":               {`"acme/*"`, nil, at + `[0]: "acme/*" is no method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them`},
-		"one part":                {"search", nil, at + `[0]: "search" is no method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them`},
+		"a pattern":               {`"acme/*"`, nil, at + `[0]: "acme/*" is not a method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them`},
+		"one part":                {"search", nil, at + `[0]: "search" is not a method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them`},
 		"with a server":           {"x__acme/search", nil, at + `[0]: "x__acme/search" holds "__", which stands between a server and its method`},
 		"one twice":               {"acme/a, acme/a", nil, at + `[1]: "acme/a" is listed twice`},
-		"a hidden character":      {`"acme/se\u200barch"`, nil, at + `[0]: "acme/se\u200barch" is no method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them`},
+		"a hidden character":      {`"acme/se\u200barch"`, nil, at + `[0]: "acme/se\u200barch" is not a method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := config.Parse("wasmgate.yaml", []byte("servers: {x: {command: sh, methods: ["+tt.methods+"]}}\n"), options(t.TempDir()))

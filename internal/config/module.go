@@ -211,7 +211,7 @@ func checkModuleServer(s string) error {
 		return nil
 	}
 	if !serverPattern.MatchString(s) {
-		return errors.New("is no name of a server: use lower-case letters, digits and -")
+		return errors.New("is not a name of a server: use lower-case letters, digits and -")
 	}
 	if slices.Contains(reserved, s) {
 		return errors.New("is reserved")
@@ -293,7 +293,7 @@ func checkPrefix(s string) error {
 
 func checkSecretName(s string) error {
 	if !secretPattern.MatchString(s) {
-		return errors.New("is no name of a secret: use letters, digits, _ and -, such as API")
+		return errors.New("is not a name of a secret: use letters, digits, _ and -, such as API")
 	}
 	return nil
 }

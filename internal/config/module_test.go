@@ -42,7 +42,7 @@ func TestModuleProblems(t *testing.T) {
 		"a secret that is near":            {`grant: {secrets: [APU]}`, at + `grant.secrets[0]: "APU" is none of the secrets; did you mean "API"?`},
 		"a secret that is not there":       {`grant: {secrets: [API, OTHER]}`, at + `grant.secrets[1]: "OTHER" is none of the secrets`},
 		"a secret twice":                   {`grant: {secrets: [API, API]}`, at + `grant.secrets[1]: "API" is listed twice`},
-		"a secret with odd letters":        {`grant: {secrets: ["A P"]}`, at + `grant.secrets[0]: "A P" is no name of a secret: use letters, digits, _ and -, such as API`},
+		"a secret with odd letters":        {`grant: {secrets: ["A P"]}`, at + `grant.secrets[0]: "A P" is not a name of a secret: use letters, digits, _ and -, such as API`},
 		"a store in words":                 {`grant: {kv: tenant}`, at + `grant.kv: must be true or false, not text`},
 		"an unknown isolation":             {`isolation: process`, at + `isolation: "process" is none of call, instance, session`},
 		"a configuration that is a list":   {`config: [a]`, at + `config: must be a mapping, not a list`},
@@ -79,7 +79,7 @@ func TestSecretProblems(t *testing.T) {
 		"an origin with a path": {`API: {value: x, origin: "https://a/v1"}`, `secrets.API.origin: "https://a/v1" is not an origin in lower case without a path, such as https://api.example.com`},
 		"an empty value":        {`API: {value: "${EMPTY}", origin: "https://a"}`, `secrets.API.value: is empty, or holds a line break or another control character`},
 		"a value of two lines":  {`API: {value: "${LINES}", origin: "https://a"}`, `secrets.API.value: is empty, or holds a line break or another control character`},
-		"a name of odd letters": {`"A P": {value: x, origin: "https://a"}`, `secrets["A P"]: "A P" is no name of a secret: use letters, digits, _ and -, such as API`},
+		"a name of odd letters": {`"A P": {value: x, origin: "https://a"}`, `secrets["A P"]: "A P" is not a name of a secret: use letters, digits, _ and -, such as API`},
 		"an unknown key":        {`API: {value: x, origin: "https://a", hosts: []}`, `secrets.API.hosts: unknown key; known are origin, value`},
 		"the same name twice":   {`API: {value: x, origin: "https://a"}, API: {value: y, origin: "https://b"}`, `secrets.API: given twice; first in line 1`},
 	}

@@ -43,7 +43,7 @@ func identity(s string) error {
 	case strings.TrimSpace(s) != s || len(s) < 2:
 		return errors.New("is neither an email address, an account, a folder nor a @domain")
 	case whole && !domainPattern.MatchString(domain):
-		return errors.New("is no domain, such as @example.com")
+		return errors.New("is not a domain, such as @example.com")
 	case whole && shared(strings.ToLower(domain)):
 		return errors.New("is a domain under which anybody can have an address: write the addresses that are yours")
 	}

@@ -179,7 +179,7 @@ func TestReference(t *testing.T) {
 		k, found := known[path]
 		switch {
 		case !found:
-			t.Errorf("%s is no key", path)
+			t.Errorf("%s is not a key", path)
 		case seen[path]:
 			t.Errorf("%s has two rows", path)
 		case k.usual != "" && usual != "" && !strings.HasPrefix(usual, k.usual):

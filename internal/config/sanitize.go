@@ -34,7 +34,7 @@ var linkTargets = regexp.MustCompile(`^(\*|(https?://|\*\.)?[a-z0-9][a-z0-9.-]*(
 
 func linkTarget(s string) error {
 	if !linkTargets.MatchString(s) {
-		return errors.New("is no origin, no host and not *: write https://example.com, example.com or *.example.com")
+		return errors.New("is not an origin, a host or *: write https://example.com, example.com or *.example.com")
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (a *SecretAllow) check(d *decoder, n *tree.Node, path string) {
 
 func compiles(s string) error {
 	if _, err := regexp.Compile(s); err != nil {
-		return errors.New("is no regular expression of RE2")
+		return errors.New("is not a regular expression of RE2")
 	}
 	return nil
 }

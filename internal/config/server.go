@@ -381,7 +381,7 @@ var transportHeaders = []string{
 
 func checkHeader(s string) error {
 	if !headerPattern.MatchString(s) {
-		return errors.New("is no name of a header")
+		return errors.New("is not a name of a header")
 	}
 	if slices.Contains(transportHeaders, textproto.CanonicalMIMEHeaderKey(s)) {
 		return errors.New("is set by the transport")

@@ -65,7 +65,7 @@ func (d *decoder) ratio(to *string) reader {
 			return
 		}
 		if v, err := strconv.ParseFloat(s, 64); err != nil || !(v >= 0 && v <= 1) {
-			d.fail(n, path, "%q is no number from 0 to 1", n.Text)
+			d.fail(n, path, "%q is not a number from 0 to 1", n.Text)
 			return
 		}
 		*to = s
@@ -137,12 +137,12 @@ func (t Traces) sampled(env *otelEnviron) (ratio float64, trustParent bool) {
 		text := cmp.Or(env.get("OTEL_TRACES_SAMPLER_ARG"), "1")
 		ratio, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(ratio >= 0 && ratio <= 1) {
-			env.fail("OTEL_TRACES_SAMPLER_ARG", "%q is no number from 0 to 1", text)
+			env.fail("OTEL_TRACES_SAMPLER_ARG", "%q is not a number from 0 to 1", text)
 			ratio = 1
 		}
 		return ratio, trustParent
 	}
-	env.fail("OTEL_TRACES_SAMPLER", "%q is no sampler that is known here", sampler)
+	env.fail("OTEL_TRACES_SAMPLER", "%q is not a sampler that is known here", sampler)
 	return 1, t.TrustParent
 }
 
@@ -238,7 +238,7 @@ func (e *otelEnviron) milliseconds(name string, usual time.Duration) time.Durati
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 100 || n > 24*3600*1000 {
-		e.fail(name, "%q is no number of milliseconds from 100 on", text)
+		e.fail(name, "%q is not a number of milliseconds from 100 on", text)
 		return usual
 	}
 	return time.Duration(n) * time.Millisecond

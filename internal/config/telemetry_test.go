@@ -29,7 +29,7 @@ func TestTelemetry(t *testing.T) {
 				},
 			}, "",
 		},
-		"more than all":       {"telemetry: {traces: {ratio: 1.5}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.traces.ratio: "1.5" is no number from 0 to 1`},
+		"more than all":       {"telemetry: {traces: {ratio: 1.5}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.traces.ratio: "1.5" is not a number from 0 to 1`},
 		"no such signal":      {"telemetry: {otlp: {signals: [logs]}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.otlp.signals[0]: "logs" is none of traces, metrics`},
 		"no address":          {"telemetry: {otlp: {endpoint: \"otel:4318\"}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.otlp.endpoint: "otel:4318" does not begin with https:// or http://`},
 		"no port":             {"telemetry: {metrics: {listen: localhost}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.metrics.listen: "localhost" is not host:port, such as 127.0.0.1:9464`},
@@ -100,7 +100,7 @@ func TestExports(t *testing.T) {
 		}), "[]"},
 		"what cannot be read": {config.OTLP{}, map[string]string{
 			endpoint: "http://collector:4318", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc", "OTEL_TRACES_SAMPLER": "jaeger_remote", "OTEL_METRIC_EXPORT_INTERVAL": "1m",
-		}, with(func(x *config.Exports) { x.Metrics = nil }), `[OTEL_METRIC_EXPORT_INTERVAL: "1m" is no number of milliseconds from 100 on OTEL_TRACES_SAMPLER: "jaeger_remote" is no sampler that is known here OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "grpc" is not spoken here: http/protobuf is]`},
+		}, with(func(x *config.Exports) { x.Metrics = nil }), `[OTEL_METRIC_EXPORT_INTERVAL: "1m" is not a number of milliseconds from 100 on OTEL_TRACES_SAMPLER: "jaeger_remote" is not a sampler that is known here OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "grpc" is not spoken here: http/protobuf is]`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,20 +27,20 @@ func TestAddServers(t *testing.T) {
 	const two = `{"mcpServers": {"a": {"command": "sh", "args": ["-c", "x: y"]}, "b": {"url": "https://example.com/"}}}`
 	const a, b = "a:\n    command: sh\n    args:\n      - \"-c\"\n      - \"x: y\"\n", "b:\n    url: \"https://example.com/\"\n"
 	tests := map[string]struct{ before, after, err string }{
-		"no file":                   {"", "version: 1\nservers:\n  " + a + "  " + b, ""},
-		"a file without servers":    {"version: 1\nlog: {level: info}", "version: 1\nlog: {level: info}\nservers:\n  " + a + "  " + b, ""},
-		"an empty block":            {"servers:\nlog: {}\n", "servers:\n  " + a + "  " + b + "log: {}\n", ""},
-		"a block in braces":         {"servers: {} # none\n", "servers: # none\n  " + a + "  " + b, ""},
-		"one of them":               {"servers:\n  " + a, "servers:\n  " + a + "  " + b, ""},
-		"both":                      {"servers:\n  " + a + "  " + b, "servers:\n  " + a + "  " + b, ""},
-		"one between others":        {"servers:\n  " + b + "  # last\n\n# after\nlog: {}\n", "servers:\n  " + b + "  # last\n  " + a + "\n# after\nlog: {}\n", ""},
-		"another of the name":       {"servers:\n  a: {command: zsh}\n", "", "has other servers of these names: a"},
-		"servers in braces":         {"servers: {c: {command: sh}}\n", "", "only a person can edit"},
-		"a file that is no mapping": {"- a\n", "", "must be a mapping"},
-		"nonsense":                  {"a: [\n", "", "wasmgate.yaml:1"},
-		"a name that looks alike":   {"servers:\n  \"0\": {command: sh}\n  o: {command: sh}\n", "", "looks like"},
-		"more than a document":      {"version: 1\n---\nservers: {}\n", "", "more than one document"},
-		"an end of the document":    {"version: 1\n...\n", "", "only a person can edit"},
+		"no file":                      {"", "version: 1\nservers:\n  " + a + "  " + b, ""},
+		"a file without servers":       {"version: 1\nlog: {level: info}", "version: 1\nlog: {level: info}\nservers:\n  " + a + "  " + b, ""},
+		"an empty block":               {"servers:\nlog: {}\n", "servers:\n  " + a + "  " + b + "log: {}\n", ""},
+		"a block in braces":            {"servers: {} # none\n", "servers: # none\n  " + a + "  " + b, ""},
+		"one of them":                  {"servers:\n  " + a, "servers:\n  " + a + "  " + b, ""},
+		"both":                         {"servers:\n  " + a + "  " + b, "servers:\n  " + a + "  " + b, ""},
+		"one between others":           {"servers:\n  " + b + "  # last\n\n# after\nlog: {}\n", "servers:\n  " + b + "  # last\n  " + a + "\n# after\nlog: {}\n", ""},
+		"another of the name":          {"servers:\n  a: {command: zsh}\n", "", "has other servers of these names: a"},
+		"servers in braces":            {"servers: {c: {command: sh}}\n", "", "only a person can edit"},
+		"a file that is not a mapping": {"- a\n", "", "must be a mapping"},
+		"nonsense":                     {"a: [\n", "", "wasmgate.yaml:1"},
+		"a name that looks alike":      {"servers:\n  \"0\": {command: sh}\n  o: {command: sh}\n", "", "looks like"},
+		"more than a document":         {"version: 1\n---\nservers: {}\n", "", "more than one document"},
+		"an end of the document":       {"version: 1\n...\n", "", "only a person can edit"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -144,12 +144,12 @@ func filter(r *http.Request) (q index.Query, err error) {
 	}
 	if s := r.FormValue("last"); s != "" {
 		if q.Last, err = strconv.Atoi(s); err != nil || q.Last <= 0 || q.Last > mostCalls {
-			return q, &misused{fmt.Sprintf("last %q is no number from 1 to %d", s, mostCalls)}
+			return q, &misused{fmt.Sprintf("last %q is not a number from 1 to %d", s, mostCalls)}
 		}
 	}
 	if s := r.FormValue("before"); s != "" {
 		if q.Before, err = strconv.ParseUint(s, 10, 64); err != nil {
-			return q, &misused{fmt.Sprintf("before %q is no number of a record", s)}
+			return q, &misused{fmt.Sprintf("before %q is not a number of a record", s)}
 		}
 	}
 	if q.Since, err = moment(r, "since"); err == nil {
@@ -173,7 +173,7 @@ func moment(r *http.Request, name string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &misused{fmt.Sprintf("%s %q is no duration such as 1h, and no time such as 2006-01-02T15:04", name, s)}
+	return time.Time{}, &misused{fmt.Sprintf("%s %q is neither a duration such as 1h nor a time such as 2006-01-02T15:04", name, s)}
 }
 
 // find returns what the log has, the newest first.
@@ -286,7 +286,7 @@ func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		after, err := strconv.ParseUint(last, 10, 64)
 		if err != nil {
-			return &misused{fmt.Sprintf("Last-Event-ID %q is no number of a record", last)}
+			return &misused{fmt.Sprintf("Last-Event-ID %q is not a number of a record", last)}
 		}
 		f.After, f.Since = after, time.Time{}
 	}

@@ -113,7 +113,7 @@ func (c *Console) changed(ctx context.Context, to change) (*policy.Engine, error
 	}
 	for name, text := range to.Files {
 		if !fs.ValidPath(name) || !strings.HasSuffix(name, ".rego") {
-			return nil, &misused{"file " + name + " is no name of a .rego file"}
+			return nil, &misused{"file " + name + " is not a name of a .rego file"}
 		}
 		files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o600}
 	}

@@ -131,7 +131,7 @@ func (c *Console) may(ctx context.Context, action gate.Action, op, object string
 // A conflict says that what was to be changed is not what was seen any more.
 type conflict struct{ what string }
 
-func (e *conflict) Error() string { return e.what + " is not what it was when you saw it: look again" }
+func (e *conflict) Error() string { return e.what + " was changed after you loaded it: look again" }
 
 // A missing says that there is no such thing.
 type missing struct{ what string }
@@ -207,7 +207,7 @@ func read(r *http.Request, v any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return &misused{"the request is no such JSON object: " + err.Error()}
+		return &misused{"the request is not the expected JSON object: " + err.Error()}
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (c *Client) CallNoted(ctx context.Context, method string, params, result an
 // unanswered says why there is no answer: the gateway may have ended before it gave one.
 func unanswered(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
-		return errors.New("the gateway ended before it answered; what it was asked for may or may not have been done")
+		return errors.New("the gateway ended before it answered; the request may have been carried out")
 	}
 	return fmt.Errorf("ask the running gateway: %w", err)
 }

@@ -140,7 +140,7 @@ func state(cfg *config.Config) Check {
 		return Check{of, OK, cfg.State + " is made at the first start", ""}
 	}
 	if err != nil || !info.IsDir() {
-		return Check{of, Fault, fmt.Sprintf("%s is no folder that can be used: %v", cfg.State, err), "set state: in the configuration"}
+		return Check{of, Fault, fmt.Sprintf("%s is not a folder that can be used: %v", cfg.State, err), "set state: in the configuration"}
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return Check{of, Fault, fmt.Sprintf("%s has mode %03o: whoever reaches control.sock in it runs the gateway", cfg.State, info.Mode().Perm()), "chmod 700 " + cfg.State}

@@ -56,13 +56,13 @@ func TestHeadless(t *testing.T) {
 		entry          string // CLAUDE_CODE_ENTRYPOINT
 		want           string
 	}{
-		"at a terminal":                     {agent: "codex", program: "codex", terminal: true, want: "false"},
-		"its prompt comes through a pipe":   {agent: "codex", program: "codex", want: "true"},
-		"its prompt is an argument":         {agent: "codex", program: "codex", args: []string{"exec"}, terminal: true, want: "true"},
-		"a shell at a terminal is no agent": {agent: "codex", program: "other", terminal: true, want: "true"},
-		"a project says that somebody does": {agent: "claude-code", program: "claude", entry: "cli", want: "true"},
-		"the agent says that nobody does":   {agent: "claude-code", program: "claude", entry: "sdk-cli", terminal: true, want: "true"},
-		"an agent that is not known":        {agent: "other", program: "other", terminal: true, want: "true"},
+		"at a terminal":                         {agent: "codex", program: "codex", terminal: true, want: "false"},
+		"its prompt comes through a pipe":       {agent: "codex", program: "codex", want: "true"},
+		"its prompt is an argument":             {agent: "codex", program: "codex", args: []string{"exec"}, terminal: true, want: "true"},
+		"a shell at a terminal is not an agent": {agent: "codex", program: "other", terminal: true, want: "true"},
+		"a project says that somebody does":     {agent: "claude-code", program: "claude", entry: "cli", want: "true"},
+		"the agent says that nobody does":       {agent: "claude-code", program: "claude", entry: "sdk-cli", terminal: true, want: "true"},
+		"an agent that is not known":            {agent: "other", program: "other", terminal: true, want: "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), tt.program)

@@ -180,10 +180,10 @@ func parseKey(s string) (Key, error) {
 		for _, one := range kinds {
 			known = append(known, string(one.Kind))
 		}
-		return Key{}, fmt.Errorf("%q is no kind of thing that is pinned; expected one of %s", kind, strings.Join(known, ", "))
+		return Key{}, fmt.Errorf("%q is not a kind of thing that is pinned; expected one of %s", kind, strings.Join(known, ", "))
 	}
 	if !serverID.MatchString(server) {
-		return Key{}, fmt.Errorf("%q is no name of a server", server)
+		return Key{}, fmt.Errorf("%q is not a name of a server", server)
 	}
 	if hasName == how.single {
 		return Key{}, fmt.Errorf("expected %s", map[bool]string{false: kind + " SERVER NAME", true: kind + " SERVER"}[how.single])

@@ -98,7 +98,7 @@ func identity(fields map[string]any) Item {
 			return Item{Kind: Identity, Doc: d}
 		}
 	}
-	panic(fmt.Sprintf("lock: an identity of strings is no JSON: %v", err)) // Marshal writes valid UTF-8 and no deep nesting
+	panic(fmt.Sprintf("lock: an identity of strings is not JSON: %v", err)) // Marshal writes valid UTF-8 and no deep nesting
 }
 
 func nonNil(list []string) []string {
@@ -149,7 +149,7 @@ func fileDigest(path string, err error) (string, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, fmt.Errorf("%s is no regular file", path))
+		return "", errors.Join(err, fmt.Errorf("%s is not a regular file", path))
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {

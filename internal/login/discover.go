@@ -144,7 +144,7 @@ func resourceMetadata(ctx context.Context, s *Server, at string) (*oauthex.Prote
 		return prm, nil
 	}
 	if s.Issuer == "" {
-		return nil, fmt.Errorf("%s has no protected resource metadata (RFC 9728), so that nobody knows who gives tokens for it; name the authorization server in servers.%s.auth.issuer", s.host(), s.ID)
+		return nil, fmt.Errorf("%s has no protected resource metadata (RFC 9728), so its authorization server is unknown; name the authorization server in servers.%s.auth.issuer", s.host(), s.ID)
 	}
 	return &oauthex.ProtectedResourceMetadata{Resource: canonical(u)}, nil
 }
@@ -212,7 +212,7 @@ func checkEndpoint(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
-		return fmt.Errorf("%q is no URL of a host", raw)
+		return fmt.Errorf("%q is not a URL of a host", raw)
 	case u.Scheme == "https" || u.Scheme == "http" && loopback.Address(u.Hostname()):
 		return nil
 	}

@@ -60,7 +60,7 @@ func (l *Logins) people(id string) (*Server, error) {
 		s = s.IDP
 	}
 	if err == nil && !s.asksPeople() {
-		err = fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
+		err = fmt.Errorf("server %s needs no login: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
 	}
 	return s, err
 }
@@ -218,7 +218,7 @@ func (l *Logins) Give(server string, owner gate.Owner, token string) (*Login, er
 		return nil, err
 	}
 	if !isToken(token) || len(token) > 16<<10 {
-		return nil, errors.New("this is no token: it is one word of printable characters")
+		return nil, errors.New("this is not a token: it is one word of printable characters")
 	}
 	now := l.o.Now()
 	g := &grant{ID: newID(), URL: s.URL, Made: now, Got: now, Access: token}

@@ -348,16 +348,16 @@ func TestRefusedAssertions(t *testing.T) {
 		with roundTrip
 		text string
 	}{
-		"a client that is unknown":    {false, answers(401, `{"error":"invalid_client"}`), "does not accept the gateway's client: check servers.jira.auth.client_id"},
-		"a provider that is unknown":  {false, answers(400, `{"error":"invalid_grant"}`), "does not accept the grant of " + c.idp.URL},
-		"a grant type that is none":   {false, answers(400, `{"error":"unsupported_grant_type"}`), "does not accept the grant of " + c.idp.URL},
-		"a server that is away":       {false, answers(503, ""), "gives no token; try again later"},
-		"a token that is no bearer":   {false, answers(200, `{"access_token":"x","token_type":"mac"}`), "gives no token; try again later"},
-		"a redirect":                  {false, moved("https://other.example/token"), "gives no token; try again later"},
-		"a provider that is away":     {true, answers(502, ""), "gives no valid grant for server jira; try again later"},
-		"a redirect of the provider":  {true, moved("https://other.example/token"), "gives no valid grant"},
-		"a provider's page":           {true, answers(200, "<html>"), "gives no valid grant"},
-		"a provider's endless answer": {true, answers(200, strings.Repeat(" ", maxDocument+2)), "gives no valid grant"},
+		"a client that is unknown":     {false, answers(401, `{"error":"invalid_client"}`), "does not accept the gateway's client: check servers.jira.auth.client_id"},
+		"a provider that is unknown":   {false, answers(400, `{"error":"invalid_grant"}`), "does not accept the grant of " + c.idp.URL},
+		"a grant type that is none":    {false, answers(400, `{"error":"unsupported_grant_type"}`), "does not accept the grant of " + c.idp.URL},
+		"a server that is away":        {false, answers(503, ""), "gives no token; try again later"},
+		"a token that is not a bearer": {false, answers(200, `{"access_token":"x","token_type":"mac"}`), "gives no token; try again later"},
+		"a redirect":                   {false, moved("https://other.example/token"), "gives no token; try again later"},
+		"a provider that is away":      {true, answers(502, ""), "gives no valid grant for server jira; try again later"},
+		"a redirect of the provider":   {true, moved("https://other.example/token"), "gives no valid grant"},
+		"a provider's page":            {true, answers(200, "<html>"), "gives no valid grant"},
+		"a provider's endless answer":  {true, answers(200, strings.Repeat(" ", maxDocument+2)), "gives no valid grant"},
 	} {
 		c.set(func(q *http.Request) (*http.Response, error) {
 			if (q.URL.Host == strings.TrimPrefix(c.idp.URL, "http://")) == want.idp {

@@ -58,7 +58,7 @@ func (r *Redirect) Wait(ctx context.Context, state string) (query string, err er
 	case <-ctx.Done():
 		_ = server.Close()
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return "", errors.New("nobody came back from the browser in time; begin again")
+			return "", errors.New("the login in the browser was not finished in time; log in again")
 		}
 		return "", ctx.Err()
 	}

@@ -66,7 +66,7 @@ func read(path string) (prototypes map[rune]string, version string, err error) {
 		prototypes[[]rune(from)[0]] = to
 	}
 	if version == "" || len(prototypes) == 0 {
-		return nil, "", fmt.Errorf("%s is no confusables.txt", path)
+		return nil, "", fmt.Errorf("%s is not confusables.txt", path)
 	}
 	return prototypes, version, nil
 }

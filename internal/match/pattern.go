@@ -17,7 +17,7 @@ func (p Pattern) Check() error {
 		return errors.New("the pattern is empty")
 	}
 	if i := strings.IndexByte(string(p), '*'); i >= 0 && i < len(p)-1 {
-		return fmt.Errorf("pattern %q: a * can stand only at the end", string(p))
+		return fmt.Errorf("pattern %q: * is allowed only at the end", string(p))
 	}
 	return nil
 }

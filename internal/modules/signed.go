@@ -143,7 +143,7 @@ func (r Reader) verifyArtifact(ctx context.Context, key *signature.Key, m config
 		errs = append(errs, err)
 	}
 	if len(errs) == 0 {
-		return errors.New("the registry has no signature beside it; `cosign sign --key cosign.key` puts one there, and verify.bundle names a file with one")
+		return errors.New("the registry has no signature of it; add one with `cosign sign --key cosign.key`, or name a file with one in verify.bundle")
 	}
 	return errors.Join(errs...)
 }

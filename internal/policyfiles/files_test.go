@@ -76,7 +76,7 @@ func TestFolderOfPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files.State() == state {
-		t.Error("the swap is no change of the policy")
+		t.Error("the swap is not a change of the policy")
 	}
 	if diff := cmp.Diff(map[string]string{"policies/a.rego": "package wasmgate\n# version 2"}, read()); diff != "" {
 		t.Errorf("after the swap (-want +got):\n%s", diff)

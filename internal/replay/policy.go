@@ -23,7 +23,7 @@ const Timeout = 10 * time.Second
 // Folder reads a policy that is all in one folder.
 func Folder(dir string) (gateway.Policy, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return gateway.Policy{}, cmp.Or(err, fmt.Errorf("%s is no folder", dir))
+		return gateway.Policy{}, cmp.Or(err, fmt.Errorf("%s is not a folder", dir))
 	}
 	files, err := policyfiles.Folder(dir)
 	if err != nil {

@@ -33,7 +33,7 @@ var (
 	// ErrNoTool says that there is no such tool.
 	ErrNoTool = errors.New("there is no such tool")
 	// ErrArguments says that arguments are no JSON object.
-	ErrArguments = errors.New("the arguments are no JSON object")
+	ErrArguments = errors.New("the arguments are not a JSON object")
 )
 
 // Try says what the policy decides on a call of who, and why.

@@ -53,7 +53,7 @@ const maxText = 128 << 10
 func (s *Scanner) Tool(definition []byte) ([]Finding, error) {
 	var def map[string]any
 	if err := json.Unmarshal(definition, &def); err != nil {
-		return nil, fmt.Errorf("the definition is no JSON object: %w", err)
+		return nil, fmt.Errorf("the definition is not a JSON object: %w", err)
 	}
 	w := walk{scanner: s}
 	w.name("/name", def["name"])

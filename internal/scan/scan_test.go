@@ -213,7 +213,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	if _, err := scan.ParseSeverity("none"); err == nil {
-		t.Error("none is no severity")
+		t.Error("none is not a severity")
 	}
 }
 

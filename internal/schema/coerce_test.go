@@ -46,7 +46,7 @@ func TestCoerce(t *testing.T) {
 		"not JSON's grammar: hexadecimal":    {object(`"a":{"type":"integer"}`), `{"a":"0x2"}`, "", ""},
 		"not JSON's grammar: NaN":            {object(`"a":{"type":"number"}`), `{"a":"NaN"}`, "", ""},
 		"not JSON's grammar: True":           {object(`"a":{"type":"boolean"}`), `{"a":"True"}`, "", ""},
-		"one is no boolean":                  {object(`"a":{"type":"boolean"}`), `{"a":1}`, "", ""},
+		"one is not a boolean":               {object(`"a":{"type":"boolean"}`), `{"a":1}`, "", ""},
 		"text to object":                     {object(`"a":{"type":"object"}`), `{"a":"{\"b\":1}"}`, "", ""},
 		"text to a list of several":          {object(`"a":{"type":"array","items":{"type":"integer"}}`), `{"a":"[1,2]"}`, "", ""},
 		"text to null":                       {object(`"a":{"type":"null"}`), `{"a":"null"}`, "", ""},
@@ -121,15 +121,15 @@ func FuzzCoerce(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw, text string) {
 		r, err := gate.ParseDoc([]byte(raw))
 		if err != nil {
-			t.Skip("the schema is no JSON")
+			t.Skip("the schema is not JSON")
 		}
 		d, err := gate.ParseDoc([]byte(text))
 		if err != nil {
-			t.Skip("the value is no JSON")
+			t.Skip("the value is not JSON")
 		}
 		s, err := schema.Compile(r)
 		if err != nil {
-			t.Skip("it is no schema")
+			t.Skip("it is not a schema")
 		}
 		got, changed := s.Coerce(d)
 		if (len(changed) == 0) != (got.String() == d.String()) {

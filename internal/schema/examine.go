@@ -115,7 +115,7 @@ func (f *finding) descend(name string, v gate.Doc) error {
 		f.anchors = append(f.anchors, anchor)
 		f.names["#"+anchor] = struct{}{}
 	case v.Kind() == doc.Number && counts[name] && !isInt64(v.String()):
-		return keywordError(append(slices.Clone(f.path), name), "a number that is no count")
+		return keywordError(append(slices.Clone(f.path), name), "a number that is not a count")
 	}
 	f.path = append(f.path, name)
 	err := f.walk(v)

@@ -41,12 +41,12 @@ func TestNormalize(t *testing.T) {
 		"additionalProperties that is a schema is normalized": {
 			`{"type":"object","properties":{},"additionalProperties":{"type":"string","default":""}}`,
 			`{"type":"object","properties":{},"additionalProperties":{"type":"string"}}`},
-		"no type":                {`{"description":"d","minLength":1}`, closed},
-		"an unknown type":        {`{"type":"banana","enum":[1]}`, closed},
-		"a type that is no name": {`{"type":7}`, closed},
-		"a boolean":              {`true`, closed},
-		"an array":               {`[1]`, closed},
-		"a property that is no schema": {
+		"no type":                   {`{"description":"d","minLength":1}`, closed},
+		"an unknown type":           {`{"type":"banana","enum":[1]}`, closed},
+		"a type that is not a name": {`{"type":7}`, closed},
+		"a boolean":                 {`true`, closed},
+		"an array":                  {`[1]`, closed},
+		"a property that is not a schema": {
 			`{"type":"object","properties":{"a":7,"b":true,"c":{}}}`,
 			`{"type":"object","properties":{"a":` + closed + `,"b":` + closed + `,"c":` + closed + `}}`},
 		"several types stay":               {`{"type":["string","null"],"default":null}`, `{"type":["string","null"]}`},
@@ -104,7 +104,7 @@ func TestNormalize(t *testing.T) {
 func checkNormalized(t *testing.T, in, got gate.Doc) {
 	t.Helper()
 	if got.Kind() != doc.Object {
-		t.Errorf("%.200s became %.200s, which is no object", in, got)
+		t.Errorf("%.200s became %.200s, which is not an object", in, got)
 	}
 	if again := schema.Normalize(got); again.String() != got.String() {
 		t.Errorf("not idempotent:\n%.500s\n%.500s", got, again)

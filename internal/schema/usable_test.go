@@ -17,22 +17,22 @@ import (
 func TestUsableLeavesOut(t *testing.T) {
 	const n = `"n":{"type":"number"}`
 	for name, tt := range map[string]struct{ schema, offered, left string }{
-		"nothing":                       {`{"properties":{` + n + `}}`, `{"properties":{` + n + `}}`, ""},
-		"a pattern that looks around":   {`{"properties":{"a":{"type":"string","pattern":"^P(?:(\\d+W)|(?!.*W)\\d+Y)$"},` + n + `}}`, `{"properties":{"a":{"type":"string"},` + n + `}}`, "/properties/a/pattern"},
-		"a back-reference":              {`{"properties":{"a":{"pattern":"(a)\\1"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/pattern"},
-		"the name of a pattern":         {`{"patternProperties":{"(?<=x)":{},"^y":{}},"properties":{` + n + `}}`, `{"patternProperties":{"^y":{}},"properties":{` + n + `}}`, "/patternProperties/(?<=x)"},
-		"properties as PHP writes them": {`{"properties":[]}`, `{}`, "/properties"},
-		"properties of null":            {`{"properties":null,"required":null,"additionalProperties":null,"$defs":[],"description":null}`, `{}`, "/required"},
-		"null within":                   {`{"properties":{"a":{"enum":null,"title":null,"default":null,"examples":[null]},` + n + `}}`, `{"properties":{"a":{"default":null,"examples":[null]},` + n + `}}`, "/properties/a/enum"},
-		"a property that is no schema":  {`{"properties":{"a":"string",` + n + `},"additionalProperties":false}`, `{"properties":{"a":{},` + n + `},"additionalProperties":false}`, "/properties/a"},
-		"draft 3's required":            {`{"properties":{"a":{"required":true},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/required"},
-		"draft 4's exclusive bound":     {`{"properties":{"a":{"minimum":1,"exclusiveMinimum":true},` + n + `}}`, `{"properties":{"a":{"minimum":1},` + n + `}}`, "/properties/a/exclusiveMinimum"},
-		"a type that there is not":      {`{"properties":{"a":{"type":"any"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/type"},
-		"a reference to nowhere":        {`{"properties":{"a":{"$ref":"#/$defs/none"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/$ref"},
-		"an anchor that is not there":   {`{"properties":{"a":{"$ref":"#none"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/$ref"},
-		"another document":              {`{"properties":{"a":{"$ref":"https://example.com/a.json#/x"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/$ref"},
-		"another dialect":               {`{"$schema":"https://example.com/dialect","properties":{` + n + `}}`, `{"properties":{` + n + `}}`, "/$schema"},
-		"a count that is none":          {`{"properties":{"a":{"minLength":1.5},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/minLength"},
+		"nothing":                         {`{"properties":{` + n + `}}`, `{"properties":{` + n + `}}`, ""},
+		"a pattern that looks around":     {`{"properties":{"a":{"type":"string","pattern":"^P(?:(\\d+W)|(?!.*W)\\d+Y)$"},` + n + `}}`, `{"properties":{"a":{"type":"string"},` + n + `}}`, "/properties/a/pattern"},
+		"a back-reference":                {`{"properties":{"a":{"pattern":"(a)\\1"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/pattern"},
+		"the name of a pattern":           {`{"patternProperties":{"(?<=x)":{},"^y":{}},"properties":{` + n + `}}`, `{"patternProperties":{"^y":{}},"properties":{` + n + `}}`, "/patternProperties/(?<=x)"},
+		"properties as PHP writes them":   {`{"properties":[]}`, `{}`, "/properties"},
+		"properties of null":              {`{"properties":null,"required":null,"additionalProperties":null,"$defs":[],"description":null}`, `{}`, "/required"},
+		"null within":                     {`{"properties":{"a":{"enum":null,"title":null,"default":null,"examples":[null]},` + n + `}}`, `{"properties":{"a":{"default":null,"examples":[null]},` + n + `}}`, "/properties/a/enum"},
+		"a property that is not a schema": {`{"properties":{"a":"string",` + n + `},"additionalProperties":false}`, `{"properties":{"a":{},` + n + `},"additionalProperties":false}`, "/properties/a"},
+		"draft 3's required":              {`{"properties":{"a":{"required":true},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/required"},
+		"draft 4's exclusive bound":       {`{"properties":{"a":{"minimum":1,"exclusiveMinimum":true},` + n + `}}`, `{"properties":{"a":{"minimum":1},` + n + `}}`, "/properties/a/exclusiveMinimum"},
+		"a type that there is not":        {`{"properties":{"a":{"type":"any"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/type"},
+		"a reference to nowhere":          {`{"properties":{"a":{"$ref":"#/$defs/none"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/$ref"},
+		"an anchor that is not there":     {`{"properties":{"a":{"$ref":"#none"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/$ref"},
+		"another document":                {`{"properties":{"a":{"$ref":"https://example.com/a.json#/x"},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/$ref"},
+		"another dialect":                 {`{"$schema":"https://example.com/dialect","properties":{` + n + `}}`, `{"properties":{` + n + `}}`, "/$schema"},
+		"a count that is none":            {`{"properties":{"a":{"minLength":1.5},` + n + `}}`, `{"properties":{"a":{},` + n + `}}`, "/properties/a/minLength"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, offered, left, err := new(schema.Compiler).Usable(gate.MustDoc(tt.schema))

@@ -68,12 +68,12 @@ func brokenSchema(raw gate.Doc, base []string, broke *jsonschema.ValidationError
 	f := flaws[0]
 	message := f.message()
 	if format, ok := f.kind.(*kind.Format); ok {
-		message = fmt.Sprintf("%.*q is no %s: %v", maxName, format.Got, format.Want, format.Err)
+		message = fmt.Sprintf("%.*q is not a valid %s: %v", maxName, format.Got, format.Want, format.Err)
 	}
 	if name, ok := f.kind.(*kind.PropertyNames); ok {
 		message = fmt.Sprintf("%s cannot be a name here", quote(name.Property))
 		if _, err := (make(patterns)).compile(name.Property); err != nil {
-			message = fmt.Sprintf("%s is no regex: %v", quote(name.Property), err)
+			message = fmt.Sprintf("%s is not a valid regex: %v", quote(name.Property), err)
 		}
 		holder := findMember(raw, func(keyword string, v gate.Doc) bool {
 			return keyword == "patternProperties" && !v.Get(name.Property).IsZero()

@@ -64,9 +64,9 @@ func mapping(text string) (ast.Node, error) {
 	f, err := parser.ParseBytes([]byte(text), 0)
 	switch {
 	case err != nil:
-		return nil, errors.New("the frontmatter of SKILL.md is no YAML")
+		return nil, errors.New("the frontmatter of SKILL.md is not YAML")
 	case len(f.Docs) != 1 || f.Docs[0].Body == nil:
-		return nil, errors.New("the frontmatter of SKILL.md is no mapping")
+		return nil, errors.New("the frontmatter of SKILL.md is not a mapping")
 	}
 	return f.Docs[0].Body, nil
 }

@@ -140,7 +140,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		want []string
 	}{
 		"no database": {func(t *testing.T, path string) {
-			write(t, path, bytes.Repeat([]byte("this is no database. "), 500))
+			write(t, path, bytes.Repeat([]byte("this is not a database. "), 500))
 		}, []string{"is damaged", "left as it is", "move it away"}},
 		"overwritten in the middle": {func(t *testing.T, path string) {
 			full(t, path)
@@ -211,7 +211,7 @@ func write(t *testing.T, path string, b []byte) {
 func TestTablesAreBroughtUpToDate(t *testing.T) {
 	d := open(t, store.Memory)
 	db := store.SQL(d)
-	steps := []string{"never taken again: this is no SQL", "CREATE TABLE second (a)", "INSERT INTO second VALUES (3)"}
+	steps := []string{"never taken again: this is not a SQL", "CREATE TABLE second (a)", "INSERT INTO second VALUES (3)"}
 	if err := store.Migrate(t.Context(), db, steps); err != nil { // the program's tables are version 1
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestTablesAreBroughtUpToDate(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	if err := store.Migrate(t.Context(), db, append(steps, "CREATE TABLE fourth (a)", "broken")); err == nil {
-		t.Error("a step that fails is no error")
+		t.Error("a step that fails is not an error")
 	}
 	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version != 3 {
 		t.Errorf("version %d, %v", version, err)

@@ -173,7 +173,7 @@ func TestSpans(t *testing.T) {
 		t.Errorf("the parent is %s", got)
 	}
 	if string(client.ParentSpanId) != string(server.SpanId) || string(wait.ParentSpanId) != string(server.SpanId) || string(client.SpanId) != string(call.Call.Trace.Client[:]) {
-		t.Error("what the gateway sent on is no child of what it received")
+		t.Error("what the gateway sent on is not a child of what it received")
 	}
 	if len(server.Links) != 1 || hex.EncodeToString(server.Links[0].TraceId) != strings.Repeat("f", 32) {
 		t.Errorf("the HTTP request is not linked: %v", server.Links)

@@ -65,7 +65,7 @@ func clear(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s is there, and is no socket", path)
+		return fmt.Errorf("%s is there, and is not a socket", path)
 	}
 	var d net.Dialer
 	if c, err := d.DialContext(ctx, "unix", path); err == nil {

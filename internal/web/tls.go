@@ -81,7 +81,7 @@ func (t *TLS) now() *tls.Config {
 	if state := t.filesState(); state != t.state {
 		t.state = state
 		if c, err := t.files.read(); err != nil {
-			t.fail(fmt.Errorf("tls: the files have changed and cannot be used; what was read before holds: %w", err))
+			t.fail(fmt.Errorf("tls: the changed files cannot be used, so the gateway keeps the old certificate: %w", err))
 		} else {
 			t.config = c
 		}

@@ -39,7 +39,7 @@ func (f *Fleet) Reload(ctx context.Context, id string) error {
 			return f.join(ctx, m.given)
 		}
 	}
-	return fmt.Errorf("no server %q that could be connected anew", id)
+	return fmt.Errorf("there is no server %q to connect again", id)
 }
 
 func (f *Fleet) join(ctx context.Context, c options.Endpoint) error {
@@ -83,7 +83,7 @@ func (f *Fleet) join(ctx context.Context, c options.Endpoint) error {
 
 var (
 	errClosed   = errors.New("the fleet is closed")
-	errReplaced = errors.New("another change of the server came meanwhile")
+	errReplaced = errors.New("the server was changed again during this change; try again")
 )
 
 // replace puts a member that has been connected into the place of the old one.

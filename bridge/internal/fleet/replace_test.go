@@ -198,7 +198,7 @@ func TestFleetReplacesWhatDiffers(t *testing.T) {
 		if err := f.Add(t.Context(), last.config("s")); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-first; err == nil || !strings.Contains(err.Error(), "another change") {
+		if err := <-first; err == nil || !strings.Contains(err.Error(), "changed again during this change") {
 			t.Errorf("the change that was overtaken: %v", err)
 		}
 		if res, err := rig.Do(t.Context(), t, f, "s__echo", "{}"); err != nil || res.Doc.Get("by").Text() != "last" {

@@ -162,7 +162,7 @@ func result(r sandbox.Result) (gate.Result, error) {
 	if r.Whole {
 		doc, err := gate.ParseDoc(r.Output)
 		if err != nil {
-			return gate.Result{}, fmt.Errorf("the tool's result is no acceptable JSON: %w", err)
+			return gate.Result{}, fmt.Errorf("the tool's result is not acceptable JSON: %w", err)
 		}
 		return gate.Result{Doc: doc, IsError: r.IsError}, nil
 	}
@@ -179,7 +179,7 @@ func result(r sandbox.Result) (gate.Result, error) {
 	}
 	doc, err := gate.ParseDoc([]byte(body + "}"))
 	if err != nil {
-		return gate.Result{}, fmt.Errorf("the tool's output is no acceptable JSON: %w", err)
+		return gate.Result{}, fmt.Errorf("the tool's output is not acceptable JSON: %w", err)
 	}
 	return gate.Result{Doc: doc, IsError: r.IsError}, nil
 }

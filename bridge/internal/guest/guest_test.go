@@ -39,6 +39,6 @@ func TestResult(t *testing.T) {
 		}
 	}
 	if _, err := result(sandbox.Result{Output: []byte(`{"a":1,"a":2}`)}); err == nil {
-		t.Error("an output that is no strict JSON is a result")
+		t.Error("an output that is not a strict JSON is a result")
 	}
 }

@@ -128,7 +128,7 @@ func put(request any, to func(gate.Doc) error) error {
 	}
 	doc, err := gate.ParseDoc(b)
 	if err != nil {
-		return denied("it is no request that can be judged")
+		return denied("it is not a request that can be judged")
 	}
 	err = to(doc)
 	refusal, ok := errors.AsType[*gate.Refusal](err)

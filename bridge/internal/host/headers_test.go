@@ -164,7 +164,7 @@ func TestBadParamHeaders(t *testing.T) {
 		"a name with a line break":   {`{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nB: c"}}}`, false},
 		"a name with a colon":        {`{"properties":{"a":{"type":"string","x-mcp-header":"A:"}}}`, false},
 		"a name in other letters":    {`{"properties":{"a":{"type":"string","x-mcp-header":"Ä"}}}`, false},
-		"a name that is no text":     {`{"properties":{"a":{"type":"string","x-mcp-header":1}}}`, false},
+		"a name that is not text":    {`{"properties":{"a":{"type":"string","x-mcp-header":1}}}`, false},
 		"at the root":                {`{"x-mcp-header":"A"}`, false},
 		"within items":               {`{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`, false},
 		"within items of properties": {`{"properties":{"a":{"items":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}}`, false},

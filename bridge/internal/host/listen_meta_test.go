@@ -13,7 +13,7 @@ func TestListenWithoutAcceptableMeta(t *testing.T) {
 		x := rig.NewFixture(t)
 		w, _ := rig.DialStdio(t, x)
 		msg := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":` + meta + `,"notifications":{"taskIds":["a"]}}}`
-		if got := w(msg); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "_meta is no object") {
+		if got := w(msg); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "_meta is not an object") {
 			t.Errorf("stdio, _meta %s: %s", meta, got)
 		}
 		if got := w(rig.Request(rig.Newest, "2", "tools/list", "")); !strings.Contains(got, `"tools"`) {

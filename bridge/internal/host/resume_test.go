@@ -301,14 +301,14 @@ func TestBrokenStream(t *testing.T) {
 		"the session ends": {false, false, func(t *testing.T, w *waiting, x *exchange) {
 			<-send(t, w, "DELETE", w.session, "").ended
 		}, "cancelled"},
-		"the answer is no stream": {true, false, func(t *testing.T, w *waiting, _ *exchange) {
+		"the answer is not a stream": {true, false, func(t *testing.T, w *waiting, _ *exchange) {
 			time.Sleep(29 * time.Second)
 			if got := w.ended(); got != "" {
 				t.Errorf("%s at once", got)
 			}
 			time.Sleep(2 * time.Second)
 		}, "cancelled"},
-		"the answer is no stream, and comes in time": {true, false, func(t *testing.T, w *waiting, x *exchange) {
+		"the answer is not a stream, and comes in time": {true, false, func(t *testing.T, w *waiting, x *exchange) {
 			w.let <- struct{}{}
 			<-x.ended
 		}, "answered"},

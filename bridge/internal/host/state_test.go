@@ -159,16 +159,16 @@ func TestForgedShape(t *testing.T) {
 		many += fmt.Sprintf(`,"a%d":{"action":"cancel"}`, i)
 	}
 	tests := map[string]struct{ more, says string }{
-		"a state that is none":      {`"requestState":5`, "requestState is no string"},
-		"a null state":              {`"requestState":null`, "requestState is no string"},
-		"a long state":              {`"requestState":"` + strings.Repeat("x", gate.RoundState*4/3+257) + `"`, "requestState is no string of at most"},
-		"responses that are a list": {`"inputResponses":[]`, "inputResponses is no object"},
-		"null responses":            {`"inputResponses":null`, "inputResponses is no object"},
-		"a response that is none":   {`"inputResponses":{"approval":"approve"}`, "no result of elicitation/create"},
-		"an empty response":         {`"inputResponses":{"approval":{}}`, "no result of elicitation/create"},
-		"roots that are none":       {`"inputResponses":{"approval":{"roots":{}}}`, "no result of elicitation/create"},
-		"a form that is none":       {`"inputResponses":{"approval":{"action":"accept","content":[]}}`, "no result of elicitation/create"},
-		"_meta that is none":        {`"inputResponses":{"approval":{"action":"accept","_meta":[]}}`, "no result of elicitation/create"},
+		"a state that is none":      {`"requestState":5`, "requestState is not a string"},
+		"a null state":              {`"requestState":null`, "requestState is not a string"},
+		"a long state":              {`"requestState":"` + strings.Repeat("x", gate.RoundState*4/3+257) + `"`, "requestState is not a string of at most"},
+		"responses that are a list": {`"inputResponses":[]`, "inputResponses is not an object"},
+		"null responses":            {`"inputResponses":null`, "inputResponses is not an object"},
+		"a response that is none":   {`"inputResponses":{"approval":"approve"}`, "not a result of elicitation/create"},
+		"an empty response":         {`"inputResponses":{"approval":{}}`, "not a result of elicitation/create"},
+		"roots that are none":       {`"inputResponses":{"approval":{"roots":{}}}`, "not a result of elicitation/create"},
+		"a form that is none":       {`"inputResponses":{"approval":{"action":"accept","content":[]}}`, "not a result of elicitation/create"},
+		"_meta that is none":        {`"inputResponses":{"approval":{"action":"accept","_meta":[]}}`, "not a result of elicitation/create"},
 		"too many":                  {`"inputResponses":{` + many[1:] + `}`, "more than 16"},
 	}
 	for name, tt := range tests {

@@ -544,17 +544,17 @@ func TestExtensionRequestsThatAreRefused(t *testing.T) {
 	withoutSessions(t, host.Config{}, func(t *testing.T, c *taskClient) {
 		id := c.begin("tasked")
 		for name, tt := range map[string]struct{ method, params, declares, code string }{
-			"a task that never was":        {"tasks/get", `"taskId":"none"`, knowsTasks, "-32602"},
-			"to update none":               {"tasks/update", `"taskId":"none","inputResponses":{}`, knowsTasks, "-32602"},
-			"to cancel none":               {"tasks/cancel", `"taskId":"none"`, knowsTasks, "-32602"},
-			"no id":                        {"tasks/get", ``, knowsTasks, "-32602"},
-			"not declared":                 {"tasks/get", `"taskId":` + id, knowsNone, "-32021"},
-			"to update, not declared":      {"tasks/update", `"taskId":` + id + `,"inputResponses":{}`, knowsNone, "-32021"},
-			"to cancel, not declared":      {"tasks/cancel", `"taskId":` + id, knowsNone, "-32021"},
-			"the result, which is older":   {"tasks/result", `"taskId":` + id, knowsTasks, "-32601"},
-			"the list, which is older":     {"tasks/list", ``, knowsTasks, "-32601"},
-			"to listen to what is no list": {"subscriptions/listen", `"notifications":{"taskIds":{}}`, knowsTasks, "-32602"},
-			"to listen, not declared":      {"subscriptions/listen", `"notifications":{"taskIds":[` + id + `]}`, knowsNone, "-32021"},
+			"a task that never was":           {"tasks/get", `"taskId":"none"`, knowsTasks, "-32602"},
+			"to update none":                  {"tasks/update", `"taskId":"none","inputResponses":{}`, knowsTasks, "-32602"},
+			"to cancel none":                  {"tasks/cancel", `"taskId":"none"`, knowsTasks, "-32602"},
+			"no id":                           {"tasks/get", ``, knowsTasks, "-32602"},
+			"not declared":                    {"tasks/get", `"taskId":` + id, knowsNone, "-32021"},
+			"to update, not declared":         {"tasks/update", `"taskId":` + id + `,"inputResponses":{}`, knowsNone, "-32021"},
+			"to cancel, not declared":         {"tasks/cancel", `"taskId":` + id, knowsNone, "-32021"},
+			"the result, which is older":      {"tasks/result", `"taskId":` + id, knowsTasks, "-32601"},
+			"the list, which is older":        {"tasks/list", ``, knowsTasks, "-32601"},
+			"to listen to what is not a list": {"subscriptions/listen", `"notifications":{"taskIds":{}}`, knowsTasks, "-32602"},
+			"to listen, not declared":         {"subscriptions/listen", `"notifications":{"taskIds":[` + id + `]}`, knowsNone, "-32021"},
 		} {
 			got := c.send(tt.method, tt.params, tt.declares)
 			if got.At("/error/code").String() != tt.code {

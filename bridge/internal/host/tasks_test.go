@@ -256,20 +256,20 @@ func TestTasksAreListed(t *testing.T) {
 func TestTaskRequestsThatAreRefused(t *testing.T) {
 	inSessions(t, func(t *testing.T, x *rig.Fixture, _ *learning, ask func(string, string) gate.Doc) {
 		for name, tt := range map[string]struct{ method, params, code string }{
-			"a task that never was":      {"tasks/get", `"taskId":"none"`, "-32602"},
-			"the result of none":         {"tasks/result", `"taskId":"none"`, "-32602"},
-			"to cancel none":             {"tasks/cancel", `"taskId":"none"`, "-32602"},
-			"no id":                      {"tasks/get", ``, "-32602"},
-			"an id that is a number":     {"tasks/get", `"taskId":1`, "-32602"},
-			"a cursor of nobody":         {"tasks/list", `"cursor":"none"`, "-32602"},
-			"a cursor that is no string": {"tasks/list", `"cursor":1`, "-32602"},
-			"a method that is none":      {"tasks/none", ``, "-32601"},
-			"a task that is no object":   {"tools/call", `"name":"local__echo","arguments":{},"task":1`, "-32602"},
-			"a ttl that is no number":    {"tools/call", `"name":"local__echo","arguments":{},"task":{"ttl":"1"}`, "-32602"},
-			"a ttl in the past":          {"tools/call", `"name":"local__echo","arguments":{},"task":{"ttl":-1}`, "-32602"},
-			"a tool that nobody has":     {"tools/call", `"name":"local__none","arguments":{},"task":{}`, "-32602"},
-			"a tool that is hidden":      {"tools/call", `"name":"local__hidden","arguments":{},"task":{}`, "-32602"},
-			"a tool that makes calls":    {"tools/call", `"name":"local__relays","arguments":{},"task":{}`, "-32601"},
+			"a task that never was":         {"tasks/get", `"taskId":"none"`, "-32602"},
+			"the result of none":            {"tasks/result", `"taskId":"none"`, "-32602"},
+			"to cancel none":                {"tasks/cancel", `"taskId":"none"`, "-32602"},
+			"no id":                         {"tasks/get", ``, "-32602"},
+			"an id that is a number":        {"tasks/get", `"taskId":1`, "-32602"},
+			"a cursor of nobody":            {"tasks/list", `"cursor":"none"`, "-32602"},
+			"a cursor that is not a string": {"tasks/list", `"cursor":1`, "-32602"},
+			"a method that is none":         {"tasks/none", ``, "-32601"},
+			"a task that is not an object":  {"tools/call", `"name":"local__echo","arguments":{},"task":1`, "-32602"},
+			"a ttl that is not a number":    {"tools/call", `"name":"local__echo","arguments":{},"task":{"ttl":"1"}`, "-32602"},
+			"a ttl in the past":             {"tools/call", `"name":"local__echo","arguments":{},"task":{"ttl":-1}`, "-32602"},
+			"a tool that nobody has":        {"tools/call", `"name":"local__none","arguments":{},"task":{}`, "-32602"},
+			"a tool that is hidden":         {"tools/call", `"name":"local__hidden","arguments":{},"task":{}`, "-32602"},
+			"a tool that makes calls":       {"tools/call", `"name":"local__relays","arguments":{},"task":{}`, "-32601"},
 		} {
 			if got := ask(tt.method, tt.params); got.At("/error/code").String() != tt.code {
 				t.Errorf("%s: %s, want %s", name, got, tt.code)

@@ -337,7 +337,7 @@ func TestMalformedFeatures(t *testing.T) {
 		"a completion of nothing":           {"completion/complete", `"argument":{"name":"a","value":"b"}`, " refused_parse"},
 		"a completion of another kind":      {"completion/complete", `"ref":{"type":"ref/tool","name":"x"},"argument":{}`, " refused_parse"},
 		"a prompt that is called by a URI":  {"completion/complete", `"ref":{"type":"ref/prompt","name":"doc://x"},"argument":{}`, "doc://x refused_parse"},
-		"an argument that is no object":     {"completion/complete", `"ref":{"type":"ref/prompt","name":"p"},"argument":7`, "p refused_parse"},
+		"an argument that is not an object": {"completion/complete", `"ref":{"type":"ref/prompt","name":"p"},"argument":7`, "p refused_parse"},
 		"duplicate members, as a tool call": {"resources/read", `"uri":"doc://a","uri":"doc://b"`, "doc://b refused_parse"},
 	}
 	for front, w := range rig.Wires {

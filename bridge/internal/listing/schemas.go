@@ -78,7 +78,7 @@ func (noArguments) Validate(args gate.Doc) error {
 func notStrings(at string, object gate.Doc) (found doc.Violations) {
 	for _, v := range object.Members() {
 		if v.Kind() != doc.String {
-			found = append(found, doc.Violation{Pointer: at, Message: "a value that is no string"})
+			found = append(found, doc.Violation{Pointer: at, Message: "a value that is not a string"})
 		}
 	}
 	return found

@@ -38,7 +38,7 @@ type paramHeader struct {
 func ParamHeaders(schema gate.Doc) ([]paramHeader, error) {
 	w := headerWalk{names: make(map[string]bool)}
 	if !schema.Get(headerKeyword).IsZero() {
-		return nil, errors.New(headerKeyword + " stands outside of a property")
+		return nil, errors.New(headerKeyword + " is allowed only in a property")
 	}
 	err := w.schema(schema, nil)
 	return w.found, err
@@ -67,7 +67,7 @@ func (w *headerWalk) schema(schema gate.Doc, path []string) error {
 	for keyword, value := range schema.Members() {
 		if keyword != "properties" {
 			if misplaced(keyword, value) {
-				return fmt.Errorf("%s stands within %s, where no parameter is", headerKeyword, QuoteName(keyword))
+				return fmt.Errorf("%s is below %s, which has no parameters", headerKeyword, QuoteName(keyword))
 			}
 			continue
 		}
@@ -93,7 +93,7 @@ func (w *headerWalk) property(property gate.Doc, path []string) error {
 		return errors.New(headerKeyword + " needs the type string, integer or boolean")
 	}
 	if named.Kind() != doc.String || !isToken(named.Text()) {
-		return errors.New(headerKeyword + " is no name of a header")
+		return errors.New(headerKeyword + " is not a name of a header")
 	}
 	name := http.CanonicalHeaderKey(headerParam + named.Text())
 	if w.names[strings.ToLower(name)] {
@@ -220,7 +220,7 @@ func DecodeHeader(s string) (string, error) {
 	if inside, ok2 := strings.CutSuffix(inside, encodedSuffix); ok && ok2 {
 		b, err := base64.StdEncoding.DecodeString(inside)
 		if err != nil {
-			return "", errors.New("is no valid base64")
+			return "", errors.New("is not valid base64")
 		}
 		return string(b), nil
 	}

@@ -81,7 +81,7 @@ func Of(mime, data string) Medium {
 	m := Medium{MIME: strings.TrimSpace(mime)}
 	head, err := decoded(data[:min(len(data), sniffed*4/3)], true)
 	if err != nil {
-		m.Refused = "content that is no base64"
+		m.Refused = "content that is not base64"
 		return m
 	}
 	known, ok := signatures[m.MIME]

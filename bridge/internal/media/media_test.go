@@ -37,7 +37,7 @@ func TestMedia(t *testing.T) {
 		"a page that is called a sound":     {"audio/mpeg", b64([]byte("<html>")), media.Medium{MIME: "audio/mpeg", Refused: "content whose bytes are not audio/mpeg"}},
 		"a sound":                           {"audio/wav", b64([]byte("RIFF\x00\x00\x00\x00WAVEfmt ")), media.Medium{MIME: "audio/wav"}},
 		"an image that fills the memory":    {"image/png", b64(huge), media.Medium{MIME: "image/png", Refused: "image of 65535 x 65535 pixels"}},
-		"no base64":                         {"image/png", "<script>", media.Medium{MIME: "image/png", Refused: "content that is no base64"}},
+		"no base64":                         {"image/png", "<script>", media.Medium{MIME: "image/png", Refused: "content that is not base64"}},
 		"a type that is not known":          {"application/x-thing", b64([]byte("anything")), media.Medium{MIME: "application/x-thing"}},
 		"a page":                            {"Text/HTML; charset=utf-8", b64([]byte("x")), media.Medium{MIME: "text/html", Text: true}},
 		"data":                              {"application/ld+json", b64([]byte("{}")), media.Medium{MIME: "application/ld+json", Text: true}},

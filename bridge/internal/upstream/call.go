@@ -178,7 +178,7 @@ func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, 
 		if d = repaired(d); t.Feature == gate.FeatureTool && !of.More && d.Get("content").Kind() != doc.Array { // which strict clients demand
 			content := contentOf(d)
 			if content == nil {
-				return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the content of the result is no list"))
+				return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the content of the result is not a list"))
 			}
 			d = d.With("content", content)
 		}
@@ -197,7 +197,7 @@ func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, 
 		_, unseen := errors.AsType[*wire.Unseen](err)
 		return gate.Result{}, fault.Called(fault.Wrap(ctx, fault.New(fault.KindOf(err, fault.Transport), e.cfg.Server, "call", err)), unseen || repeatable(t))
 	}
-	return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the result is no object"))
+	return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the result is not an object"))
 }
 
 func errorResult(e *wire.RPCError) gate.Result {

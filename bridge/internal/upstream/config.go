@@ -43,7 +43,7 @@ func (c *config) check() error {
 		return fmt.Errorf("server %s: set exactly one of Command and URL", c.Server)
 	}
 	if u, err := url.Parse(c.URL); err != nil || c.URL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("server %s: %q is no URL of the form http(s)://host/path", c.Server, c.URL)
+		return fmt.Errorf("server %s: %q is not a URL of the form http(s)://host/path", c.Server, c.URL)
 	}
 	if !slices.Contains([]string{"", options.TransportAuto, options.TransportHTTP, options.TransportSSE}, c.Transport) {
 		return fmt.Errorf("server %s: Transport is %q; it must be %s, %s or %s", c.Server, c.Transport, options.TransportAuto, options.TransportHTTP, options.TransportSSE)

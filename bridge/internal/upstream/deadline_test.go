@@ -58,7 +58,7 @@ func TestProgressExtends(t *testing.T) {
 					t.Errorf("%v after %v, want a timeout after %v", err, took, tt.took)
 				}
 				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%v is no end of a deadline", err)
+					t.Errorf("%v is not an end of a deadline", err)
 				}
 				synctest.Wait()
 				if s.Count("notifications/cancelled 3") != 1 {

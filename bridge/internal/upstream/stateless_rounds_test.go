@@ -180,13 +180,13 @@ func TestRoundsRefused(t *testing.T) {
 		code   string
 	}{
 		"nothing is asked":                {needs("", ""), gatetest.Asked(canAll, accepts), "protocol"},
-		"requests that are no object":     {needs("[]", ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"requests that are not an object": {needs("[]", ""), gatetest.Asked(canAll, accepts), "protocol"},
 		"a request without a method":      {needs(`{"a":{}}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
-		"a request that is no object":     {needs(`{"a":1}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"a request that is not an object": {needs(`{"a":1}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
 		"an unknown method":               {needs(`{"a":{"method":"tools/call","params":{}}}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
-		"params that are no object":       {needs(`{"a":{"method":"roots/list","params":[]}}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"params that are not an object":   {needs(`{"a":{"method":"roots/list","params":[]}}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
 		"too many requests":               {needs(`{`+strings.Join(many, ",")+`}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
-		"a state that is no string":       {needs("", "{}"), gatetest.Asked(canAll, accepts), "protocol"},
+		"a state that is not a string":    {needs("", "{}"), gatetest.Asked(canAll, accepts), "protocol"},
 		"a state that is too large":       {needs("", `"`+strings.Repeat("x", 70_000)+`"`), gatetest.Asked(canAll, accepts), "protocol"},
 		"content, too":                    {strings.Replace(needs("", `"s"`), "{", `{"content":[{"type":"text","text":"x"}],`, 1), gatetest.Asked(canAll, accepts), "protocol"},
 		"a type of results of its own":    {`{"resultType":"maybe","content":[]}`, gatetest.Asked(canAll, accepts), "protocol"},

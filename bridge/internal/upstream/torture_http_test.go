@@ -64,8 +64,8 @@ var webDeeds = map[string]webDeed{
 	"the answer to another":     {"protocol", "another request", document("application/json", strings.Replace(right, "%s", "4711", 1))},
 	"a null error, no result":   {"tool_error", "", document("application/json", `{"jsonrpc":"2.0","id":%s,"result":null,"error":null}`)},
 	"another's answer, and end": {"transport", "ended before the answer", events("data: " + strings.Replace(right, "%s", "4711", 1) + "\n\n")},
-	"a batch":                   {"protocol", "no JSON-RPC 2.0", document("application/json", "["+right+"]")},
-	"a batch as an event":       {"protocol", "no JSON-RPC 2.0", events("data: [" + right + "]\n\n")},
+	"a batch":                   {"protocol", "not JSON-RPC 2.0", document("application/json", "["+right+"]")},
+	"a batch as an event":       {"protocol", "not JSON-RPC 2.0", events("data: [" + right + "]\n\n")},
 	"garbage":                   {"protocol", "no value begins", document("application/json", "\x00\xff\xfe\x80PNG")},
 	"garbage as an event":       {"protocol", "no value begins", events("data: \x00\xff\xfe\x80PNG\n\n")},
 	"deep nesting":              {"protocol", "levels deep", document("application/json", strings.Repeat("[", 100_000))},
@@ -321,7 +321,7 @@ func tortureTools(how string, before int, cursor string) string {
 		return `{"tools":[` + tools + `],"nextCursor":7}`
 	case "no array of tools":
 		return `{"tools":{"echo":{}}}`
-	case "tools that are no tools":
+	case "tools that are not tools":
 		return `{"tools":[1,null,"x",{},{"name":7},` + tools + `]}`
 	default:
 		return `{"tools":[` + tools + `]}`

@@ -44,7 +44,7 @@ var pipeDeeds = map[string]pipeDeed{
 	"talks without end":    {"timeout", "no answer within", (*torturePipe).flood},
 	"answers who has left": {"cancelled", "", (*torturePipe).tooLate},
 
-	"garbage without end": {"protocol", "no messages", pipeSays(strings.Repeat("\x80\xffPNG\n", 20_000))},
+	"garbage without end": {"protocol", "not messages", pipeSays(strings.Repeat("\x80\xffPNG\n", 20_000))},
 	"no jsonrpc":          {"protocol", "no JSON-RPC", pipeSays(`{"id":%s,"result":{}}` + "\n")},
 	"half an answer":      {"protocol", "", pipeSays(strings.TrimSuffix(right, "}") + "\n")},
 	"half an object":      {"protocol", "", pipeSays(`{"jsonrpc":"2.0","id":` + "\n")},

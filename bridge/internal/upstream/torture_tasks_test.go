@@ -63,7 +63,7 @@ var olderTaskDeeds = map[string]taskDeed{
 	"no id":                {"protocol", "taskId", `{"task":{"status":"working"}}`, nil, ""},
 	"an unknown status":    {"protocol", "status", oldTask, []string{ofTask("resting", "")}, ""},
 	"another task":         {"protocol", "another", oldTask, []string{strings.ReplaceAll(ofTask("working", ""), "TASK", "1e9")}, ""},
-	"a result that is 7":   {"protocol", "no object", oldTask, []string{ofTask("completed", "")}, "7"},
+	"a result that is 7":   {"protocol", "not an object", oldTask, []string{ofTask("completed", "")}, "7"},
 	"hangs up":             {"transport", "EOF", oldTask, []string{"!"}, ""},
 	"goes on without end":  {"timeout", "no answer within", oldTask, []string{ofTask("working", "")}, ""},
 	"no result, goes on":   {"timeout", "no answer within", oldTask, []string{ofTask("input_required", "")}, "-"},

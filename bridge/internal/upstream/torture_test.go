@@ -166,7 +166,7 @@ func TestTortureOfListings(t *testing.T) {
 		"a cursor without end":      {"more than 1000 pages", 2},
 		"a cursor that is a number": {"", 2},
 		"no array of tools":         {"no array of tools", 2},
-		"tools that are no tools":   {"", 2},
+		"tools that are not tools":  {"", 2},
 	}
 	for how, tt := range tests {
 		t.Run(how, func(t *testing.T) {

@@ -61,7 +61,7 @@ the audit log does not hold is listed under erased.`,
 			_, bad := path.Match(f.Tool, "")
 			switch {
 			case bad != nil:
-				return shell.Misuse("--tool %q is no pattern: %v", f.Tool, bad)
+				return shell.Misuse("--tool %q is not a pattern: %v", f.Tool, bad)
 			case format != "" && format != DecisionLog, format != "" && c.JSON:
 				return shell.Misuse("--format is %s, and stands without --json", DecisionLog)
 			case f.Last < 0 || since < 0:
@@ -128,7 +128,7 @@ func (c commands) readAudit(cmd *cobra.Command, file string, f audit.Filter, for
 		fmt.Fprintln(c.Err, "no record of that kind")
 	}
 	if broken > 0 {
-		return fmt.Errorf("%d lines of %s are no records; see wasmgate audit verify", broken, file)
+		return fmt.Errorf("%d lines of %s are not records; see wasmgate audit verify", broken, file)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func TestOpenFails(t *testing.T) {
 	state := t.TempDir()
 	arguments := opener(t, "3")
 	if err := Open(t.Context(), state, "http://127.0.0.1:1/"); err == nil {
-		t.Error("an opener that fails is no error")
+		t.Error("an opener that fails is not an error")
 	}
 	_ = arguments()
 	opener(t, "0")

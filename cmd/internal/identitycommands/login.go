@@ -86,7 +86,7 @@ func (c commands) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest
 		}
 		at, err := url.Parse(line)
 		if err != nil || at.RawQuery == "" {
-			return nil, shell.Misuse("that is no address with an answer: copy the whole line of the browser, with what stands behind the question mark")
+			return nil, shell.Misuse("that is not an address with an answer: copy the whole line of the browser, including everything after the question mark")
 		}
 		r.Query = at.RawQuery
 		return g.EndLogin(ctx, r)

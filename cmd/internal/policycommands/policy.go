@@ -263,7 +263,7 @@ is not "allow".`,
 				return err
 			}
 			if !json.Valid(input) {
-				return shell.Misuse("the input is no JSON")
+				return shell.Misuse("the input is not JSON")
 			}
 			known, err := readTools(tools)
 			if err != nil {

@@ -62,7 +62,7 @@ func refused(ctx context.Context, t *target, id string, r reply) (Verdict, strin
 	case n > 0:
 		return Through, "it reached the server", nil
 	case !r.failed():
-		return Through, "the answer is no error", nil
+		return Through, "the answer is not an error", nil
 	}
 	return Stopped, "", nil
 }

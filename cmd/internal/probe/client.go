@@ -113,7 +113,7 @@ func (c *client) call(ctx context.Context, tool string, args map[string]any) (re
 }
 
 // errStatus is the error of an answer that is neither JSON nor a stream.
-var errStatus = errors.New("the answer is no MCP")
+var errStatus = errors.New("the answer is not MCP")
 
 // post sends a message as it is. Headers are those that the revision without
 // sessions wants.

@@ -131,7 +131,7 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if err := makeImage(filepath.Join(dir, "a"), "image_test.go"); err == nil {
-		t.Error("a file that is no program was taken")
+		t.Error("a file that is not a program was taken")
 	}
 	out := filepath.Join(dir, "windows.exe")
 	cmd := exec.Command("go", "build", "-trimpath", "-o", out, ".")

@@ -61,10 +61,10 @@ func Call(ctx context.Context, m *sandbox.Module, tool sandbox.Tool, args []byte
 func acceptable(tool sandbox.Tool, args []byte) ([]byte, error) {
 	given, err := gate.ParseDoc(args)
 	if err != nil {
-		return nil, fmt.Errorf("the arguments are no acceptable JSON: %w", err)
+		return nil, fmt.Errorf("the arguments are not acceptable JSON: %w", err)
 	}
 	if given.Kind() != doc.Object {
-		return nil, errors.New("the arguments are no object")
+		return nil, errors.New("the arguments are not an object")
 	}
 	raw, err := gate.ParseDoc(tool.InputSchema)
 	if err != nil {
@@ -97,13 +97,13 @@ func answers(tool sandbox.Tool, res sandbox.Result) error {
 	}
 	got, err := gate.ParseDoc(res.Output)
 	if err != nil {
-		return fmt.Errorf("its output is no acceptable JSON: %w", err)
+		return fmt.Errorf("its output is not acceptable JSON: %w", err)
 	}
 	if res.Whole {
 		got = got.Get("structuredContent")
 	}
 	if got.Kind() != doc.Object {
-		return errors.New("the tool declares an output schema, and its output is no object")
+		return errors.New("the tool declares an output schema, and its output is not an object")
 	}
 	if err := output.Validate(got); err != nil {
 		return fmt.Errorf("the output breaks the output schema that the tool declares: %w", err)

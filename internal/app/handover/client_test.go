@@ -160,7 +160,7 @@ func TestClientIsServedByTheNextGateway(t *testing.T) {
 			before:  []string{request("1", "tear")},
 			answers: []string{failure("1", restarted)},
 		},
-		"what is no message passes": {
+		"what is not a message passes": {
 			before: []string{"nonsense", "[]", request("1", "die")}, answers: []string{failure("1", restarted)},
 			after: []string{"{}"}, heard: []string{"{}"},
 		},

@@ -39,7 +39,7 @@ type row struct {
 	names      [columns][]byte // valid until the next line is read
 }
 
-var errNoRecord = errors.New("the line is no record")
+var errNoRecord = errors.New("the line is not a record")
 
 // parse takes of a line what the index needs. The line may be cut where its documents begin:
 // they are its last fields.

@@ -72,7 +72,7 @@ func (s *Shipper) body(batch []audit.Entry) (contentType string, body []byte, er
 		body, err = json.Marshal(all)
 		return "application/json", body, err
 	}
-	return "", nil, fmt.Errorf("%q is no kind of target", s.Kind)
+	return "", nil, fmt.Errorf("%q is not a kind of target", s.Kind)
 }
 
 // text returns a record as JSON.

@@ -98,7 +98,7 @@ func secrets(c *config.Config, f Found, rule string) (all []Exception) {
 	if hexName.MatchString(f.Fingerprint) {
 		one := config.SecretAllow{Rule: rule, Fingerprint: f.Fingerprint}
 		all = append(all, made(Exception{
-			Name: "one", Means: "This one value is no secret: it stays in arguments and results, and in the audit log.",
+			Name: "one", Means: "This one value is not a secret: it stays in arguments and results, and in the audit log.",
 			at: []string{"sanitize", "secrets", "allow"}, value: "{rule: " + scalar(rule) + ", fingerprint: " + strconv.Quote(f.Fingerprint) + "}",
 			holds: func(c *config.Config) bool { return slices.Contains(c.Sanitize.Secrets.Allow, one) },
 		}))

@@ -23,7 +23,7 @@ import (
 )
 
 // ErrChanged says that the configuration is not what it was when it was seen.
-var ErrChanged = errors.New("the configuration is not what it was when you saw it: look again")
+var ErrChanged = errors.New("the configuration was changed after you loaded it: look again")
 
 // A ByHand says why only a person can write an exception.
 type ByHand struct{ File, Why string }
@@ -102,14 +102,14 @@ func See(file string) (seen string, data []byte, err error) {
 func Plan(file string, data []byte, e Exception) (out []byte, lines string, err error) {
 	byHand := func(why string) ([]byte, string, error) { return nil, "", &ByHand{file, why} }
 	if ext := strings.ToLower(filepath.Ext(file)); ext != ".yaml" && ext != ".yml" {
-		return byHand("it is no file of YAML")
+		return byHand("it is not a file of YAML")
 	}
 	if _, err := config.Parse(file, data, config.Options{}); err != nil { // which also bounds what is parsed below
-		return byHand("it has problems, of which wasmgate doctor tells")
+		return byHand("it has problems, which wasmgate doctor lists")
 	}
 	parsed, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0)
 	if err != nil || len(parsed.Docs) != 1 {
-		return byHand("it is no one document")
+		return byHand("it is not YAML of exactly one document")
 	}
 	w := writer{lines: slices.Collect(bytes.Lines(bytes.Clone(data))), e: e}
 	if err := w.write(parsed.Docs[0].Body); err != nil {
@@ -278,7 +278,7 @@ var plainWord = regexp.MustCompile(`^("[^"\\]*"|'[^']*'|[A-Za-z]+)`)
 func (w *writer) replace(old ast.Node) error {
 	word, ok := old.(*ast.StringNode)
 	if !ok {
-		return errors.New("what stands there is no plain word")
+		return errors.New("the value there is not a plain word")
 	}
 	i, err := w.place(word.Token.Position.Line, word.Token.Position.Column)
 	if err != nil {

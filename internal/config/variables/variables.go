@@ -77,7 +77,7 @@ func value(inner string, lookup func(string) (string, bool)) (string, error) {
 	}
 	m := variable.FindStringSubmatch(inner)
 	if m == nil {
-		return "", fmt.Errorf("%q is no variable: write ${NAME}, ${env:NAME} or ${NAME:-default}, and $${ for the characters themselves", "${"+inner+"}")
+		return "", fmt.Errorf("%q is not a variable: write ${NAME}, ${env:NAME} or ${NAME:-default}, and $${ for the characters themselves", "${"+inner+"}")
 	}
 	v, ok := lookup(m[1])
 	if m[2] != "" && v == "" { // unset or empty, as in a shell

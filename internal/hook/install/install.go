@@ -218,7 +218,7 @@ func (a Agent) parse(settings []byte) (*clients.JSON, error) {
 		return nil, err
 	}
 	if _, err := gate.ParseDoc(j.Plain()); err != nil { // a member twice has no one meaning
-		return nil, fmt.Errorf("is no JSON that can be edited: %w", err)
+		return nil, fmt.Errorf("is not JSON that can be edited: %w", err)
 	}
 	return j, nil
 }

@@ -71,9 +71,9 @@ func TestHostileRegistry(t *testing.T) {
 		"a size beyond the limit": {func(r *registry) object {
 			return r.manifest(image(r.layer(wasmType, code, object{"size": 64<<20 + 1})))
 		}, "may have 67108864"},
-		"a size that is no number": {func(r *registry) object {
+		"a size that is not a number": {func(r *registry) object {
 			return r.manifest(image(r.layer(wasmType, code, object{"size": "many"})))
-		}, "manifest is not what it should be"},
+		}, "the artifact's manifest is not valid"},
 		"a layer without end": {func(r *registry) object {
 			r.hook = endless("/blobs/")
 			return r.manifest(image(r.layer(wasmType, code)))

@@ -55,7 +55,7 @@ type manifest struct {
 func parseManifest(b []byte) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(b, &m); err != nil {
-		return manifest{}, fmt.Errorf("the manifest is not what it should be: %w", err)
+		return manifest{}, fmt.Errorf("the artifact's manifest is not valid: %w", err)
 	}
 	switch {
 	case m.MediaType != "" && !slices.Contains(manifestTypes, m.MediaType) && !slices.Contains(indexTypes, m.MediaType):

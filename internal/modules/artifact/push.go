@@ -41,7 +41,7 @@ func (s *Store) Push(ctx context.Context, to Reference, module []byte) (Referenc
 	case len(module) > maxModule:
 		return to, fmt.Errorf("artifact: the module has %d bytes, and may have %d", len(module), maxModule)
 	case !bytes.HasPrefix(module, []byte(magic)):
-		return to, errors.New("artifact: the file is no WebAssembly module")
+		return to, errors.New("artifact: the file is not a WebAssembly module")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("took longer than %v: %w", s.cfg.Timeout, context.DeadlineExceeded))
 	defer cancel()

@@ -120,7 +120,7 @@ func TestPush(t *testing.T) {
 	}
 	r.seen()
 	if _, err := s.Push(t.Context(), to, []byte("no module")); err == nil || len(r.seen()) > 0 {
-		t.Errorf("what is no module: %v", err)
+		t.Errorf("what is not a module: %v", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func parseRemote(s string) (Reference, error) {
 	registry = strings.ToLower(registry)
 	switch {
 	case !isRegistry(registry):
-		return Reference{}, errors.New("the registry is no host, or host:port, such as ghcr.io or localhost:5000")
+		return Reference{}, errors.New("the registry is not a host or host:port such as ghcr.io or localhost:5000")
 	case !repositoryPattern.MatchString(repository):
 		return Reference{}, errors.New("the repository is not made of lower-case letters and digits, with / . _ and - between them, such as someone/tool")
 	case tagged && !tagPattern.MatchString(tag):

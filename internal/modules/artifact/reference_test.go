@@ -55,11 +55,11 @@ func TestParseRefuses(t *testing.T) {
 		"a repository in upper case":   {"oci://ghcr.io/A@" + someDigest, "the repository is not"},
 		"a repository with a query":    {"oci://ghcr.io/a?b=c@" + someDigest, "the repository is not"},
 		"a repository with an escape":  {"oci://ghcr.io/a%2f..@" + someDigest, "the repository is not"},
-		"no registry":                  {"oci:///a@" + someDigest, "the registry is no host"},
-		"a registry with credentials":  {"oci://user:word@ghcr.io/a@" + someDigest, "the registry is no host"},
-		"a registry of dots":           {"oci://../a@" + someDigest, "the registry is no host"},
-		"a port that is none":          {"oci://ghcr.io:65536/a@" + someDigest, "the registry is no host"},
-		"a registry with line breaks":  {"oci://ghcr.io\n/a@" + someDigest, "the registry is no host"},
+		"no registry":                  {"oci:///a@" + someDigest, "the registry is not a host"},
+		"a registry with credentials":  {"oci://user:word@ghcr.io/a@" + someDigest, "the registry is not a host"},
+		"a registry of dots":           {"oci://../a@" + someDigest, "the registry is not a host"},
+		"a port that is none":          {"oci://ghcr.io:65536/a@" + someDigest, "the registry is not a host"},
+		"a registry with line breaks":  {"oci://ghcr.io\n/a@" + someDigest, "the registry is not a host"},
 		"a reference that is too long": {"oci://ghcr.io/" + strings.Repeat("a", 1024) + "@" + someDigest, "may have 1024"},
 	}
 	for name, tt := range tests {

@@ -77,7 +77,7 @@ func (p *puller) tagged(ctx context.Context) (all []Signature, err error) {
 		return nil, err
 	}
 	if int64(len(b)) > maxManifest || digest.FromBytes(b) != desc.Digest {
-		return nil, errors.New("the manifest of the signatures is larger than it may be, or not what the registry says")
+		return nil, errors.New("the manifest of the signatures is too large, or its digest is not the one that the registry gives")
 	}
 	m, err := parseManifest(b)
 	if err != nil {

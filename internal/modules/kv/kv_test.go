@@ -120,15 +120,15 @@ func TestNotValid(t *testing.T) {
 		key string
 		ttl time.Duration
 	}{
-		"no key":                 {ns, "", 0},
-		"a key that is too long": {ns, long, 0},
-		"a key that is no text":  {ns, "\xff", 0},
-		"a lifetime below zero":  {ns, "a", -1},
-		"no tool":                {kv.Namespace{Tenant: "acme"}, "a", 0},
-		"a tool too long":        {kv.Namespace{Tool: long}, "a", 0},
-		"a tool that is no text": {kv.Namespace{Tool: "\xff"}, "a", 0},
-		"a tenant too long":      {kv.Namespace{Tenant: long, Tool: "notes"}, "a", 0},
-		"a tenant of no text":    {kv.Namespace{Tenant: "\xff", Tool: "notes"}, "a", 0},
+		"no key":                  {ns, "", 0},
+		"a key that is too long":  {ns, long, 0},
+		"a key that is not text":  {ns, "\xff", 0},
+		"a lifetime below zero":   {ns, "a", -1},
+		"no tool":                 {kv.Namespace{Tenant: "acme"}, "a", 0},
+		"a tool too long":         {kv.Namespace{Tool: long}, "a", 0},
+		"a tool that is not text": {kv.Namespace{Tool: "\xff"}, "a", 0},
+		"a tenant too long":       {kv.Namespace{Tenant: long, Tool: "notes"}, "a", 0},
+		"a tenant of no text":     {kv.Namespace{Tenant: "\xff", Tool: "notes"}, "a", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

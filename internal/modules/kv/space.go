@@ -153,7 +153,7 @@ func (sp *space) load() error {
 			return fmt.Errorf("kv: load namespace of tool %q: %w", sp.ns.Tool, err)
 		default:
 			if c, err = sp.decode(data); err != nil {
-				return fmt.Errorf("kv: load namespace of tool %q: %s: %w: %w; restore the file, or remove it to begin anew", sp.ns.Tool, sp.path, ErrCorrupt, err)
+				return fmt.Errorf("kv: load namespace of tool %q: %s: %w: %w; restore the file, or remove it to start empty", sp.ns.Tool, sp.path, ErrCorrupt, err)
 			}
 		}
 	}

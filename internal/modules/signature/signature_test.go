@@ -225,7 +225,7 @@ func TestPayloads(t *testing.T) {
 		"of another type":          {payload(of.Digest, of.Reference, "x"), s.sign(payload(of.Digest, of.Reference, "x")), "not a payload of cosign"},
 		"of another payload":       {good, s.sign([]byte("x")), "or of other content"},
 		"without a signature":      {good, nil, "signature is empty or missing"},
-		"of what is no JSON":       {[]byte("x"), s.sign([]byte("x")), "not a payload of cosign"},
+		"of what is not JSON":      {[]byte("x"), s.sign([]byte("x")), "not a payload of cosign"},
 		"of the artifact's digest": {[]byte(of.Digest), s.sign([]byte(of.Digest)), "not a payload of cosign"},
 	} {
 		t.Run(name, func(t *testing.T) {

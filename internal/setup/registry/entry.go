@@ -111,7 +111,7 @@ type answer struct {
 func parse(data []byte) (all []*Entry, err error) {
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil {
-		return nil, errors.New("it is no entry of a registry: not the JSON that its API has")
+		return nil, errors.New("it is not an entry of a registry: not the JSON that its API has")
 	}
 	if a.Server == nil && a.Servers == nil {
 		a.Server = data
@@ -126,7 +126,7 @@ func parse(data []byte) (all []*Entry, err error) {
 			return nil, fmt.Errorf("an entry has more than %d bytes", maxEntry)
 		}
 		if json.Unmarshal(one.Server, e) != nil || json.Unmarshal(one.Server, &whole) != nil {
-			return nil, errors.New("it is no entry of a registry: a field has another type than server.json gives it")
+			return nil, errors.New("it is not an entry of a registry: a field has another type than server.json gives it")
 		}
 		canonical, err := json.Marshal(whole)
 		if err != nil {

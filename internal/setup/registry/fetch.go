@@ -32,13 +32,13 @@ const (
 func Fetch(ctx context.Context, address, word string) (*Entry, error) {
 	name, version, given := strings.Cut(word, "@")
 	if !IsName(name) {
-		return nil, fmt.Errorf("%q is no name of a registry, such as io.github.user/server", name)
+		return nil, fmt.Errorf("%q is not a name of a registry, such as io.github.user/server", name)
 	}
 	if !given {
 		version = "latest"
 	}
 	if version != "latest" && !exact(version) {
-		return nil, fmt.Errorf("%q is no exact version, such as 1.2.3", version)
+		return nil, fmt.Errorf("%q is not an exact version, such as 1.2.3", version)
 	}
 	var all []*Entry
 	var err error
@@ -65,7 +65,7 @@ func pick(all []*Entry, name, version string) (*Entry, error) {
 	named := slices.DeleteFunc(slices.Clone(all), func(e *Entry) bool { return e.Name != name || version != "latest" && e.Version != version })
 	if len(named) == 0 {
 		if len(all) == 1 {
-			return nil, fmt.Errorf("it answers with %q %q, which is not what was asked for: %s %s", all[0].Name, all[0].Version, name, version)
+			return nil, fmt.Errorf("it answers with %q %q, but %s %s was requested", all[0].Name, all[0].Version, name, version)
 		}
 		return nil, fmt.Errorf("it has no %s %s", name, version)
 	}
@@ -108,7 +108,7 @@ func Compare(a, b string) int {
 func ask(ctx context.Context, address, name, version string) ([]*Entry, error) {
 	base, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || base.Host == "" || base.User != nil || base.Scheme != "https" && (base.Scheme != "http" || !loopback.Host(base.Hostname())) {
-		return nil, errors.New("the address is no https URL")
+		return nil, errors.New("the address is not an https URL")
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -163,7 +163,7 @@ func read(path string) (all []*Entry, err error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() || info.Size() > maxCopy {
-			return nil, fmt.Errorf("%s is no file, or has more than %d bytes", file, maxCopy)
+			return nil, fmt.Errorf("%s is not a file, or has more than %d bytes", file, maxCopy)
 		}
 		data, err := os.ReadFile(file)
 		if err != nil {

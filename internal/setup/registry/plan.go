@@ -178,7 +178,7 @@ func (f *filler) pack(p *Package, o Options) error {
 	bad := func(name, version *regexp.Regexp) error {
 		switch {
 		case len(p.Identifier) > 214 || !name.MatchString(p.Identifier) || strings.HasPrefix(p.Identifier, "xn--"):
-			return fmt.Errorf("that is no name of a package of the kind %s", p.Type)
+			return fmt.Errorf("that is not a name of a package of the kind %s", p.Type)
 		case !version.MatchString(p.Version) || !exact(p.Version):
 			return fmt.Errorf("the version %q is not exact", p.Version)
 		}
@@ -207,7 +207,7 @@ func (f *filler) pack(p *Package, o Options) error {
 	case OCI:
 		name, sum, _ := strings.Cut(p.Identifier, "@")
 		if !image.MatchString(name) || strings.Contains(name, "xn--") {
-			return errors.New("that is no name of an image")
+			return errors.New("that is not a name of an image")
 		}
 		if sum = cmp.Or(sum, o.Digest); sum == "" {
 			var err error
@@ -217,7 +217,7 @@ func (f *filler) pack(p *Package, o Options) error {
 		}
 		switch {
 		case !digest.MatchString(sum):
-			return fmt.Errorf("%q is no digest of an image", sum)
+			return fmt.Errorf("%q is not a digest of an image", sum)
 		}
 		plan.What = name + "@" + sum
 	}
@@ -295,7 +295,7 @@ func (f *filler) arguments(list []Input) (words []string, err error) {
 		named := in.Type == "named"
 		switch {
 		case named && !optionName.MatchString(in.Name):
-			return nil, fmt.Errorf("%q is no name of an option", in.Name)
+			return nil, fmt.Errorf("%q is not a name of an option", in.Name)
 		case !named && (strings.HasPrefix(in.Value, "-") || strings.HasPrefix(in.Default, "-")):
 			return nil, fmt.Errorf("the argument %q begins like an option", cmp.Or(in.Value, in.Default))
 		case named && in.Value == "" && in.Default == "" && in.Hint == "" && in.Format == "" && !in.Secret && len(in.Choices) == 0 && f.o.Values[in.Key()] == "":
@@ -328,7 +328,7 @@ func (f *filler) environment(list []Input) error {
 		upper := strings.ToUpper(in.Name)
 		switch {
 		case !envName.MatchString(in.Name):
-			return fmt.Errorf("%q is no name of a variable", in.Name)
+			return fmt.Errorf("%q is not a name of a variable", in.Name)
 		case slices.ContainsFunc(steering, func(s string) bool { return upper == s || strings.HasSuffix(s, "_") && strings.HasPrefix(upper, s) }):
 			return fmt.Errorf("it sets the variable %s, which could change what runs", in.Name)
 		}
@@ -377,14 +377,14 @@ func (r *Remote) plan(name string, o Options) (*Plan, error) {
 func hostOf(address, name, allowed string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.Fragment != "" || u.Hostname() == "" {
-		return fmt.Errorf("%q is no https URL", address)
+		return fmt.Errorf("%q is not an https URL", address)
 	}
 	host := strings.ToLower(u.Hostname())
 	_, numeric := netip.ParseAddr(host)
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
 	case numeric == nil || !strings.Contains(host, ".") || strings.Trim(last, "0123456789") == "" || slices.Contains([]string{"localhost", "local", "internal", "lan", "home", "arpa", "test", "invalid", "onion"}, last):
-		return fmt.Errorf("%s is no host of the Internet", host)
+		return fmt.Errorf("%s is not a host of the Internet", host)
 	case strings.ContainsFunc(host, func(r rune) bool { return r > '~' }) || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--"):
 		return fmt.Errorf("%s has letters that can be taken for others", host)
 	case host == allowed:

@@ -97,14 +97,14 @@ func TestEntries(t *testing.T) {
 		{"no such choice", npm(env(object{"name": "port", "choices": []string{"1"}})), "is none of", true},
 		{"deleted", object{"deleted": true, "packages": []object{}}, "was deleted", true},
 		// hostile
-		{"option for a name", entry("npm", "--registry=https://evil.example.com", "1.0.0", nil), "is no name", true},
-		{"git for a name", entry("npm", "git+https://evil.example.com/x", "1.0.0", nil), "is no name", true},
-		{"file for a name", entry("npm", "../../evil", "1.0.0", nil), "is no name", true},
-		{"look-alike", entry("npm", "@\u0430cme/weather", "1.0.0", nil), "is no name", true},
+		{"option for a name", entry("npm", "--registry=https://evil.example.com", "1.0.0", nil), "is not a name", true},
+		{"git for a name", entry("npm", "git+https://evil.example.com/x", "1.0.0", nil), "is not a name", true},
+		{"file for a name", entry("npm", "../../evil", "1.0.0", nil), "is not a name", true},
+		{"look-alike", entry("npm", "@\u0430cme/weather", "1.0.0", nil), "is not a name", true},
 		{"range", entry("npm", "weather", "^1.0.0", nil), "is not exact", true},
 		{"half a version", entry("npm", "weather", "1", nil), "is not exact", true},
 		{"wildcard", entry("pypi", "weather", "1.x", nil), "is not exact", true},
-		{"pypi extra", entry("pypi", "weather @ https://evil.example.com/x.whl", "1.0", nil), "is no name", true},
+		{"pypi extra", entry("pypi", "weather @ https://evil.example.com/x.whl", "1.0", nil), "is not a name", true},
 		{"other runner", npm(object{"runtimeHint": "bash"}), "to be run by", true},
 		{"other registry", npm(object{"registryBaseUrl": "https://evil.example.com"}), "comes from evil.example.com", true},
 		{"runner's registry", npm(runs(object{"type": "named", "name": "--registry", "value": "https://evil.example.com"})), "option \"--registry", true},
@@ -116,7 +116,7 @@ func TestEntries(t *testing.T) {
 		{"mounted by the entry", docker(runs(object{"type": "named", "name": "--mount", "value": "type=bind,src=/etc,dst=/data"})), "the option", true},
 		{"option for an argument", npm(args(object{"type": "positional", "value": "--registry=https://evil.example.com"})), "begins like an option", true},
 		{"option from a person", npm(args(object{"type": "positional", "valueHint": "odd"})), "begins like an option", true},
-		{"command in an option", npm(args(object{"type": "named", "name": "--x; id", "value": "y"})), "no name of an option", true},
+		{"command in an option", npm(args(object{"type": "named", "name": "--x; id", "value": "y"})), "not a name of an option", true},
 		{"preloaded", npm(env(object{"name": "NODE_OPTIONS", "value": "--require=/tmp/x"})), "could change what runs", true},
 		{"linker", docker(env(object{"name": "ld_preload", "value": "/tmp/x"})), "could change what runs", true},
 		{"control character", npm(env(object{"name": "X", "value": "a\u001b[2Jb"})), "a screen hides", true},
@@ -129,15 +129,15 @@ func TestEntries(t *testing.T) {
 		{"other host", at("https://evil.example.net/mcp", nil), "not below example.com", true},
 		{"host with a tail", at("https://example.com.evil.net/mcp", nil), "not below example.com", true},
 		{"host glued on", at("https://evilexample.com/mcp", nil), "not below example.com", true},
-		{"plain http", at("http://example.com/mcp", nil), "no https URL", true},
-		{"this machine", at("https://127.0.0.1/mcp", nil), "no host of the Internet", true},
-		{"address in digits", at("https://2130706433/mcp", nil), "no host of the Internet", true},
-		{"metadata", at("https://metadata.google.internal/mcp", nil), "no host of the Internet", true},
-		{"user", at("https://example.com@evil.net/mcp", nil), "no https URL", true},
+		{"plain http", at("http://example.com/mcp", nil), "not an https URL", true},
+		{"this machine", at("https://127.0.0.1/mcp", nil), "not a host of the Internet", true},
+		{"address in digits", at("https://2130706433/mcp", nil), "not a host of the Internet", true},
+		{"metadata", at("https://metadata.google.internal/mcp", nil), "not a host of the Internet", true},
+		{"user", at("https://example.com@evil.net/mcp", nil), "not an https URL", true},
 		{"punycode", named("io.github.acme/weather", at("https://xn--exmple-cua.com/mcp", nil)), "taken for others", true},
 		{"host from a value", at("https://{bad}.example.com/mcp", object{"variables": object{"bad": object{}}}), "is not allowed in this URL", true},
-		{"image with options", entry("oci", "--privileged", "", nil), "no name of an image", true},
-		{"image by a bad digest", entry("oci", "acme/weather@sha256:00", "", nil), "no digest", true},
+		{"image with options", entry("oci", "--privileged", "", nil), "not a name of an image", true},
+		{"image by a bad digest", entry("oci", "acme/weather@sha256:00", "", nil), "not a digest", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := tt.entry
@@ -344,16 +344,16 @@ func TestFetch(t *testing.T) {
 		t.Errorf("asked %q", asked)
 	}
 	for word, want := range map[string]string{
-		"com.example/none": "has no", "com.example/other": "not what was asked for", "com.example/old@1.0.0": "not what was asked for", "com.example/huge": "more than", "com.example/deep": "no entry",
-		"com.example/page": "no entry", "com.example/moved": "redirects", "com.example/round": "redirects", "com.example/good@^1": "no exact version", "com.example/good@latest || 1": "no exact version",
-		"../../etc": "no name", "com.example/\u0430": "no name", "com.example/a/b": "no name", "-x.y/z": "no name",
+		"com.example/none": "has no", "com.example/other": "was requested", "com.example/old@1.0.0": "was requested", "com.example/huge": "more than", "com.example/deep": "not an entry",
+		"com.example/page": "not an entry", "com.example/moved": "redirects", "com.example/round": "redirects", "com.example/good@^1": "not an exact version", "com.example/good@latest || 1": "not an exact version",
+		"../../etc": "not a name", "com.example/\u0430": "not a name", "com.example/a/b": "not a name", "-x.y/z": "not a name",
 	} {
 		if e, err := Fetch(t.Context(), s.URL, word); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %q", word, e, err, want)
 		}
 	}
 	for _, address := range []string{"http://registry.example.com", "ftp://registry.example.com", "https://user@registry.example.com", "https://"} {
-		if _, err := Fetch(t.Context(), address, "com.example/good"); err == nil || !strings.Contains(err.Error(), "no https URL") {
+		if _, err := Fetch(t.Context(), address, "com.example/good"); err == nil || !strings.Contains(err.Error(), "not an https URL") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -34,7 +34,7 @@ func Approvals(t *testing.T, open func(*testing.T) []approval.Store) {
 		"a caller has so many open questions":      testTooMany,
 		"the calls of a set, in its session":       testSet,
 		"a client closes a question by itself":     testClosed,
-		"an unknown id is no approval":             testUnknown,
+		"an unknown id is not an approval":         testUnknown,
 		"a wait ends with the answer and the call": testWait,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })

@@ -45,7 +45,7 @@ func Unpack(archive []byte) (Files, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
-		return nil, fmt.Errorf("it is no archive of tar and gzip: %w", err)
+		return nil, fmt.Errorf("it is not an archive of tar and gzip: %w", err)
 	}
 	bounded := &bound{r: z, left: MaxUnpacked}
 	t := tar.NewReader(bounded)

@@ -38,14 +38,14 @@ func TestRequest(t *testing.T) {
 		args    string
 		want    string // the request; or, in the error
 	}{
-		"version 1":                  {extism.V1, "a", `{"n": 1e0}`, `{"params":{"name":"a","arguments":{"n": 1e0}}}`},
-		"version 2":                  {extism.V2, "a", `{"n": 1e0}`, `{"request":{"name":"a","arguments":{"n": 1e0}},"context":{"id":1,"_meta":{}}}`},
-		"no arguments":               {extism.V1, "a", "", `{"params":{"name":"a","arguments":{}}}`},
-		"a name that must be quoted": {extism.V1, "a\"\n", "", `{"params":{"name":"a\"\n","arguments":{}}}`},
-		"a list as arguments":        {extism.V1, "a", "[]", "not a JSON object"},
-		"arguments that end early":   {extism.V2, "a", "{", "not a JSON object"},
-		"more than arguments":        {extism.V2, "a", `{}},"x":{`, "not a JSON object"},
-		"arguments that are no text": {extism.V2, "a", "{\"a\":\"\xff\"}", "not a JSON object"},
+		"version 1":                   {extism.V1, "a", `{"n": 1e0}`, `{"params":{"name":"a","arguments":{"n": 1e0}}}`},
+		"version 2":                   {extism.V2, "a", `{"n": 1e0}`, `{"request":{"name":"a","arguments":{"n": 1e0}},"context":{"id":1,"_meta":{}}}`},
+		"no arguments":                {extism.V1, "a", "", `{"params":{"name":"a","arguments":{}}}`},
+		"a name that must be quoted":  {extism.V1, "a\"\n", "", `{"params":{"name":"a\"\n","arguments":{}}}`},
+		"a list as arguments":         {extism.V1, "a", "[]", "not a JSON object"},
+		"arguments that end early":    {extism.V2, "a", "{", "not a JSON object"},
+		"more than arguments":         {extism.V2, "a", `{}},"x":{`, "not a JSON object"},
+		"arguments that are not text": {extism.V2, "a", "{\"a\":\"\xff\"}", "not a JSON object"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestParseTools(t *testing.T) {
 		"a name that is a number":        {`{"tools":[{"name":1}]}`, "error: read the output of describe"},
 		"nothing":                        {"", "error: it is not a JSON object"},
 		"a list":                         {"[]", "error: it is not a JSON object"},
-		"what is no text":                {one(`,"title":"` + "\xff" + `"`), "error: it is not UTF-8"},
+		"what is not text":               {one(`,"title":"` + "\xff" + `"`), "error: it is not UTF-8"},
 		"more than the schemas of a lot": {strings.Repeat(" ", 1<<20) + one(""), "error: it has 1048600 bytes, more than 1048576"},
 	}
 	for name, tt := range tests {
@@ -116,7 +116,7 @@ func TestParseResult(t *testing.T) {
 		"an error that is text":             {`{"isError":"yes"}`, "error: read the output of call_tool"},
 		"plain text":                        {"done", "error: it is not a JSON object"},
 		"two results":                       {"{}{}", "error: it is not a JSON object"},
-		"what is no text":                   {content(`{"type":"text","text":"` + "\xff" + `"}`), "error: it is not UTF-8"},
+		"what is not text":                  {content(`{"type":"text","text":"` + "\xff" + `"}`), "error: it is not UTF-8"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func FuzzParse(f *testing.F) {
 			again(t, res, func(b []byte) (any, error) { return extism.ParseResult(extism.V2, b) })
 		}
 		if in, err := extism.Request(extism.V1, fmt.Sprintf("%q", b), b); err == nil && !json.Valid(in) {
-			t.Errorf("the request is no JSON: %s", in)
+			t.Errorf("the request is not JSON: %s", in)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func New(content []byte, size int64) (*Image, error) { return NewWith(Detect(), 
 // NewWith is [New] with a method of one's own choice.
 func NewWith(m Method, content []byte, size int64) (*Image, error) {
 	if size%PageSize != 0 || int64(len(content)) > size {
-		return nil, fmt.Errorf("image: %d bytes of content and %d in all are no memory of whole pages", len(content), size)
+		return nil, fmt.Errorf("image: %d bytes of content and %d in all are not memory of whole pages", len(content), size)
 	}
 	i := &Image{method: m}
 	if m == Scan && size > 0 {

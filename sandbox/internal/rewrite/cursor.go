@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-var errMalformed = errors.New("the module is malformed, cut off, or uses what is not in WebAssembly 2.0")
+var errMalformed = errors.New("the module is malformed, cut off, or uses features that are not in WebAssembly 2.0")
 
 // A cursor reads forward through bytes that nobody vouches for. After a
 // failure it stands at the end and returns zeros.

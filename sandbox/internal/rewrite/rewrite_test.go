@@ -325,7 +325,7 @@ func TestRewind(t *testing.T) {
 	}
 	rewind(decoded)
 	if out, err := decoded.Meter(); err != nil || strings.Contains(string(out), rewrite.RunFunction) {
-		t.Errorf("what is no command is run as one: %v", err)
+		t.Errorf("what is not a command is run as one: %v", err)
 	}
 }
 

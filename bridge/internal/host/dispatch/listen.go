@@ -152,7 +152,7 @@ func wantedOf(notifications gate.Doc) (w wanted, err error) {
 		return w, errors.New("invalid params: missing required 'notifications' field")
 	}
 	if notifications.Kind() != doc.Object || json.Unmarshal(mcp.Without(notifications, "taskIds").Raw(), &w) != nil {
-		return w, errors.New("invalid parameters: notifications is no object of switches and of lists of strings")
+		return w, errors.New("invalid parameters: notifications is not an object of switches and of lists of strings")
 	}
 	return w, nil
 }

@@ -28,7 +28,7 @@ const taskCapability = `{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}
 func (d *Dispatcher) startTask(ctx context.Context, p sessions.Client, c gate.Call, task gate.Doc) (gate.Doc, error) {
 	keep, ok := taskTTL(task)
 	if !ok {
-		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: task is no object with a ttl in milliseconds, or without one"}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: task is not an object with a ttl in milliseconds, or without one"}
 	}
 	if d.relays(ctx, &c) {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeMethodNotFound, Message: fmt.Sprintf("tool %.200q cannot be called as a task", c.Name)}
@@ -83,7 +83,7 @@ func (d *Dispatcher) tasks(ctx context.Context, p sessions.Client, method string
 	}
 	id := params.Get("taskId")
 	if id.Kind() != doc.String {
-		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: taskId is no string"}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: taskId is not a string"}
 	}
 	j, err := d.task(ctx, p, id.Text())
 	switch {
@@ -105,7 +105,7 @@ func (d *Dispatcher) tasks(ctx context.Context, p sessions.Client, method string
 
 func (d *Dispatcher) listTasks(ctx context.Context, p sessions.Client, cursor gate.Doc) (gate.Doc, error) {
 	if !cursor.IsZero() && cursor.Kind() != doc.String {
-		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: cursor is no string"}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: cursor is not a string"}
 	}
 	all, err := d.cfg.Jobs.List(ctx, p.Who.Owner, cursor.Text(), taskPage)
 	if err != nil {

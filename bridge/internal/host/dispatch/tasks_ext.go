@@ -131,7 +131,7 @@ func answeredByError(res gate.Doc) error {
 // is passed over.
 func (d *Dispatcher) updateTask(j jobs.Job, responses gate.Doc) error {
 	if responses.Kind() != doc.Object {
-		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: inputResponses is no object"}
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: inputResponses is not an object"}
 	}
 	k := d.taskCalls.of(j)
 	if k == nil {
@@ -140,7 +140,7 @@ func (d *Dispatcher) updateTask(j jobs.Job, responses gate.Doc) error {
 	requests, _, _ := k.Requests()
 	for key := range requests.Members() {
 		if r := responses.Get(key); !r.IsZero() && !elicit.IsResponse(r) {
-			return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + key + " in inputResponses is no result of " + requests.Get(key).Get("method").Text()}
+			return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + key + " in inputResponses is not a result of " + requests.Get(key).Get("method").Text()}
 		}
 	}
 	k.Answer(responses)

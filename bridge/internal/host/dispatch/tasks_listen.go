@@ -33,7 +33,7 @@ func (d *Dispatcher) tasksToNotify(ctx context.Context, p sessions.Client, param
 	}
 	ids, ok := textsOf(wants)
 	if !ok {
-		return nil, errors.New("invalid parameters: taskIds is no list of strings")
+		return nil, errors.New("invalid parameters: taskIds is not a list of strings")
 	}
 	p.Stateless = true
 	ids = slices.DeleteFunc(ids, func(id string) bool {

@@ -71,12 +71,12 @@ func CheckParams(action gate.Action, params gate.Doc) (name string, err error) {
 	case slices.Contains(Acting, action):
 		return CheckUse(action, params)
 	case !params.IsZero() && params.Kind() != doc.Object && params.Kind() != doc.Null:
-		return "", errors.New("params is no object")
+		return "", errors.New("params is not an object")
 	case action == "initialize":
 		return "", checkInitialize(params)
 	case action == mcp.MethodListen:
 		if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != doc.Object {
-			return "", errors.New("_meta is no object")
+			return "", errors.New("_meta is not an object")
 		}
 	}
 	if _, ok := Listings[string(action)]; ok {
@@ -110,7 +110,7 @@ func checkCall(params gate.Doc) error {
 	}
 	for _, name := range []string{"arguments", "_meta"} {
 		if v := params.Get(name); !v.IsZero() && v.Kind() != doc.Null && v.Kind() != doc.Object {
-			return fmt.Errorf("%s is no object", name)
+			return fmt.Errorf("%s is not an object", name)
 		}
 	}
 	return checkInputResponses(params)
@@ -142,7 +142,7 @@ func CheckUse(action gate.Action, params gate.Doc) (name string, err error) {
 	}
 	for _, member := range objects {
 		if v := params.Get(member); !v.IsZero() && v.Kind() != doc.Null && v.Kind() != doc.Object {
-			return name, fmt.Errorf("%s is no object", member)
+			return name, fmt.Errorf("%s is not an object", member)
 		}
 	}
 	if isURI := mcp.URIScheme.MatchString(name); params.At("/ref/type").Text() == "ref/prompt" && isURI {
@@ -154,7 +154,7 @@ func CheckUse(action gate.Action, params gate.Doc) (name string, err error) {
 func textOf(params gate.Doc, pointer string) (string, error) {
 	v := params.At(pointer)
 	if v.Kind() != doc.String {
-		return "", fmt.Errorf("%s is no string", pointer)
+		return "", fmt.Errorf("%s is not a string", pointer)
 	}
 	return v.Text(), nil
 }
@@ -163,11 +163,11 @@ func textOf(params gate.Doc, pointer string) (string, error) {
 // asked to make again.
 func checkInputResponses(params gate.Doc) error {
 	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != doc.String || len(state.Text()) > sealed.Max) {
-		return fmt.Errorf("requestState is no string of at most %d bytes", sealed.Max)
+		return fmt.Errorf("requestState is not a string of at most %d bytes", sealed.Max)
 	}
 	responses := params.Get("inputResponses")
 	if !responses.IsZero() && responses.Kind() != doc.Object {
-		return errors.New("inputResponses is no object")
+		return errors.New("inputResponses is not an object")
 	}
 	n := 0
 	for _, r := range responses.Members() {
@@ -175,7 +175,7 @@ func checkInputResponses(params gate.Doc) error {
 			return fmt.Errorf("inputResponses has more than %d members", questions.Max)
 		}
 		if !elicit.IsResponse(r) {
-			return errors.New("inputResponses has a member that is no result of elicitation/create, sampling/createMessage or roots/list")
+			return errors.New("inputResponses has a member that is not a result of elicitation/create, sampling/createMessage or roots/list")
 		}
 	}
 	return nil
@@ -184,10 +184,10 @@ func checkInputResponses(params gate.Doc) error {
 // CheckMethodParams checks the shape of the parameters of a method that MCP does not have.
 func CheckMethodParams(params gate.Doc) error {
 	if !params.IsZero() && params.Kind() != doc.Object {
-		return errors.New("params is no object")
+		return errors.New("params is not an object")
 	}
 	if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != doc.Object {
-		return errors.New("_meta is no object")
+		return errors.New("_meta is not an object")
 	}
 	return nil
 }
@@ -215,11 +215,11 @@ func CheckMeta(params gate.Doc) error {
 // checkClient checks what a client says that it is.
 func checkClient(client gate.Doc) error {
 	if client.Kind() != doc.Object {
-		return errors.New("clientInfo is no object")
+		return errors.New("clientInfo is not an object")
 	}
 	for _, name := range []string{"name", "version"} {
 		if v := client.Get(name); !v.IsZero() && v.Kind() != doc.String {
-			return fmt.Errorf("%s in clientInfo is no string", name)
+			return fmt.Errorf("%s in clientInfo is not a string", name)
 		}
 	}
 	return nil
@@ -228,10 +228,10 @@ func checkClient(client gate.Doc) error {
 // checkInitialize checks the parameters of initialize.
 func checkInitialize(params gate.Doc) error {
 	if v := params.Get("protocolVersion"); !v.IsZero() && v.Kind() != doc.String {
-		return errors.New("protocolVersion is no string")
+		return errors.New("protocolVersion is not a string")
 	}
 	if c := params.Get("capabilities"); !c.IsZero() && c.Kind() != doc.Object {
-		return errors.New("capabilities is no object")
+		return errors.New("capabilities is not an object")
 	}
 	if client := params.Get("clientInfo"); !client.IsZero() {
 		return checkClient(client)

@@ -75,7 +75,7 @@ func MoreOf(action gate.Action, res gate.Doc) (*More, error) {
 	case requests.IsZero() && state.IsZero():
 		return nil, errors.New("the result asks for input, but has neither inputRequests nor requestState")
 	case !state.IsZero() && (state.Kind() != doc.String || len(state.Text()) > maxInputState):
-		return nil, fmt.Errorf("requestState is no string of at most %d bytes", maxInputState)
+		return nil, fmt.Errorf("requestState is not a string of at most %d bytes", maxInputState)
 	}
 	all, err := Requests(requests)
 	if err != nil {
@@ -91,7 +91,7 @@ func IsTask(res gate.Doc) bool { return res.Get("resultType").Text() == mcp.Resu
 // absent.
 func Requests(requests gate.Doc) (all []Request, err error) {
 	if !requests.IsZero() && requests.Kind() != doc.Object {
-		return nil, errors.New("inputRequests is no object")
+		return nil, errors.New("inputRequests is not an object")
 	}
 	for key, r := range requests.Members() {
 		method, params := gate.Action(r.Get("method").Text()), r.Get("params")
@@ -103,7 +103,7 @@ func Requests(requests gate.Doc) (all []Request, err error) {
 		case params.IsZero():
 			params = gate.MustDoc("{}")
 		case params.Kind() != doc.Object:
-			return nil, fmt.Errorf("the params of %s are no object", method)
+			return nil, fmt.Errorf("the params of %s are not an object", method)
 		}
 		all = append(all, Request{key, method, params})
 	}

@@ -15,13 +15,13 @@ func TestMoreOf(t *testing.T) {
 		`{` + asks + `,"requestState":"s"}`:      "",
 		`{` + asks + `,"content":[]}`:            "", // which the Go SDK writes
 		`{` + asks + `,"content":[{}]}`:          "but also has content",
-		`{` + asks + `,"requestState":1}`:        "no string",
+		`{` + asks + `,"requestState":1}`:        "not a string",
 		`{"resultType":"task"}`:                  "not declared",
 		`{"resultType":"other"}`:                 "which MCP does not have",
 		`{"resultType":"input_required"}`:        "neither inputRequests nor requestState",
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"system/exec"}}}`:            "nothing to ask a client for",
-		`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":[]}}}`: "no object",
-		`{"resultType":"input_required","inputRequests":[]}`:                                        "no object",
+		`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":[]}}}`: "not an object",
+		`{"resultType":"input_required","inputRequests":[]}`:                                        "not an object",
 	} {
 		m, err := MoreOf(gate.CallTool, gate.MustDoc(answer))
 		switch {

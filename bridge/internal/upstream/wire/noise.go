@@ -49,17 +49,17 @@ func isNoise(line []byte) bool {
 func (n *noise) add(line []byte, now time.Time) error {
 	if now.Sub(n.minute) >= time.Minute {
 		if left := n.lines - maxNoiseLogged; left > 0 {
-			n.log.Warn("lines on standard output that are no messages were left out of the log", "lines", left)
+			n.log.Warn("lines on standard output that are not messages were left out of the log", "lines", left)
 		}
 		n.minute, n.lines, n.bytes = now, 0, 0
 	}
 	n.heard = true
 	n.lines++
 	if n.bytes += len(line); n.bytes > maxNoise || n.lines > maxNoiseLines {
-		return &mcp.ProtocolError{Err: fmt.Errorf("more than %d lines or %d MiB on standard output within a minute that are no messages", maxNoiseLines, maxNoise>>20)}
+		return &mcp.ProtocolError{Err: fmt.Errorf("more than %d lines or %d MiB on standard output within a minute that are not messages", maxNoiseLines, maxNoise>>20)}
 	}
 	if n.lines <= maxNoiseLogged {
-		n.log.Warn("a line on standard output is no message", "line", mcp.Quote(line))
+		n.log.Warn("a line on standard output is not a message", "line", mcp.Quote(line))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ const (
 )
 
 // errMessage is the fault of a server that breaks JSON-RPC.
-var errMessage = errors.New("the server sent a message that is no JSON-RPC 2.0")
+var errMessage = errors.New("the server sent a message that is not JSON-RPC 2.0")
 
 // Peer is a JSON-RPC peer over a [Conn]: it numbers requests and finds the
 // answers. Its fields are set before Run.

@@ -102,11 +102,11 @@ var lies = map[string]lie{
 	"a structured result that is missing is refused": {
 		output: `{"type":"object","required":["n"]}`, raw: e2e.Fine, code: "refused_validate_output",
 	},
-	"a result with a duplicate key is no result": {
+	"a result with a duplicate key is not a result": {
 		raw: `{"content":[],"content":[{"type":"text","text":"second"}]}`, code: "protocol",
 	},
-	"a result that is no object is no result": {raw: `["content"]`, code: "protocol"},
-	"a result that is no JSON is no result":   {raw: `{content: 'x'}`, code: "protocol"},
+	"a result that is not an object is no result": {raw: `["content"]`, code: "protocol"},
+	"a result that is not JSON is no result":      {raw: `{content: 'x'}`, code: "protocol"},
 	"a result of 20 MB is cut off": {
 		write: func(w http.ResponseWriter, r *http.Request) {
 			e2e.Result(w, json.RawMessage(r.Header.Get("id")), hugeResult())

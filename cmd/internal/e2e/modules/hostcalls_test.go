@@ -324,7 +324,7 @@ func testWrongModules(t *testing.T, p *e2e.Program) {
 		"its digest is another":            {"module: asker.wasm, sha256: '" + none + "'", "has SHA-256 ", "write that as its sha256", false},
 		"it is a component":                {"module: component.wasm", "component, not a core module", "wasm32-wasip1", false},
 		"it is not there":                  {"module: none.wasm", "tools.x.module", `"none.wasm" does not exist`, true},
-		"it is no module":                  {"module: text.wasm", "not a WebAssembly module", "does not begin with", false},
+		"it is not a module":               {"module: text.wasm", "not a WebAssembly module", "does not begin with", false},
 		"its manifest is none":             {"module: listed.wasm", "listed.yaml:1", `tool: unknown key; did you mean "tools"?`, false},
 		"it may reach this machine":        {"module: asker.wasm, grant: {kv: true, http: [{origin: 'http://127.0.0.1:1'}]}", "loopback", "private: true", false},
 		"it is granted an unknown secret":  {"module: asker.wasm, grant: {secrets: [API]}", "tools.x.grant.secrets", `"API" is none of the secrets`, true},
