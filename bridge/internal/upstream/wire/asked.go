@@ -127,11 +127,7 @@ func (p *Peer) passOn(method gate.Action, id, params gate.Doc, of Call) {
 		c = p.Asked.Call(of, params)
 	}
 	if c == nil || !c.Hold() {
-		outcome := errorMember(codeUnasked, ErrUnasked.Error())
-		if method == actions.ListRoots { // servers ask when they start, before there can be a call, and log an error
-			outcome = []byte(`,"result":{"roots":[]}`)
-		}
-		p.reply(id, outcome)
+		p.reply(id, errorMember(codeUnasked, ErrUnasked.Error()))
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), MaxAskedTime)
