@@ -740,6 +740,21 @@ func TestPauseAndReset(t *testing.T) {
 	}
 }
 
+// The overview names the gateways that share a database, and those that are gone.
+func TestOverviewOfGateways(t *testing.T) {
+	var s app.Status
+	if err := json.Unmarshal([]byte(`{"nodes":[{"name":"gate-1","version":"v1"},{"name":"gate-<2>","version":"v1","gone":true}]}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	page(w, http.StatusOK, "overview", view{Of: map[string]any{"Status": &s, "Indexed": map[string]any{"Done": true}, "Quarantined": 0, "Ready": 0, "Calls": 0}})
+	for _, want := range []string{"<td>gate-1</td>", `<span class="ok">running</span>`, "<td>gate-&lt;2&gt;</td>", `<span class="refused">gone</span>`} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("no %s in %s", want, w.Body)
+		}
+	}
+}
+
 // A server is restarted by a button and by a program, if the policy lets who asks.
 func TestRestart(t *testing.T) {
 	d := open(t, "policy: {paths: [p.rego]}\nservers: {gone: {command: no-such-program-anywhere}}\n", "p.rego", `package wasmgate
