@@ -36,7 +36,7 @@ func (e *ByHand) Error() string {
 }
 
 // ErrNone says that an exception is not one of what was found.
-var ErrNone = errors.New("this exception is not offered for the finding, or is in force already; wasmgate findings except shows the possible ones")
+var ErrNone = errors.New("this exception is not offered for the finding, or is in force already")
 
 // Offers are the exceptions from what was found. Seen names the state of the file into which they
 // could be written.
