@@ -45,7 +45,7 @@ var pipeDeeds = map[string]pipeDeed{
 	"answers who has left": {"cancelled", "", (*torturePipe).tooLate},
 
 	"garbage without end": {"protocol", "not messages", pipeSays(strings.Repeat("\x80\xffPNG\n", 20_000))},
-	"no jsonrpc":          {"protocol", "no JSON-RPC", pipeSays(`{"id":%s,"result":{}}` + "\n")},
+	"no jsonrpc":          {"protocol", "not JSON-RPC", pipeSays(`{"id":%s,"result":{}}` + "\n")},
 	"half an answer":      {"protocol", "", pipeSays(strings.TrimSuffix(right, "}") + "\n")},
 	"half an object":      {"protocol", "", pipeSays(`{"jsonrpc":"2.0","id":` + "\n")},
 	"a batch":             {"protocol", "batch", pipeSays("[" + right + "]\n")},

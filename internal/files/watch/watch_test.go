@@ -27,10 +27,11 @@ func TestStateOfLinks(t *testing.T) {
 		if err := os.Symlink(at(version), at("data")); err != nil {
 			t.Skip("no links here:", err)
 		}
-		if watch.State(at("data")) != watch.State(at("data")) {
-			t.Error("the state of what stays changes")
+		state := watch.State(at("data"))
+		if again := watch.State(at("data")); again != state {
+			t.Errorf("the state of what stays changes: %s, then %s", state, again)
 		}
-		states[watch.State(at("data"))] = true
+		states[state] = true
 	}
 	if len(states) != 3 {
 		t.Errorf("states: %v", states)
