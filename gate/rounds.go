@@ -23,7 +23,7 @@ func (b Brought) check() error {
 	case len(b.Responses.Raw()) > maxSampling:
 		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
 	case len(b.State) > RoundState:
-		return fmt.Errorf("the state is larger than %d bytes", RoundState)
+		return fmt.Errorf("the client's requestState is larger than %d bytes; send it back as the server gave it", RoundState)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func (b Brought) check() error {
 func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, error) {
 	w.next(step.ValidateOutput)
 	if !p.call.Reach().Rounds || p.asking == nil {
-		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
+		return Result{}, w.fail(ctx, "the server's result asks for input, but the client of this call cannot answer an input_required result", nil)
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
 	if len(state.Text()) > RoundState || !state.IsZero() && state.Kind() != doc.String {
@@ -97,7 +97,7 @@ func (p Permit) Screen(ctx context.Context, method Action, params Doc) (Doc, err
 	defer cancel()
 	err = n.propose(ctx)
 	if err == nil && !p.of.call.Reach().Rounds {
-		err = n.fail(ctx, "the client cannot be asked by the answer to its call", nil)
+		err = n.fail(ctx, "the client of this call cannot answer an input_required result; ask it with Permit.Request", nil)
 	}
 	clean := n.rec.Call.Args
 	if err == nil {
@@ -124,4 +124,4 @@ func (a *asking) wasScreened(method Action, params Doc) bool {
 
 func screenedKey(method Action, params Doc) string { return string(method) + " " + params.Digest() }
 
-var errNotScreened = errors.New("the server's answer asks what has not gone through the gate")
+var errNotScreened = errors.New("inputRequests has a request that the gateway has not checked; the Upstream must pass it to Permit.Screen first")

@@ -78,7 +78,7 @@ func TestSandboxCheck(t *testing.T) {
 		},
 		"a secret that is not wished for": {asker, one("secrets: {OTHER: {value: a, origin: \"https://api.example.com\"}}"), 3, "wants.secrets"},
 		"an unknown key":                  {asker, one("argumens: {}"), 2, "cases.yaml:3: cases[0].argumens: unknown key; did you mean \"arguments\"?"},
-		"two names":                       {asker, "cases:\n  - {name: a}\n  - {name: a}", 2, "cases.yaml:3: cases[1]: has the name of another case"},
+		"two names":                       {asker, "cases:\n  - {name: a}\n  - {name: a}", 2, "cases.yaml:3: cases[1]: has the same name as an earlier test case: choose another"},
 		"a schema that is none":           {strings.Replace(asker, "const: 200", "type: numbr", 1), askerCases, 2, "m.yaml:5: tools[0].outputSchema.properties.status.type: tool t: "},
 		"a manifest that is none":         {"tool: []", askerCases, 2, "m.yaml:1: tool: unknown key; did you mean \"tools\"?"},
 		"no wish for HTTP":                {strings.Replace(asker, "http:", "dirs: []\n  #", 1), askerCases, 1, "it imports what it is not granted"},

@@ -91,7 +91,7 @@ func (d *decoder) oneCase(to *[]Case, n *tree.Node, path string) {
 	d.needs(n, path, "name", "a name")
 	for _, other := range *to {
 		if c.Name != "" && other.Name == c.Name {
-			d.fail(n, path, "has the name of another case")
+			d.fail(n, path, "has the same name as an earlier test case: choose another")
 		}
 	}
 	*to = append(*to, c)

@@ -73,7 +73,5 @@ func (f *Fleet) Unsubscribe(ctx context.Context, call, uri string) error {
 			}
 		}
 	}
-	return fmt.Errorf("no subscription of call %s: %w", call, errNotSubscribed)
+	return fmt.Errorf("no server has a subscription to %q that call %s made", uri, call)
 }
-
-var errNotSubscribed = errors.New("not subscribed")

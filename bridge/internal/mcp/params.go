@@ -258,7 +258,7 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 		said, ok = strconv.FormatInt(n, 10), isNumber
 	}
 	if !ok || said != text {
-		return errors.New("differs from the value in the tool's arguments")
+		return errors.New("differs from the value in the tool's arguments; send the same value in the header and the arguments")
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func Quote(s string) string {
 func Offered(e gate.Upstream, t testing.TB) (names []string) {
 	for _, tool := range e.Features(t.Context(), gate.FeatureTool) {
 		if got := tool.Definition.Get("name").Text(); got != tool.Offered {
-			t.Errorf("offered as %q, defined as %q", tool.Offered, got)
+			t.Errorf("the upstream offers a tool as %q, but the name in its definition is %q", tool.Offered, got)
 		}
 		names = append(names, tool.Offered)
 	}

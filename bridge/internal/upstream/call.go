@@ -285,7 +285,7 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, 
 	case t.Feature == gate.FeatureMethod && string(c.Action) == t.Local:
 		params = methodParamsOf(c.Args)
 	default:
-		return gate.Doc{}, fmt.Errorf("the action %s cannot be sent to a server for a %s", c.Action, t.Feature)
+		return gate.Doc{}, fmt.Errorf("%.200q cannot be called with the action %s; a tool needs %s, a prompt %s and a resource %s", c.Name, c.Action, gate.CallTool, gate.GetPrompt, gate.ReadResource)
 	}
 	e.ownership.prepare(ctx, l, of)
 	return l.Call(ctx, of, t, params)
