@@ -369,6 +369,9 @@ func (c *cluster) dies(t *testing.T) {
 		if r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
 			t.Error("503 without Retry-After")
 		}
+		whole := r.all()
+		r.Body.Close() // or thousands stay open
+		r.Body = io.NopCloser(strings.NewReader(whole))
 		return r
 	}
 	ended := make(chan struct{})
