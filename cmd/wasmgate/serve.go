@@ -214,6 +214,9 @@ func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, grou
 		return
 	}
 	fmt.Fprintf(out, "tools      %d offered to local: %s\n", len(names), show.Short(strings.Join(names, " "), 200))
+	if len(names) > manyTools {
+		fmt.Fprintln(out, "           `wasmgate tools --cost` shows what they cost a model, and how to offer fewer")
+	}
 	for _, p := range s.Problems {
 		fmt.Fprintln(out, "problem    "+show.Visible(p))
 	}
@@ -222,6 +225,9 @@ func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, grou
 		fmt.Fprintf(out, "\nAdd it to a client, for example with:\n  claude mcp add --transport http wasmgate %s\n  {\"mcpServers\": {\"wasmgate\": {\"type\": \"http\", \"url\": %q}}}\n", url, url)
 	}
 }
+
+// manyTools is how many tools may be offered before their cost to a model is pointed out.
+const manyTools = 40
 
 // printShut names the servers that cannot be used, or not yet, and what would change that.
 func (c serveCommands) printShut(out io.Writer, s *app.Status, granted []app.Tool, auth bool) {

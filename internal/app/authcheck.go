@@ -25,7 +25,7 @@ import (
 // A Finding is one thing that [App.AuthCheck] has looked at.
 type Finding struct {
 	Check   string `json:"check"`
-	OK      bool   `json:"ok"`
+	OK      bool   `json:"ok"` // with a Problem: a warning
 	Problem string `json:"problem,omitempty"`
 	Fix     string `json:"fix,omitempty"`
 }
@@ -40,7 +40,7 @@ type checks struct {
 func (c *checks) ok(check string) { c.all = append(c.all, Finding{Check: check, OK: true}) }
 
 func (c *checks) bad(check, problem, fix string) {
-	c.all = append(c.all, Finding{Check: check, Problem: problem, Fix: fix})
+	c.all = append(c.all, Finding{check, false, problem, fix})
 }
 
 // AuthCheck looks for the mistakes that are made most often about who is let in.
@@ -212,7 +212,7 @@ func (c *checks) certificate() {
 		return
 	}
 	if left := time.Until(cert.NotAfter); left < 7*24*time.Hour {
-		c.bad("tls.cert", "it ends at "+cert.NotAfter.UTC().Format(time.RFC3339), "replace the files: they are read again when they change")
+		c.all = append(c.all, Finding{"tls.cert", left > 0, "it ends at " + cert.NotAfter.UTC().Format(time.RFC3339), "replace the files: they are read again when they change"})
 		return
 	}
 	if u, err := url.Parse(c.cfg.PublicURL); err == nil && u.Hostname() != "" && cert.VerifyHostname(u.Hostname()) != nil {
@@ -236,7 +236,7 @@ func (c *checks) keys() {
 			c.bad("key "+k.ID, fmt.Sprintf("%s is of %s, whom the configuration does not list", k.Name, match.Name(k.Tenant, k.Principal)), "list the principal, or run `wasmgate key revoke "+k.ID+"`")
 		case shown.State == "active" && !k.Expires.IsZero() && time.Until(k.Expires) < 7*24*time.Hour:
 			good = false
-			c.bad("key "+k.ID, fmt.Sprintf("%s ends at %s", k.Name, k.Expires.UTC().Format(time.RFC3339)), "make another with `wasmgate key create` and give it out before")
+			c.all = append(c.all, Finding{"key " + k.ID, true, fmt.Sprintf("%s ends at %s", k.Name, k.Expires.UTC().Format(time.RFC3339)), "make another with `wasmgate key create` and give it out before"})
 		}
 	}
 	if good {
@@ -261,7 +261,7 @@ func (c *checks) granted() error {
 	for role, at := range roles {
 		if !to["role:"+role] && !to["*"] {
 			good = false
-			c.bad(at, fmt.Sprintf("role %s is granted nothing", role), fmt.Sprintf("run `wasmgate grant SERVER__* --to role:%s`", role))
+			c.all = append(c.all, Finding{at, true, fmt.Sprintf("role %s is granted nothing", role), fmt.Sprintf("run `wasmgate grant 'SERVER__*' --to role:%s`", role)})
 		}
 	}
 	if len(roles) > 0 && good {

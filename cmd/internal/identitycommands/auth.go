@@ -112,11 +112,14 @@ func (c commands) printFindings(all []app.Finding) error {
 		return c.PrintJSON(all)
 	}
 	for _, f := range all {
-		if f.OK {
+		level := "problem"
+		if f.OK && f.Problem == "" {
 			fmt.Fprintf(c.Out, "ok       %s\n", show.Visible(f.Check))
 			continue
+		} else if f.OK {
+			level = "warning"
 		}
-		fmt.Fprintf(c.Out, "problem  %s: %s\n         %s\n", show.Visible(f.Check), show.Visible(f.Problem), show.Visible(f.Fix))
+		fmt.Fprintf(c.Out, "%s  %s: %s\n         %s\n", level, show.Visible(f.Check), show.Visible(f.Problem), show.Visible(f.Fix))
 	}
 	return nil
 }
