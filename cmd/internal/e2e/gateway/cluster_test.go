@@ -320,6 +320,12 @@ func (c *cluster) end(t *testing.T, at int, key string, command ...string) int {
 // approvals: what any gateway asks is answered at any other, and lets one call pass at any.
 func (c *cluster) approvals(t *testing.T) {
 	dave := c.token(t, "dave", "dave")
+	for _, url := range c.urls { // an end of a pause elsewhere is seen within a second
+		timelimit.Wait(t, "no pause of before holds", func() bool {
+			_, code := passes(t, c.client(url, dave), "own__find", `{}`)
+			return code != "refused_busy"
+		})
+	}
 	for round := range 3 {
 		args := fmt.Sprintf(`{"n":%d}`, round)
 		var passed atomic.Int64
