@@ -42,7 +42,7 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		is   error
 	}{
 		"no command":                  {confine.Command{}, `exec "": no command given`, nil},
-		"a name nobody knows":         {confine.Command{Path: "npx", Env: path}, `npx is not installed, or not in the PATH that its env sets: install it`, nil},
+		"a name no one knows":         {confine.Command{Path: "npx", Env: path}, `npx is not installed, or not in the PATH that its env sets: install it`, nil},
 		"a name without PATH":         {confine.Command{Path: "npx"}, `npx cannot be found, because its environment has no PATH`, nil},
 		"the last PATH counts":        {confine.Command{Path: "npx", Env: []string{"PATH=" + dir, "PATH=/no"}}, `npx is not installed`, nil},
 		"a name in the directory":     {confine.Command{Path: "garbage", Dir: dir, Env: []string{"PATH=.:"}}, `garbage is not installed`, nil},

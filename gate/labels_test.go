@@ -18,7 +18,7 @@ func TestTeaches(t *testing.T) {
 	}{
 		"nothing is said":                        {provenance.ToolLabels{}, gate.NewLabels("untrusted")},
 		"untrusted results":                      {provenance.ToolLabels{Result: provenance.ResultUntrusted}, gate.NewLabels("untrusted")},
-		"a kind that nobody knows":               {provenance.ToolLabels{Result: "fine"}, gate.NewLabels("untrusted")},
+		"a kind that no one knows":               {provenance.ToolLabels{Result: "fine"}, gate.NewLabels("untrusted")},
 		"trusted results":                        {provenance.ToolLabels{Result: provenance.ResultTrusted}, gate.NewLabels()},
 		"results that say what the tool is told": {provenance.ToolLabels{Result: provenance.ResultEcho}, gate.NewLabels()},
 		"private results":                        {provenance.ToolLabels{Result: provenance.ResultTrusted, Private: true}, gate.NewLabels("private")},

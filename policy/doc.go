@@ -22,8 +22,8 @@
 // already, and reports where it would differ.
 //
 // What is listed follows from the same rules: [Engine.Visible] evaluates the
-// sets with the arguments and the session unknown, and hides a tool of which no
-// call could pass.
+// sets with the arguments and the session unknown, and hides a tool if none of its
+// calls could pass.
 //
 // Whatever goes wrong denies: an error in a built-in function, a decision of
 // another shape, an obligation that is not understood, a panic, a policy that

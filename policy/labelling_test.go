@@ -58,9 +58,9 @@ func TestLoadRefusesLabels(t *testing.T) {
 		"a pattern with * inside":        {[]policy.Label{{Pattern: "a*b", ToolLabels: provenance.ToolLabels{Effects: reads}}}, "only at the end"},
 		"a pattern twice": {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: reads}}, {Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: reads}}},
 			"has labels already"},
-		"a kind of result that nobody knows": {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Result: "clean", Effects: reads}}}, "labels.a__b.result"},
+		"a kind of result that no one knows": {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Result: "clean", Effects: reads}}}, "labels.a__b.result"},
 		"no effect":                          {[]policy.Label{{Pattern: "a__b"}}, "labels.a__b.effect: missing"},
-		"an effect that nobody knows":        {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{"write"}}}}, "labels.a__b.effect"},
+		"an effect that no one knows":        {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: []provenance.ToolEffect{"write"}}}}, "labels.a__b.effect"},
 		"a pointer that is none":             {[]policy.Label{{Pattern: "a__b", ToolLabels: provenance.ToolLabels{Effects: reads, Control: []string{"to"}}}}, "labels.a__b.control"},
 	}
 	for name, tt := range tests {

@@ -32,7 +32,7 @@
 // Instances of a command with [SnapshotInput] are started before their calls, and wait where they
 // first read their input. When such a guest exits it goes back there: memory and globals are put back
 // to an image that was taken there, stack and registers by the engine, and its call and process
-// are new. One of which not all could be put back so serves one call, and so does one that ends in any
+// are new. If not all of one could be put back so, it serves one call, as does one that ends in any
 // other way.
 //
 // What the host keeps for a guest, descriptors, streams, quotas, is in the call,
@@ -58,7 +58,7 @@
 // # What it does not
 //
 // The count is an upper bound: a branch that is not taken costs what it would
-// if it were. Code compiled by Go, of which every function is one large loop
+// if it were. Code compiled by Go, whose functions are each one large loop
 // with a jump table, is charged many times what it executes.
 //
 // A single call of WASI is not interrupted: over much memory it takes some tens of

@@ -250,7 +250,7 @@ func ExampleReplay() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	run(gateway.Config{Replay: &recording.Replay{Calls: calls[:1]}, Recorder: recorder{}}) // of which one is lost
+	run(gateway.Config{Replay: &recording.Replay{Calls: calls[:1]}, Recorder: recorder{}}) // one of the calls is lost
 	// Output:
 	// Hello, Ada[removed: control]! ok
 	// Hello, Grace[removed: control]! ok

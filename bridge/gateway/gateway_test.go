@@ -113,7 +113,7 @@ func TestNewRefuses(t *testing.T) {
 			c.Policy.Files = fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\nallow if if\n")}}
 		}, "a.rego:2"},
 		"a grant that is none":        {func(c *gateway.Config) { c.Policy = granting("a*b") }, "a*b"},
-		"a profile that nobody knows": {func(c *gateway.Config) { c.Sanitize.MIME = []clean.Rule{{Pattern: "text/*", Profile: "loose"}} }, "loose"},
+		"a profile that no one knows": {func(c *gateway.Config) { c.Sanitize.MIME = []clean.Rule{{Pattern: "text/*", Profile: "loose"}} }, "loose"},
 		"a module that is none": {func(c *gateway.Config) {
 			c.Modules = []gateway.Module{{WASM: []byte("no"), Config: sandbox.ModuleConfig{Name: "m"}}}
 		}, "module m"},

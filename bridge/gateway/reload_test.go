@@ -20,7 +20,7 @@ func TestSetServerRefuses(t *testing.T) {
 		server gateway.Server
 		says   string
 	}{
-		"a profile that nobody knows":         {gateway.Server{Endpoint: options.Endpoint{Server: "s", Broken: "so"}, Sanitize: "loose"}, `unknown profile "loose"`},
+		"a profile that no one knows":         {gateway.Server{Endpoint: options.Endpoint{Server: "s", Broken: "so"}, Sanitize: "loose"}, `unknown profile "loose"`},
 		"a module without anything to run it": {gateway.Server{Endpoint: options.Endpoint{Server: "s"}, Guest: &gateway.Guest{}}, "without modules"},
 		"the name of the program's own tools": {gateway.Server{Endpoint: options.Endpoint{Server: "own", Broken: "so"}}, "choose another"},
 		"no name":                             {gateway.Server{Endpoint: options.Endpoint{Server: "S s", Broken: "so"}}, "S s"},

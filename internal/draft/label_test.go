@@ -63,7 +63,7 @@ func TestDraftLabel(t *testing.T) {
 		"disk__share": {`{"inputSchema":{"properties":{"file":{},"name":{"description":"username of the person"},"mode":{"enum":["r","w"]}}}}`,
 			provenance.ToolLabels{Effects: effects("external"), To: []string{"/name"}, Commits: []string{"/mode", "/file"}, Takes: map[string]string{"/file": "file"}}},
 		"bank__pay":              {`{"inputSchema":{"properties":{"payee":{},"account_number":{},"amount":{},"memo":{}}}}`, provenance.ToolLabels{Effects: effects("external", "destructive"), To: []string{"/payee", "/account_number"}, Commits: []string{"/amount"}, Content: []string{"/memo"}, Takes: map[string]string{"/account_number": "account", "/amount": "amount"}}},
-		"net__publish":           {`{"inputSchema":{"properties":{"text":{},"reply_to":{}},"required":["text"]}}`, provenance.ToolLabels{Effects: effects("external")}}, // who reads it, nobody says
+		"net__publish":           {`{"inputSchema":{"properties":{"text":{},"reply_to":{}},"required":["text"]}}`, provenance.ToolLabels{Effects: effects("external")}}, // no one says who reads it
 		"shop__ship_to":          {`{"inputSchema":{"properties":{"order_id":{},"shipping_street":{}}}}`, provenance.ToolLabels{Effects: effects("external"), To: []string{"/shipping_street"}, Commits: []string{"/order_id"}, Takes: map[string]string{"/order_id": "order"}}},
 		"home__set_volume":       {`{"inputSchema":{"properties":{"level":{}}}}`, provenance.ToolLabels{Effects: effects("internal"), To: []string{}, Commits: []string{"/level"}}},
 		"list__unsubscribe_list": {`{}`, provenance.ToolLabels{Effects: effects("external")}},

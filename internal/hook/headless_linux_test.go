@@ -61,7 +61,7 @@ func TestHeadless(t *testing.T) {
 		"its prompt is an argument":             {agent: "codex", program: "codex", args: []string{"exec"}, terminal: true, want: "true"},
 		"a shell at a terminal is not an agent": {agent: "codex", program: "other", terminal: true, want: "true"},
 		"a project says that somebody does":     {agent: "claude-code", program: "claude", entry: "cli", want: "true"},
-		"the agent says that nobody does":       {agent: "claude-code", program: "claude", entry: "sdk-cli", terminal: true, want: "true"},
+		"the agent says that no one does":       {agent: "claude-code", program: "claude", entry: "sdk-cli", terminal: true, want: "true"},
 		"an agent that is not known":            {agent: "other", program: "other", terminal: true, want: "true"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ type Endpoint struct {
 type watchers struct {
 	changed func()                   // the tools or the phase are others now
 	observe func(status.Declaration) // sees each listing before it is offered
-	notify  func(mcp.Notice)         // what nobody's call is told
+	notify  func(mcp.Notice)         // what is told outside of calls
 }
 
 // declarations are what was observed last.

@@ -215,7 +215,7 @@ func TestRepeats(t *testing.T) {
 		again              int
 	}{
 		"nothing is said":                         {"", `{}`, 0},
-		"the tool is idempotent, nobody allows":   {options.RetryNever, `{"idempotentHint":true}`, 0},
+		"the tool is idempotent, no one allows":   {options.RetryNever, `{"idempotentHint":true}`, 0},
 		"the tool is idempotent, and it may be":   {options.RetryIdempotent, `{"idempotentHint":true}`, 1},
 		"the tool only reads, and it may be":      {options.RetryIdempotent, `{"readOnlyHint":true}`, 1},
 		"the operator allows, the tool is none":   {options.RetryIdempotent, `{"readOnlyHint":false}`, 0},
@@ -253,7 +253,7 @@ func TestRetries(t *testing.T) {
 		least, most time.Duration // random pauses before it connects again are within
 	}{
 		"broken, the tool may be called twice": {func(c *options.Endpoint) { c.Retry, c.Retries, c.RetryWait = options.RetryIdempotent, 3, time.Second }, 0, "transport", 3, 7 * time.Second, 11 * time.Second},
-		"broken, nobody says that it may be":   {func(c *options.Endpoint) { c.Retries, c.RetryWait = 3, time.Second }, 0, "transport", 0, 0, 0},
+		"broken, no one says that it may be":   {func(c *options.Endpoint) { c.Retries, c.RetryWait = 3, time.Second }, 0, "transport", 0, 0, 0},
 		"broken, at once":                      {func(c *options.Endpoint) { c.Retry, c.Retries = options.RetryIdempotent, 2 }, 0, "transport", 2, 0, 2 * time.Second},
 		// Once in a while all attempts that open the circuit fall into the wait, which ends it.
 		"not there, and nothing is said":        {func(*options.Endpoint) {}, time.Minute, "not_connected", 0, time.Millisecond, 5 * time.Second},
