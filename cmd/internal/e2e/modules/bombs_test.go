@@ -46,6 +46,7 @@ func testBombs(t *testing.T, p *e2e.Program) {
 
 	up := &e2e.Stub{Tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, Answer: e2e.AnswerFine}
 	pl := p.Place(t, "")
+	pl.Env = append(pl.Env, "GOGC=100")                      // collected as calls allocate: by default memory grows up to a limit that few bombs do not reach
 	if err := os.Remove(pl.File("state/wasm")); err != nil { // the bombs have a cache of their own
 		t.Fatal(err)
 	}
