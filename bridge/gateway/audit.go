@@ -71,6 +71,9 @@ func (g operator) SetAudit(o audit.Options) error {
 	return audit.Change(g.audit, o)
 }
 
+// Snapshot identifies the configuration in use.
+func (g operator) Snapshot() string { return g.gate.Parts().Snapshot }
+
 // AuditHead is the last record of the audit log; zero if there is none.
 func (g operator) AuditHead() audit.Head {
 	if g.audit == nil {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,12 @@ type Node struct {
 	Started time.Time `json:"started"`
 	Gone    bool      `json:"gone,omitempty"` // it has stopped, or given no sign of life for the time of its lease
 	URL     string    `json:"url,omitempty"`  // where it listens for other gateways
+	Seen    float64   `json:"seen_seconds"`   // how long ago it gave a sign of life
+	// Config and Policy identify what it runs on.
+	Config string `json:"config,omitempty"`
+	Policy string `json:"policy,omitempty"`
+	Audit  string `json:"audit_head,omitempty"` // the last record of its audit log, as `wasmgate audit verify --head` takes it
+	Homes  int    `json:"homes"`                // principals whose requests it answers; counted by Overview only
 }
 
 // A Store is an open database. Use it from several goroutines.
@@ -44,12 +51,32 @@ type Store struct {
 	homes homes
 }
 
+// A Sign is what a gateway tells the others of itself.
+type Sign struct {
+	Config, Policy string // what identifies them
+	AuditSeq       uint64 // of the last record of its audit log
+	AuditHead      string // the hash of that record
+}
+
+func (o Options) pg() pg.Options {
+	return pg.Options{URL: o.URL, Secret: o.Secret, Node: o.Node, Version: o.Version, Pooled: o.Pooled, Timeout: o.Timeout, Listens: o.Listens, Lost: o.Lost}
+}
+
+// Inspect opens a database for a look at its gateways. It takes no name, and must be closed.
+func Inspect(ctx context.Context, o Options) (*Store, error) {
+	db, err := pg.Inspect(ctx, o.pg())
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db: db}, nil
+}
+
 // Open connects to a database, creates its tables or brings them up to date, and takes the name
 // of the node. It must be closed.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := pg.Open(ctx, pg.Options{
-		URL: o.URL, Secret: o.Secret, Node: o.Node, Version: o.Version, Pooled: o.Pooled, Timeout: o.Timeout, Listens: o.Listens, Lost: o.Lost, Boot: rand.Text()[:10],
-	})
+	p := o.pg()
+	p.Boot = rand.Text()[:10]
+	db, err := pg.Open(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -58,29 +85,44 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Run keeps the name of the node, and removes what has ended, until ctx ends. TTL returns how
-// long sessions last without use.
-func (s *Store) Run(ctx context.Context, ttl func() time.Duration) {
-	s.db.Run(ctx, func(ctx context.Context) {
+// Run keeps the name of the node, tells others of it, and removes what has ended, until ctx ends. TTL
+// returns how long sessions last without use.
+func (s *Store) Run(ctx context.Context, sign func() Sign, ttl func() time.Duration) {
+	s.db.Run(ctx, func() pg.Sign { return pg.Sign(sign()) }, func(ctx context.Context) {
 		_ = s.sweep(ctx, ttl()) // the next one removes what this one could not
 		s.look(ctx)
 	})
 }
 
-// look finds the gateways of the database: those that run, and those that ran in the last day. While it is away they are those of before.
+// look finds the gateways of the database. While it is away they are those of before.
 func (s *Store) look(ctx context.Context) {
-	var all []Node
-	err := s.db.Rows(ctx, `select node, version, started, lease_until < clock_timestamp(), url from nodes
-		where lease_until > clock_timestamp() - interval '1 day' order by node`, nil, func(row pgx.CollectableRow) error {
-		var n Node
-		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone, &n.URL)
-		all = append(all, n)
-		return err
-	})
-	if err == nil {
+	if all, err := s.read(ctx, "0"); err == nil {
 		s.nodes.Store(&all)
 		s.homes.prune(all)
 	}
+}
+
+// Overview returns the gateways of the database, by name, with all that is known of them.
+func (s *Store) Overview(ctx context.Context) ([]Node, error) {
+	return s.read(ctx, "(select count(*) from homes h where h.node = nodes.node and h.boot = nodes.boot)")
+}
+
+// read returns the gateways that run, and those that ran in the last day.
+func (s *Store) read(ctx context.Context, homes string) (all []Node, err error) {
+	err = s.db.Rows(ctx, `select node, version, started, lease_until < clock_timestamp(), url, config, policy, audit_seq, audit_head,
+			extract(epoch from clock_timestamp() - seen)::float8, `+homes+` from nodes
+		where lease_until > clock_timestamp() - interval '1 day' order by node`, nil, func(row pgx.CollectableRow) error {
+		var n Node
+		var seq int64
+		var head string
+		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone, &n.URL, &n.Config, &n.Policy, &seq, &head, &n.Seen, &n.Homes)
+		if head != "" {
+			n.Audit = strconv.FormatInt(seq, 10) + ":" + head
+		}
+		all = append(all, n)
+		return err
+	})
+	return all, err
 }
 
 // Nodes returns the gateways of the database as they were a few seconds ago, by name.

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/approvalcommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/auditcommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/clientconfig"
+	"github.com/wasmgate/wasmgate/cmd/internal/clustercommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/definitioncommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/hookcommands"
 	"github.com/wasmgate/wasmgate/cmd/internal/identitycommands"
@@ -131,7 +132,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 refused o
 	addGroup(root, "Policy and definitions:", policycommands.Command(c), definitioncommands.Pin(c), definitioncommands.Scan(c), auditcommands.Findings(c), auditcommands.Sessions(c), definitioncommands.Trust(c))
 	addGroup(root, "Identity:", identitycommands.Commands(c)...)
 	addGroup(root, "Modules and confinement:", sandboxcommands.Command(c), serveCommands{c}.newDev(), serveCommands{c}.newConfine())
-	addGroup(root, "Operation:", statusCommands{c}.newLogs(), statusCommands{c}.newRestart(), statusCommands{c}.newPause(), statusCommands{c}.newResume(), hookcommands.Command(c), disconnect, serverconfig.Remove(c), serverconfig.Outdated(c), serverconfig.Upgrade(c), probeCommands{c}.newProbe(), newVersion(c), newCompletion(root))
+	addGroup(root, "Operation:", statusCommands{c}.newLogs(), statusCommands{c}.newRestart(), statusCommands{c}.newPause(), statusCommands{c}.newResume(), clustercommands.Cluster(c), clustercommands.Store(c), hookcommands.Command(c), disconnect, serverconfig.Remove(c), serverconfig.Outdated(c), serverconfig.Upgrade(c), probeCommands{c}.newProbe(), newVersion(c), newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID("Operation:")
 	complete(c, root)

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/cluster"
+	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/files/state"
-	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // byAnother says in the audit log who has paused or resumed a server through another gateway.
@@ -19,22 +19,19 @@ const byAnother = "another gateway of the database"
 
 // openShared opens the database of a configuration that has one.
 func (a *App) openShared(ctx context.Context) (err error) {
-	c := a.cfg.Store
-	if !c.On() || a.cfg.Replay.File != "" {
+	if !a.cfg.Store.On() || a.cfg.Replay.File != "" {
 		return nil
 	}
-	node, err := state.Node(a.cfg.State, c.Node)
+	node, err := state.Node(a.cfg.State, a.cfg.Store.Node)
 	if err != nil {
 		return err
 	}
-	a.shared.Store, err = postgres.Open(ctx, postgres.Options{
-		URL: string(c.Postgres), Secret: []byte(c.Secret), Node: node, Version: product.Version(), Pooled: c.Pooled, Listens: a.cfg.Cluster.At(),
-		Lost: func(err error) { a.log.Error("no call is admitted any more", "error", err) },
-	})
-	if err != nil {
+	o := members.Options(a.cfg, node)
+	o.Lost = func(err error) { a.log.Error("no call is admitted any more", "error", err) }
+	if a.shared.Store, err = postgres.Open(ctx, o); err != nil {
 		return err
 	}
-	key, err := sharedKey(a.cfg, "wasmgate cluster 1")
+	key, err := members.Key(a.cfg)
 	if err != nil {
 		return errors.Join(err, a.closeShared(ctx))
 	}

@@ -92,10 +92,5 @@ func sealOf(c *config.Config) ([]byte, error) {
 	if !c.Store.On() {
 		return state.Secret(c.State)
 	}
-	return sharedKey(c, "wasmgate seal 1")
-}
-
-// sharedKey returns a key for a purpose, which all gateways of the database have.
-func sharedKey(c *config.Config, purpose string) ([]byte, error) {
-	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, purpose, 32)
+	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, "wasmgate seal 1", 32)
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -116,7 +117,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	g.Go(func() error { a.reportAlive(life); return nil })
 	if a.shared.Store != nil {
 		g.Go(func() error {
-			a.shared.Run(life, func() time.Duration { return a.config.Load().cfg.Sessions.TTL })
+			a.shared.Run(life, a.sign, func() time.Duration { return a.config.Load().cfg.Sessions.TTL })
 			return nil
 		})
 	}
@@ -259,4 +260,11 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 	defer cancel()
 	_ = s.Shutdown(answers) // what is busy after this is cut off
 	a.shared.peers.Shutdown(answers)
+}
+
+// sign is what the gateway tells the others of itself.
+func (a *App) sign() postgres.Sign {
+	o := a.gateway.Operator()
+	head := o.AuditHead()
+	return postgres.Sign{Config: o.Snapshot(), Policy: o.Policy().Revision(), AuditSeq: head.Seq, AuditHead: head.Hash}
 }

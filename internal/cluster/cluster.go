@@ -210,6 +210,15 @@ func (p *Peers) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return c, nil
 }
 
+// Check connects to a gateway once. Nil says that it has proved the secret and its name.
+func (p *Peers) Check(ctx context.Context, node string) error {
+	c, err := p.dial(ctx, "tcp", net.JoinHostPort(node, "443"))
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
 func (p *Peers) connect(ctx context.Context, network, node string) (net.Conn, error) {
 	at, err := p.o.Find(ctx, node, true)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/files"
@@ -61,6 +63,10 @@ type Use func(tools []app.Tool) error
 func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *app.Status) (stop func())) []Check {
 	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
 	all = append(all, rules(ctx, cfg, log))
+	if cfg.Store.On() {
+		all = append(all, Store(ctx, cfg)...)
+		all = append(all, peers(ctx, cfg)...)
+	}
 	running, err := app.Dial(ctx, cfg)
 	if err == nil {
 		defer running.Close()
@@ -203,6 +209,38 @@ func rules(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
 		}
 	}
 	return Check{of, Fault, err.Error(), "wasmgate policy check"}
+}
+
+// Store looks whether a gateway can use the database of a configuration.
+func Store(ctx context.Context, cfg *config.Config) (all []Check) {
+	found, err := members.CheckStore(ctx, cfg)
+	if err != nil {
+		return []Check{{"store", Fault, err.Error(), ""}}
+	}
+	for _, f := range found {
+		c := Check{"store, " + f.Of, OK, f.Found, ""}
+		if f.Err != nil {
+			c.State, c.Found = Fault, strings.TrimPrefix(f.Err.Error(), "store: ")
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// peers looks whether the other gateways of the database answer.
+func peers(ctx context.Context, cfg *config.Config) (all []Check) {
+	answers, err := members.CheckPeers(ctx, cfg)
+	if err != nil { // Store says the same of the database
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(answers)) {
+		c := Check{"gateway " + name, OK, "it answers, and proves the secret and its name", ""}
+		if err := answers[name]; err != nil {
+			c.State, c.Found, c.Do = Warning, err.Error(), "requests about what is at that gateway are answered 503"
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // ports looks whether the gateway can listen where it is to.

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"crypto/hkdf"
 	"crypto/hmac"
@@ -63,6 +64,27 @@ type DB struct {
 // Open connects to a database, brings its schema up to date, and takes the name of the node. It
 // waits for the lease of a process that has died.
 func Open(ctx context.Context, o Options) (*DB, error) {
+	return connect(ctx, o, func(d *DB) error {
+		if _, err := d.migrate(ctx, steps); err != nil {
+			return err
+		}
+		return d.join(ctx)
+	})
+}
+
+// Inspect connects to a database whose gateways are to be looked at. It changes nothing, and takes no name.
+func Inspect(ctx context.Context, o Options) (*DB, error) {
+	return connect(ctx, o, func(d *DB) error {
+		have, err := d.step(ctx)
+		if err == nil {
+			err = current(have)
+		}
+		return cmp.Or(err, d.holdsSecret(ctx))
+	})
+}
+
+// connect opens a database that ready says nothing against.
+func connect(ctx context.Context, o Options, ready func(*DB) error) (*DB, error) {
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -84,7 +106,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	d := &DB{o: o, pool: pool}
-	if err := d.prepare(ctx); err != nil {
+	if err := ready(d); err != nil {
 		pool.Close()
 		return nil, d.advise(err)
 	}
@@ -159,11 +181,12 @@ func writable(ctx context.Context, c *pgconn.PgConn) error {
 	return nil
 }
 
-func (d *DB) prepare(ctx context.Context) error {
-	if err := d.migrate(ctx, steps); err != nil {
+// join makes this gateway one of those of the database.
+func (d *DB) join(ctx context.Context) error {
+	if _, err := d.Exec(ctx, "update meta set secret = $1 where secret is null", d.proof()); err != nil {
 		return err
 	}
-	if err := d.proveSecret(ctx); err != nil {
+	if err := d.holdsSecret(ctx); err != nil {
 		return err
 	}
 	if err := d.checkClock(ctx); err != nil {
@@ -172,14 +195,18 @@ func (d *DB) prepare(ctx context.Context) error {
 	return d.claim(ctx)
 }
 
-// proveSecret refuses a secret that is not the one of the other gateways.
-func (d *DB) proveSecret(ctx context.Context) error {
+// proof is what shows the secret to those that have it.
+func (d *DB) proof() []byte {
 	h := hmac.New(sha256.New, d.o.Secret)
 	h.Write([]byte("wasmgate store 1"))
-	mine := h.Sum(nil)
+	return h.Sum(nil)
+}
+
+// holdsSecret refuses a secret that is not the one of the other gateways.
+func (d *DB) holdsSecret(ctx context.Context) error {
 	var theirs []byte
-	err := d.Row(ctx, "update meta set secret = coalesce(secret, $1) returning secret", []any{mine}, &theirs)
-	if err == nil && !hmac.Equal(mine, theirs) {
+	err := d.Row(ctx, "select secret from meta", nil, &theirs)
+	if err == nil && theirs != nil && !hmac.Equal(d.proof(), theirs) {
 		return errors.New("this gateway's secret differs from that of the other gateways of the database; give all gateways the same secret")
 	}
 	return err
@@ -241,19 +268,31 @@ func (d *DB) claim(ctx context.Context) error {
 	}
 }
 
+// A Sign is what a gateway tells the others of itself.
+type Sign struct {
+	Config, Policy string // what identifies them
+	AuditSeq       uint64 // of the last record of its audit log
+	AuditHead      string // the hash of that record
+}
+
 // Run keeps the name of the node until ctx ends, and calls each now and then.
-func (d *DB) Run(ctx context.Context, each func(ctx context.Context)) {
+func (d *DB) Run(ctx context.Context, sign func() Sign, each func(ctx context.Context)) {
 	t := time.NewTicker(beat)
 	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
+	for first := true; ; first = false {
+		if !first {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
 		}
 		var theirs time.Time
-		err := d.Row(ctx, `update nodes set lease_until = clock_timestamp() + $3 * interval '1 microsecond'
-			where node = $1 and boot = $2 returning clock_timestamp()`, []any{d.o.Node, d.o.Boot, lease.Microseconds()}, &theirs)
+		now := sign()
+		err := d.Row(ctx, `update nodes set lease_until = clock_timestamp() + $3 * interval '1 microsecond', seen = clock_timestamp(),
+			config = $4, policy = $5, audit_seq = $6, audit_head = $7
+			where node = $1 and boot = $2 returning clock_timestamp()`,
+			[]any{d.o.Node, d.o.Boot, lease.Microseconds(), now.Config, now.Policy, int64(now.AuditSeq), now.AuditHead}, &theirs)
 		if errors.Is(err, pgx.ErrNoRows) {
 			if d.o.Lost != nil {
 				d.o.Lost(&errTaken{d.o.Node})
@@ -276,8 +315,12 @@ func (d *DB) URL(ctx context.Context, node string) (url string, err error) {
 	return url, err
 }
 
-// Close gives the name of the node back.
+// Close gives the name of the node back, if it was taken.
 func (d *DB) Close(ctx context.Context) error {
+	if d.o.Boot == "" {
+		d.pool.Close()
+		return nil
+	}
 	_, err := d.Exec(ctx, "update nodes set lease_until = clock_timestamp() where node = $1 and boot = $2", d.o.Node, d.o.Boot)
 	d.pool.Close()
 	return err

@@ -115,10 +115,10 @@ func TestFailedStep(t *testing.T) {
 	url := database.Shared(t).New(t)
 	d := open(t, options(url))
 	bad := append(append([]string{}, steps...), "create table half (); select 1/0")
-	if err := d.migrate(t.Context(), bad); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("step %d", len(steps)+1)) {
+	if _, err := d.migrate(t.Context(), bad); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("step %d", len(steps)+1)) {
 		t.Errorf("error %v", err)
 	}
-	if err := d.migrate(t.Context(), append(append([]string{}, steps...), "create table half ()")); err != nil {
+	if _, err := d.migrate(t.Context(), append(append([]string{}, steps...), "create table half ()")); err != nil {
 		t.Error(err)
 	}
 }
@@ -140,7 +140,10 @@ func TestLease(t *testing.T) {
 	lost := make(chan error, 1)
 	d.o.Lost = func(err error) { lost <- err }
 	ended := make(chan struct{})
-	go func() { defer close(ended); d.Run(t.Context(), func(context.Context) {}) }()
+	go func() {
+		defer close(ended)
+		d.Run(t.Context(), func() Sign { return Sign{} }, func(context.Context) {})
+	}()
 	var taken *errTaken
 	if err := <-lost; !errors.As(err, &taken) {
 		t.Errorf("the first one: %v", err)
@@ -155,5 +158,95 @@ func TestLease(t *testing.T) {
 	defer cancel()
 	if _, err := Open(ctx, third); err == nil {
 		t.Error("two gateways of one name")
+	}
+}
+
+// finding returns what a check says of one thing.
+func finding(t *testing.T, o Options, of string) string {
+	t.Helper()
+	for _, f := range Check(t.Context(), o) {
+		if f.Of == of && f.Err != nil {
+			return f.Err.Error()
+		} else if f.Of == of {
+			return f.Found
+		}
+	}
+	return ""
+}
+
+// A check changes nothing, and says of each thing that is wrong what to do.
+func TestCheck(t *testing.T) {
+	s := database.Shared(t)
+	url := s.New(t)
+	if got := finding(t, options(url), "schema"); !strings.Contains(got, "the database is empty") {
+		t.Errorf("an empty database: %s", got)
+	}
+	if got := finding(t, options(url), "rights"); got != "the user may create tables" {
+		t.Errorf("an empty database: %s", got)
+	}
+	open(t, options(url))
+	for _, f := range Check(t.Context(), options(url)) {
+		if f.Err != nil {
+			t.Errorf("%s: %v", f.Of, f.Err)
+		}
+	}
+	other := options(url)
+	other.Secret = bytes.Repeat([]byte{2}, MinSecret)
+	if got := finding(t, other, "secret"); !strings.Contains(got, "give all gateways the same secret") {
+		t.Errorf("another secret: %s", got)
+	}
+	late := options(url)
+	late.now = func() time.Time { return time.Now().Add(10 * time.Minute) }
+	if got := finding(t, late, "clock"); !strings.Contains(got, "set both by NTP") {
+		t.Errorf("another clock: %s", got)
+	}
+	lax := options(url + "&synchronous_commit=off")
+	if got := finding(t, lax, "durability"); !strings.Contains(got, "set synchronous_commit = on") {
+		t.Errorf("commits that are lost: %s", got)
+	}
+	for name, tt := range map[string]struct{ url, want string }{
+		"read-only": {url + "&default_transaction_read_only=on", "it is read-only"},
+		"a pooler":  {s.Pooled(t, url), "set store.pooled: true"},
+		"a standby": {s.Standby(t), "it is a standby; name the primary"},
+	} {
+		if got := finding(t, options(tt.url), "database"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	s.Do(t, url, "insert into schema_steps (step, by_version) values (99, '9.0.0')")
+	if got := finding(t, options(url), "schema"); !strings.Contains(got, "a newer wasmgate") {
+		t.Errorf("a newer schema: %s", got)
+	}
+}
+
+// A user without the right to change tables runs a gateway once their owner has migrated. Until then the error
+// says so.
+func TestRights(t *testing.T) {
+	s := database.Shared(t)
+	url := s.New(t)
+	s.Do(t, url, "drop role if exists runs; create role runs login; revoke create on schema public from public")
+	as := options(strings.Replace(url, "wasmgate@", "runs@", 1))
+	if got := finding(t, as, "rights"); !strings.Contains(got, "run `wasmgate store migrate`") {
+		t.Errorf("an empty database: %s", got)
+	}
+	refused(t, as, "the schema is at step 0")
+	refused(t, as, "run `wasmgate store migrate` with the URL of the owner of the tables")
+	if had, has, err := Migrate(t.Context(), options(url)); err != nil || had != 0 || has != len(steps) {
+		t.Fatal(had, has, err)
+	}
+	if had, _, err := Migrate(t.Context(), options(url)); err != nil || had != len(steps) {
+		t.Error(had, err)
+	}
+	if got := finding(t, as, "rights"); !strings.Contains(got, "lacks rights on approvals, documents, homes, jobs, meta, nodes") {
+		t.Errorf("no rights: %s", got)
+	}
+	refused(t, as, "permission denied")
+	s.Do(t, url, "grant select, insert, update, delete on all tables in schema public to runs")
+	if got := finding(t, as, "rights"); got != "the user may read and write all tables" {
+		t.Errorf("granted: %s", got)
+	}
+	open(t, as)
+	if _, err := Inspect(t.Context(), as); err != nil {
+		t.Error(err)
 	}
 }

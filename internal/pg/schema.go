@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -99,6 +101,13 @@ create table homes ( -- the gateway that has what the requests of an owner leave
 	used timestamptz not null default clock_timestamp(),
 	primary key (tenant, owner)
 ) with (fillfactor = 70);
+`, `
+alter table nodes -- what a gateway says of itself with each sign of life
+	add column config text not null default '',
+	add column policy text not null default '',
+	add column audit_seq bigint not null default 0,
+	add column audit_head text not null default '',
+	add column seen timestamptz not null default clock_timestamp();
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried
@@ -108,20 +117,69 @@ const (
 	stepTries = 50
 )
 
-// migrate takes the steps that are left, while no other gateway does.
-func (d *DB) migrate(ctx context.Context, steps []string) (err error) {
+// created finds the tables of the steps.
+var created = regexp.MustCompile(`(?m)^create table (\w+)`)
+
+// tables are those that a gateway uses.
+func tables() []string {
+	all := []string{"schema_steps"}
+	for _, found := range created.FindAllStringSubmatch(strings.Join(steps, "\n"), -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// there reports whether the database has tables.
+func (d *DB) there(ctx context.Context) (is bool, err error) {
+	return is, d.Row(ctx, "select to_regclass('schema_steps') is not null", nil, &is)
+}
+
+// step returns the last step that was taken; 0 in an empty database.
+func (d *DB) step(ctx context.Context) (have int, err error) {
+	there, err := d.there(ctx)
+	if err == nil && there {
+		err = d.Row(ctx, "select coalesce(max(step), 0) from schema_steps", nil, &have)
+	}
+	return have, err
+}
+
+// current refuses a schema that is not that of this version.
+func current(have int) error {
+	switch {
+	case have > len(steps):
+		return newer(have, len(steps))
+	case have < len(steps):
+		return fmt.Errorf("the schema is at step %d of %d; run `wasmgate store migrate`, or start a gateway of this version", have, len(steps))
+	}
+	return nil
+}
+
+func newer(have, know int) error {
+	return fmt.Errorf("a newer wasmgate has written the schema (step %d, and this one knows %d); run that version, or use another database", have, know)
+}
+
+// migrate takes the steps that are left, while no other gateway does, and returns how many there were
+// before. If none is left, it needs no right to change tables.
+func (d *DB) migrate(ctx context.Context, steps []string) (had int, err error) {
+	if had, err = d.step(ctx); err != nil || had == len(steps) {
+		return had, err
+	}
 	for range stepTries {
-		err = d.advise(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return take(ctx, tx, steps, d.o.Version) }))
-		if p, ok := errors.AsType[*pgconn.PgError](err); !ok || p.Code != "55P03" { // lock_timeout
-			return err
+		err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return take(ctx, tx, steps, d.o.Version) })
+		p, ok := errors.AsType[*pgconn.PgError](err)
+		switch {
+		case ok && p.Code == "42501": // insufficient_privilege
+			return had, fmt.Errorf("the schema is at step %d of %d, and the user of the URL may not change it (%s); run `wasmgate store migrate` with the URL of the owner of the tables", had, len(steps), p.Message)
+		case !ok || p.Code != "55P03": // lock_timeout
+			return had, err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return had, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("bring the schema up to date: calls under way keep the tables: %w", err)
+	return had, fmt.Errorf("bring the schema up to date: calls under way keep the tables: %w", err)
 }
 
 func take(ctx context.Context, tx pgx.Tx, steps []string, version string) error {
@@ -138,7 +196,7 @@ func take(ctx context.Context, tx pgx.Tx, steps []string, version string) error 
 		return err
 	}
 	if have > len(steps) {
-		return fmt.Errorf("a newer wasmgate has written the schema (step %d, and this one knows %d); run that version, or use another database", have, len(steps))
+		return newer(have, len(steps))
 	}
 	for i, step := range steps[have:] {
 		if _, err := tx.Exec(ctx, "set local lock_timeout = '"+stepLock+"'; "+step, pgx.QueryExecModeSimpleProtocol); err != nil {

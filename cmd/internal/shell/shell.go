@@ -77,14 +77,14 @@ type Shell struct {
 	LogLevel   string // --log-level
 }
 
-// WithCommands makes cmd one that holds others. By itself it does what the one called list does, or prints its help.
+// WithCommands makes cmd one that holds others. By itself it does what the one called list or status does, or prints its help.
 func WithCommands(cmd *cobra.Command, others ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	for _, other := range others {
-		if other.Name() == "list" {
+		if does := map[string]string{"list": "lists", "status": "prints the status"}[other.Name()]; does != "" {
 			cmd.RunE = other.RunE
-			cmd.Long += "\n\nWithout a command it lists."
+			cmd.Long += "\n\nWithout a command it " + does + "."
 			cmd.Flags().AddFlagSet(other.LocalNonPersistentFlags())
 		}
 	}

@@ -164,6 +164,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 		})
 	}
 
+	t.Run("looked at", func(t *testing.T) { c.lookedAt(t) })
 	t.Run("read here, send there", func(t *testing.T) {
 		_, alice := c.key(t, 0, "alice")
 		w := c.client(c.any, alice)
@@ -211,6 +212,43 @@ func testCluster(t *testing.T, p *e2e.Program) {
 		}
 	})
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
+}
+
+// lookedAt: any gateway shows all, and what differs between them.
+func (c *cluster) lookedAt(t *testing.T) {
+	var all struct {
+		Nodes []struct {
+			Name, Version, Config, Policy string
+			Audit                         string `json:"audit_head"`
+		}
+		Problems []string
+	}
+	timelimit.Wait(t, "all have told of their logs", func() bool {
+		if err := json.Unmarshal([]byte(c.nodes[1].Must("cluster", "--json")), &all); err != nil {
+			t.Fatal(err)
+		}
+		return len(all.Nodes) == 3 && all.Nodes[0].Audit != "" && all.Nodes[1].Audit != "" && all.Nodes[2].Audit != ""
+	})
+	if problems := strings.Join(all.Problems, "\n"); len(all.Problems) != 1 || !strings.Contains(problems, "the configuration differs") {
+		t.Errorf("problems: %s", problems) // each has a file of its own
+	}
+	for _, n := range all.Nodes {
+		if n.Policy != all.Nodes[0].Policy || n.Version == "" {
+			t.Errorf("it shows %+v", n)
+		}
+	}
+	if text := c.nodes[2].Must("cluster", "status"); !strings.Contains(text, "n0    runs") {
+		t.Errorf("it prints %s", text)
+	}
+	if text := c.nodes[0].Must("store", "check"); strings.Count(text, "ok ") != 6 {
+		t.Errorf("store check prints %s", text)
+	}
+	if text := c.nodes[0].Must("store", "migrate"); !strings.Contains(text, "the tables are up to date") {
+		t.Errorf("store migrate prints %s", text)
+	}
+	if text := c.nodes[0].Run("doctor").Stdout; strings.Count(text, "it answers, and proves the secret and its name") != 3 {
+		t.Errorf("doctor prints %s", text)
+	}
 }
 
 // rounds is how often keys and tokens are revoked, and servers paused.

@@ -1,0 +1,150 @@
+// Package members looks at the gateways of a database, and at the database, for commands: no gateway has to
+// run.
+package members
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge/postgres"
+	"github.com/wasmgate/wasmgate/internal/cluster"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/pg"
+	"github.com/wasmgate/wasmgate/internal/product"
+)
+
+// ErrNoStore says that a configuration has no database that gateways share.
+var ErrNoStore = errors.New("the configuration has no store; see docs/how-to/cluster.md")
+
+// operatorNode is the name of a command among gateways, which none of them has.
+const operatorNode = "operator"
+
+// Options are those by which the gateway of a configuration opens the database.
+func Options(c *config.Config, node string) postgres.Options {
+	return postgres.Options{
+		URL: string(c.Store.Postgres), Secret: []byte(c.Store.Secret), Node: node, Version: product.Version(), Pooled: c.Store.Pooled, Listens: c.Cluster.At(),
+	}
+}
+
+// Key returns the key by which the gateways of a database know each other.
+func Key(c *config.Config) ([]byte, error) {
+	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, "wasmgate cluster 1", 32)
+}
+
+func database(c *config.Config) (pg.Options, error) {
+	if !c.Store.On() {
+		return pg.Options{}, ErrNoStore
+	}
+	return pg.Options{URL: string(c.Store.Postgres), Secret: []byte(c.Store.Secret), Node: operatorNode, Version: product.Version(), Pooled: c.Store.Pooled}, nil
+}
+
+// CheckStore looks whether a gateway can use the database of a configuration.
+func CheckStore(ctx context.Context, c *config.Config) ([]pg.Finding, error) {
+	o, err := database(c)
+	if err != nil {
+		return nil, err
+	}
+	return pg.Check(ctx, o), nil
+}
+
+// Migrate brings the tables of the database up to date. It returns the steps that they had, and
+// that they have.
+func Migrate(ctx context.Context, c *config.Config) (had, has int, err error) {
+	o, err := database(c)
+	if err != nil {
+		return 0, 0, err
+	}
+	return pg.Migrate(ctx, o)
+}
+
+// A Cluster is the gateways of a database.
+type Cluster struct {
+	Nodes    []postgres.Node `json:"nodes"`
+	Problems []string        `json:"problems,omitempty"`
+}
+
+// Inspect returns the gateways of the database of a configuration. None has to run.
+func Inspect(ctx context.Context, c *config.Config) (*Cluster, error) {
+	s, err := open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close(ctx)
+	all, err := s.Overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	problems := differences(all, "version", "all gateways should run the same one after an upgrade", func(n postgres.Node) string { return n.Version })
+	problems = append(problems, differences(all, "configuration", "give all gateways the same files; write what differs as ${NODE}", func(n postgres.Node) string { return n.Config })...)
+	problems = append(problems, differences(all, "policy", "an approval that was given under one policy is asked for again under another", func(n postgres.Node) string { return n.Policy })...)
+	return &Cluster{Nodes: all, Problems: problems}, nil
+}
+
+func open(ctx context.Context, c *config.Config) (*postgres.Store, error) {
+	if !c.Store.On() {
+		return nil, ErrNoStore
+	}
+	return postgres.Inspect(ctx, Options(c, operatorNode))
+}
+
+// differences says which gateways that run differ in something, and what to do about it; nothing if
+// none does.
+func differences(nodes []postgres.Node, what, do string, of func(postgres.Node) string) []string {
+	var values []string
+	names := map[string][]string{}
+	for _, n := range nodes {
+		v := of(n)
+		if n.Gone || v == "" {
+			continue
+		}
+		if !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+		names[v] = append(names[v], n.Name)
+	}
+	if len(values) < 2 {
+		return nil
+	}
+	var parts []string
+	for _, v := range values {
+		parts = append(parts, fmt.Sprintf("%s at %s", v, strings.Join(names[v], ", ")))
+	}
+	return []string{fmt.Sprintf("the %s differs: %s; %s", what, strings.Join(parts, "; "), do)}
+}
+
+// CheckPeers connects to each other gateway that runs, and returns what came of that by name: nil if it
+// has proved the secret and its name.
+func CheckPeers(ctx context.Context, c *config.Config) (map[string]error, error) {
+	if c.Cluster.Listen == "" {
+		return nil, nil
+	}
+	s, err := open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close(ctx)
+	all, err := s.Overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := Key(c)
+	if err != nil {
+		return nil, err
+	}
+	peers, err := cluster.New(cluster.Options{Node: operatorNode, Listen: c.Cluster.Listen, Key: key, Find: s.Find})
+	if err != nil {
+		return nil, err
+	}
+	answers := map[string]error{}
+	for _, n := range all {
+		if !n.Gone {
+			answers[n.Name] = peers.Check(ctx, n.Name)
+		}
+	}
+	return answers, nil
+}
