@@ -153,6 +153,28 @@ func (g operator) ReloadPins(by string) error {
 	return nil
 }
 
+// SharePins has pins kept in documents that several gateways share. It is called before the first
+// request.
+func (g operator) SharePins(shared lock.Shared) error {
+	if g.pins == nil {
+		return nil
+	}
+	return g.pins.Share(shared)
+}
+
+// FollowPins takes over what other gateways have seen and approved, by the names of the documents that they
+// have changed, and tells the clients what they are offered now.
+func (g operator) FollowPins(by string, changed []string) error {
+	if g.pins == nil {
+		return nil
+	}
+	took, err := g.pins.Follow(by, changed)
+	if took {
+		g.fleet.Refresh()
+	}
+	return err
+}
+
 // memory keeps what servers listed last, in the folder in which pins keep theirs.
 type memory struct {
 	listings.Store

@@ -35,6 +35,17 @@ func (d Document) Load(ctx context.Context, seen uint64) ([]byte, uint64, error)
 	return raw, generation, nil
 }
 
+// Changed returns the names of the documents that were changed after a generation.
+func (s *Store) Changed(ctx context.Context, after uint64) (names []string, err error) {
+	err = s.db.Rows(ctx, "select name from documents where gen > $1 order by gen", []any{after}, func(row pgx.CollectableRow) error {
+		var name string
+		err := row.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, err
+}
+
 // Change puts what f returns in place of the document, with no other change in between; nil removes
 // it. After an error of f, which Change returns, the document is as it was. When Change has
 // returned, no gateway admits a call by what was there before.

@@ -6,16 +6,19 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/jobs"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/files/state"
+	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
@@ -404,4 +407,38 @@ func TestAway(t *testing.T) {
 	if n, err := s.Sessions().Read(t.Context(), k, time.Hour); err != nil || !n.Labels.Cover(gate.NewLabels("private")) {
 		t.Errorf("afterwards: %v, %v", n.Labels, err)
 	}
+}
+
+func TestPins(t *testing.T) {
+	storetest.Pins(t, func(t *testing.T) (all []storetest.Pinner) {
+		for _, s := range open(t) {
+			dir := t.TempDir()
+			p, err := lock.New(lock.Options{Pins: options.Pins{File: filepath.Join(dir, lock.FileName), Dir: dir}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Share(func(name string) state.Document { return s.Document(name) }); err != nil {
+				t.Fatal(err)
+			}
+			followed := uint64(0)
+			follow := func() error {
+				to, err := s.Generation(t.Context())
+				if err != nil {
+					return err
+				}
+				changed, err := s.Changed(t.Context(), followed)
+				if err == nil {
+					_, err = p.Follow("other", changed)
+				}
+				followed = to
+				return err
+			}
+			approve := func(ctx context.Context, pins []lock.Pin) error {
+				_, err := p.Approve(ctx, pins)
+				return err
+			}
+			all = append(all, storetest.Pinner{Pins: p, Approve: approve, Follow: follow})
+		}
+		return all
+	})
 }

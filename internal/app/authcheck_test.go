@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/unknown"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -208,7 +209,7 @@ func TestWhoCanCome(t *testing.T) {
 	} {
 		var got [3]bool
 		for i, cfg := range []*config.Config{listed, mapped, proxied} {
-			got[i] = app.UnknownIn(t.Context(), cfg, config.Grant{To: []string{to}}) == nil
+			got[i] = unknown.In(t.Context(), cfg, config.Grant{To: []string{to}}) == nil
 		}
 		if got != want {
 			t.Errorf("%s: %v", to, got)
@@ -225,7 +226,7 @@ func TestGrantsThatWereMeant(t *testing.T) {
 		`no principal is named anm; did you mean "ann"?`:               {To: []string{"anm"}},
 		`no principal has the role devs; did you mean "role:dev"?`:     {To: []string{"role:devs"}},
 	} {
-		if got := app.UnknownIn(t.Context(), cfg, g); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		if got := unknown.In(t.Context(), cfg, g); len(got) != 1 || !strings.HasPrefix(got[0], want) {
 			t.Errorf("%v: %q, want %q", g, got, want)
 		}
 	}

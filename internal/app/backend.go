@@ -56,7 +56,7 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r DecideRequest) (any, error) { return a.Approval(ctx, r.ID) })
 	case methodDecide:
 		return given(params, func(r DecideRequest) (any, error) { return a.Decide(ctx, r) })
-	case methodPins, methodPinReview, methodPinReload:
+	case methodPins, methodPinReview, methodPinReload, methodPinApprove:
 		return given(params, func(r pinRequest) (any, error) { return a.handlePins(ctx, method, r) })
 	case methodKeyCreate:
 		return given(params, func(r KeyRequest) (any, error) { return a.CreateKey(ctx, r) })

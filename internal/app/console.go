@@ -112,14 +112,24 @@ func (r *Remote) Except(ctx context.Context, q ExceptRequest) (Excepted, error) 
 	return asked[Excepted](ctx, r, methodExcept, q)
 }
 
-// ApprovePins writes approved definitions into the lockfile, and returns those that were not
-// there. By is who approves.
+// ApprovePins writes approved definitions into the lockfile, or where gateways share them, and returns
+// those that were not there. By is who approves.
 func (a *App) ApprovePins(ctx context.Context, pins []lock.Pin, by string) ([]lock.Pin, error) {
-	added, err := lock.Approve(a.Config().Pins.Lockfile, pins)
+	a.reloading.Lock() // so that no call follows before by is known
+	defer a.reloading.Unlock()
+	approve := func(pins []lock.Pin) ([]lock.Pin, error) { return lock.Approve(a.Config().Pins.Lockfile, pins) }
+	if a.shared.Store != nil {
+		of, err := a.gateway.Operator().Pins()
+		if err != nil {
+			return nil, err
+		}
+		approve = func(pins []lock.Pin) ([]lock.Pin, error) { return of.Approve(ctx, pins) }
+	}
+	added, err := approve(pins)
 	if err != nil {
 		return nil, err
 	}
-	return added, a.ReloadPins(ctx, by)
+	return added, a.takePins(by)
 }
 
 // listenConsole listens for those who run the gateway. A port that somebody has is no reason

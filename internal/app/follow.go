@@ -40,9 +40,16 @@ func (a *App) openShared(ctx context.Context) (err error) {
 		return errors.Join(err, a.closeShared(ctx))
 	}
 	a.shared.catchUp = a.catchUp
-	a.records = records{a.shared.Document("keys"), a.shared.Document("revoked"), a.shared.Document("paused")}
+	a.records = records{a.shared.document(keysName), a.shared.document(revokedName), a.shared.document(pausedName)}
 	return nil
 }
+
+// The names of documents that gateways share; pins have names of their own.
+const (
+	keysName    = "keys"
+	revokedName = "revoked"
+	pausedName  = "paused"
+)
 
 // home returns the gateway that has what the requests of an owner leave behind.
 func (a *App) home(ctx context.Context, of gate.Owner, now bool) (string, error) {
@@ -61,11 +68,28 @@ func (a *App) follow(ctx context.Context, to uint64) error {
 	if s.followed.Load() == to {
 		return nil
 	}
-	if err := errors.Join(a.followKeys(ctx), a.followRevocations(ctx), a.followPauses(ctx), a.gateway.Operator().RefreshSessions(ctx, true)); err != nil {
+	changed, err := s.Changed(ctx, s.followed.Load())
+	if err != nil {
+		return err
+	}
+	errs := []error{a.gateway.Operator().RefreshSessions(ctx, true), followPins(a, changed)}
+	for name, follow := range map[string]func(context.Context) error{keysName: a.followKeys, revokedName: a.followRevocations, pausedName: a.followPauses} {
+		if slices.Contains(changed, name) {
+			errs = append(errs, follow(ctx))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	s.followed.Store(to)
 	return nil
+}
+
+// followPins takes over what other gateways have seen and approved, and tries again what could not be kept.
+func followPins(a *App, changed []string) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	return a.gateway.Operator().FollowPins(byAnother, changed)
 }
 
 func (a *App) followKeys(ctx context.Context) error {
@@ -127,7 +151,7 @@ func (a *App) followPauses(ctx context.Context) error {
 func (a *App) catchUp(ctx context.Context) {
 	to, err := a.shared.Generation(ctx)
 	if err == nil {
-		err = a.follow(ctx, to)
+		err = errors.Join(a.follow(ctx, to), followPins(a, nil))
 	}
 	if ctx.Err() == nil {
 		a.shared.failed.Store(&err)

@@ -73,6 +73,11 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}
+	if a.shared.Store != nil {
+		if err := a.gateway.Operator().SharePins(a.shared.document); err != nil {
+			return nil, errors.Join(err, a.gateway.Close(ctx))
+		}
+	}
 	if a.shared.peers != nil {
 		a.gateway.Operator().Share(a.shared.peers)
 	}

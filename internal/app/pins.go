@@ -89,6 +89,11 @@ func (a *App) settledPins(ctx context.Context) (*lock.Pins, error) {
 func (a *App) reloadPins(by string) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
+	return a.takePins(by)
+}
+
+// takePins is reloadPins for callers that hold reloading.
+func (a *App) takePins(by string) error {
 	err := a.gateway.Operator().ReloadPins(by)
 	a.pinError.Store(&outcome{err})
 	if err != nil {
@@ -194,10 +199,11 @@ func (a *App) quarantine(t *gate.Tool) string {
 	return ""
 }
 
-// pinRequest names what a command is about, or who it acts for.
+// pinRequest names what a command is about, what it approves, or who it acts for.
 type pinRequest struct {
-	Selector string `json:"selector,omitempty"`
-	By       string `json:"by,omitempty"`
+	Selector string     `json:"selector,omitempty"`
+	Pins     []lock.Pin `json:"pins,omitempty"`
+	By       string     `json:"by,omitempty"`
 }
 
 // handlePins answers what commands ask of pins.
@@ -207,6 +213,8 @@ func (a *App) handlePins(ctx context.Context, method string, r pinRequest) (any,
 		return a.Pins(ctx, r.Selector)
 	case methodPinReview:
 		return a.PinReview(ctx, r.Selector)
+	case methodPinApprove:
+		return a.ApprovePins(ctx, r.Pins, r.By)
 	default:
 		return struct{}{}, a.ReloadPins(ctx, r.By)
 	}
@@ -224,6 +232,11 @@ func (r *Remote) PinReview(ctx context.Context, selector string) (*lock.Review, 
 	review := new(lock.Review)
 	err := r.call(ctx, methodPinReview, pinRequest{Selector: selector}, review)
 	return review, err
+}
+
+// ApprovePins does what [App.ApprovePins] does.
+func (r *Remote) ApprovePins(ctx context.Context, pins []lock.Pin, by string) ([]lock.Pin, error) {
+	return asked[[]lock.Pin](ctx, r, methodPinApprove, pinRequest{Pins: pins, By: by})
 }
 
 // ReloadPins does what [App.ReloadPins] does.

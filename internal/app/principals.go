@@ -44,9 +44,9 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	return nil, &PrincipalError{id, known}
 }
 
-// canCome reports whether a principal can have an id: it is listed, or what issuers, proxies and
+// CanCome reports whether a principal can have an id: it is listed, or what issuers, proxies and
 // certificates say decides.
-func canCome(c *config.Config, id string) bool {
+func CanCome(c *config.Config, id string) bool {
 	_, err := principal(c, id)
 	return err == nil || len(c.Auth.Issuers) > 0 || c.Auth.MTLS != nil || c.Auth.Proxy != nil
 }

@@ -42,6 +42,9 @@ type shared struct {
 	here      map[string]bool       // what is paused here only, since the database was away; with App.pausing
 }
 
+// document returns one of a name.
+func (s *shared) document(name string) state.Document { return s.Document(name) }
+
 // problem says why the database cannot be used, or what is wrong with the clocks; nil if nothing is.
 func (s *shared) problem() error {
 	if s.Store == nil {

@@ -50,9 +50,10 @@ const (
 	methodDestinations = "destinations"
 	methodRevoke       = "destinations-revoke"
 
-	methodPins      = "pins"
-	methodPinReview = "pin-review"
-	methodPinReload = "pin-reload"
+	methodPins       = "pins"
+	methodPinReview  = "pin-review"
+	methodPinReload  = "pin-reload"
+	methodPinApprove = "pin-approve"
 )
 
 // A Remote is the gateway that runs on a configuration, in another process.

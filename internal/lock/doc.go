@@ -10,7 +10,8 @@
 // A [File] is wasmgate.lock, which a person approves and keeps under version
 // control. Nothing in this package writes it but [Approve]. For a server that is
 // not in it, [Pins] trusts what it declares when it is first seen, and keeps that
-// in a folder of the gateway, unless the mode is [options.PinStrict].
+// in a folder of the gateway, unless the mode is [options.PinStrict]. Gateways that
+// [Pins.Share] keep both in a database.
 //
 // What is new or has changed is quarantined: [Pins.Check] refuses it. What it
 // says is not judged: a definition that was approved is trusted, however it reads.

@@ -315,17 +315,26 @@ func Approve(path string, pins []Pin) (added []Pin, err error) {
 	if err != nil {
 		return nil, err
 	}
+	out, added, err := f.adding("lockfile "+path, pins)
+	if err != nil || out == nil {
+		return nil, err
+	}
+	return added, files.ReplaceSynced(path, out, files.Mode(path, 0o644))
+}
+
+// adding returns the file as it is written with further pins, and those that it did not have; nil if
+// it has all.
+func (f *File) adding(name string, pins []Pin) (out []byte, added []Pin, err error) {
 	for _, p := range pins {
 		if !f.Approves(p.Key, p.Digest) {
 			added = append(added, p)
 		}
 	}
 	if len(added) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	out := f.With(added...).Bytes()
-	if len(out) > maxFile {
-		return nil, fmt.Errorf("lockfile %s would be larger than %d bytes: remove approvals that nothing uses any more", path, maxFile)
+	if out = f.With(added...).Bytes(); len(out) > maxFile {
+		return nil, nil, fmt.Errorf("%s would be larger than %d bytes: remove approvals that nothing uses any more", name, maxFile)
 	}
-	return added, files.ReplaceSynced(path, out, files.Mode(path, 0o644))
+	return out, added, nil
 }

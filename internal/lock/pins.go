@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -84,8 +85,16 @@ type Pins struct {
 // view is all that is known at one time, immutable.
 type view struct {
 	off     bool // see [options.PinOff]
+	shared  bool // by several gateways
 	file    *File
 	servers map[string]*server
+}
+
+// clone returns a view that can be changed.
+func (v *view) clone() *view {
+	next := *v
+	next.servers = maps.Clone(v.servers)
+	return &next
 }
 
 // server is what is known of one server, immutable.
@@ -94,6 +103,7 @@ type server struct {
 	items   map[Key]declared
 	trusted map[Key]seen // nil if nothing is
 	fault   error        // why what is trusted is not known, or cannot be kept
+	unkept  bool         // it cannot be kept
 	began   time.Time    // of the first trust, while it is open
 	until   time.Time    // its end
 	notes   []string
@@ -119,17 +129,17 @@ func New(o Options) (*Pins, error) {
 	if o.Record == nil {
 		o.Record = func(Event) error { return nil }
 	}
-	v, err := newView(o.Mode, o.File)
+	p := &Pins{o: o, store: store{dir: o.Dir}}
+	v, err := p.newView(o.Mode, o.File)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pins{o: o, store: store{o.Dir}}
 	p.view.Store(v)
 	return p, nil
 }
 
 // newView reads a lockfile, if its mode needs one.
-func newView(mode options.PinMode, file string) (*view, error) {
+func (p *Pins) newView(mode options.PinMode, file string) (*view, error) {
 	v := &view{off: mode == options.PinOff, file: new(File), servers: make(map[string]*server)}
 	if mode != options.PinTrustFirst && mode != options.PinStrict && mode != options.PinOff {
 		return nil, fmt.Errorf("unknown mode of pins %q", mode)
@@ -138,7 +148,8 @@ func newView(mode options.PinMode, file string) (*view, error) {
 		return v, nil
 	}
 	var err error
-	v.file, err = Load(file)
+	v.file, err = p.load(file)
+	v.shared = p.store.shared != nil
 	return v, err
 }
 
@@ -157,20 +168,35 @@ func (p *Pins) Change(mode options.PinMode, file string) (changed bool, err erro
 	if mode == p.o.Mode && file == p.o.File {
 		return false, nil
 	}
-	next, err := newView(mode, file)
-	if err != nil {
+	before := p.o.Pins
+	p.o.Mode, p.o.File = mode, file
+	if err := p.renew(); err != nil {
+		p.o.Pins = before
 		return false, err
 	}
-	p.o.Mode, p.o.File = mode, file
+	return true, nil
+}
+
+// renew holds all that servers have declared against what is approved, as if it came now. Callers
+// have the turn.
+func (p *Pins) renew() error {
+	next, err := p.newView(p.o.Mode, p.o.File)
+	if err != nil {
+		return err
+	}
 	for id, s := range p.view.Load().servers {
-		l := Listing{Server: id, Notes: s.notes}
-		for _, key := range sorted(s.items) {
-			l.Items = append(l.Items, s.items[key].Item)
-		}
-		p.observe(new(view), next, l)
+		p.observe(new(view), next, Listing{Server: id, Notes: s.notes, Items: s.declared()})
 	}
 	p.view.Store(next)
-	return true, nil
+	return nil
+}
+
+// declared returns what the server declares.
+func (s *server) declared() (items []Item) {
+	for _, key := range sorted(s.items) {
+		items = append(items, s.items[key].Item)
+	}
+	return items
 }
 
 // Check implements [gate.Pins]: the tool is known by its server, the name it has
@@ -294,7 +320,7 @@ func (p *Pins) Observe(l Listing) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	old := p.view.Load()
-	next := &view{old.off, old.file, maps.Clone(old.servers)}
+	next := old.clone()
 	p.observe(old, next, l)
 	p.view.Store(next)
 }
@@ -342,7 +368,7 @@ func (p *Pins) trust(s, before *server, l Listing, ruled bool, now time.Time) (f
 	}
 	var isNew bool
 	s.trusted, isNew, s.fault = p.store.trust(l.Server, l.Items, more, now)
-	if s.fault != nil {
+	if s.unkept = s.fault != nil; s.unkept {
 		p.o.Log.Error("server quarantined", "server", l.Server, "error", s.fault)
 		return nil
 	}
@@ -462,27 +488,44 @@ func (p *Pins) keepApproved(v *view, id string) {
 // Reload reads the lockfile again. If it cannot be read, or the change cannot be
 // recorded, everything stays as it was. By is who has approved what is new in it;
 // "" if that is not known.
-func (p *Pins) Reload(by string) error {
+func (p *Pins) Reload(by string) error { return p.reload(by, nil) }
+
+// reload is Reload. The records of stale servers are read again, and what could not be kept is tried again.
+func (p *Pins) reload(by string, stale []string) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	old := p.view.Load()
 	if old.off {
 		return nil
 	}
-	f, err := Load(p.o.File)
+	f, err := p.load(p.o.File)
 	if err != nil {
 		return err
 	}
-	next := &view{false, f, maps.Clone(old.servers)}
+	next := old.clone()
+	next.file = f
+	first := make(map[string][]Key)
 	for id, s := range old.servers {
-		if old.file.Rules(id) && !f.Rules(id) && !s.strict { // what was trusted first counts again
-			s := *s
-			s.trusted, _, s.fault = p.store.trust(id, nil, false, time.Now())
-			next.servers[id] = &s
+		free := old.file.Rules(id) && !f.Rules(id) // what was trusted first counts again
+		if s.strict || !free && !s.unkept && !slices.Contains(stale, id) {
+			continue
 		}
+		s := *s
+		var items []Item
+		if s.unkept {
+			items = s.declared()
+		}
+		now := time.Now()
+		var isNew bool
+		s.trusted, isNew, s.fault = p.store.trust(id, items, false, now)
+		if s.unkept = s.fault != nil; isNew && items != nil {
+			s.began, s.until = now, now.Add(windowAfter)
+			first[id] = slices.SortedFunc(maps.Keys(s.trusted), Key.compare)
+		}
+		next.servers[id] = &s
 	}
 	for _, id := range slices.Sorted(maps.Keys(next.servers)) {
-		if err := p.tell(old, next, id, nil, by); err != nil {
+		if err := p.tell(old, next, id, first[id], by); err != nil {
 			return fmt.Errorf("the lockfile is not taken over: %w", err)
 		}
 		p.keepApproved(next, id)
@@ -507,7 +550,7 @@ func (p *Pins) Forget(id string) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	old := p.view.Load()
-	next := &view{old.off, old.file, maps.Clone(old.servers)}
+	next := old.clone()
 	delete(next.servers, id)
 	p.view.Store(next)
 }
@@ -634,9 +677,31 @@ func (v *view) approval(some []Entry) []Pin {
 			pins = append(pins, e.Pin)
 		}
 	}
+	if v.shared {
+		pins = v.withTrusted(pins)
+	}
 	pins = slices.DeleteFunc(pins, func(p Pin) bool { return v.file.Approves(p.Key, p.Digest) })
 	slices.SortFunc(pins, Pin.compare)
 	return slices.Compact(pins)
+}
+
+// withTrusted adds what is trusted of a server to the first pins of it: other gateways may have its earlier
+// version for a while.
+func (v *view) withTrusted(pins []Pin) []Pin {
+	servers := map[string]bool{}
+	for _, pin := range pins {
+		servers[pin.Server] = !v.file.Rules(pin.Server)
+	}
+	for id, first := range servers {
+		if !first {
+			continue
+		}
+		for key, seen := range v.servers[id].trusted {
+			pins = append(pins, Pin{Key: key, Digest: seen.Digest})
+		}
+	}
+	slices.SortFunc(pins, func(a, b Pin) int { return cmp.Or(a.compare(b), cmp.Compare(b.Parts, a.Parts)) }) // with parts first
+	return slices.CompactFunc(pins, func(a, b Pin) bool { return a.compare(b) == 0 })
 }
 
 func sorted(items map[Key]declared) []Key { return slices.SortedFunc(maps.Keys(items), Key.compare) }

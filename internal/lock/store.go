@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
 // maxRecord bounds what is kept of one server and maxDefinition one definition, in
@@ -21,10 +24,21 @@ const (
 	maxDefinition = 64 << 20
 )
 
-// store keeps in a folder what servers declared when they were first seen, for its
-// owner alone: a record for each server, and definitions by digest. Several
-// processes may use it at once.
-type store struct{ dir string }
+// store keeps what servers declared when they were first seen: a record for each server, and
+// definitions by digest. It is a folder of one gateway, for its owner only, or shared by several.
+// Several processes may use it at once.
+type store struct {
+	dir    string
+	shared Shared // nil for one gateway only
+}
+
+// document returns the one that holds the record of a server.
+func (s store) document(server string) state.Document {
+	if s.shared != nil {
+		return s.shared(seenPrefix + server)
+	}
+	return state.File(filepath.Join(s.dir, server+".json"))
+}
 
 // A seen is a digest that was there when its server was first seen.
 type seen struct {
@@ -43,8 +57,6 @@ type record struct {
 
 const recordFormat = 1
 
-func (s store) path(server string) string { return filepath.Join(s.dir, server+".json") }
-
 // trust returns what a server is trusted for. If it was never seen, that is the
 // given items, which are kept; and if more is true they are added to what was kept
 // before, but only where there is nothing of their name. First says that the
@@ -56,83 +68,84 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 		}
 	}()
 	r, err := s.read(server)
-	if err == nil && r != nil && !more {
-		return r.keys(), false, nil
+	if err != nil || r != nil && !more {
+		return r.keys(), false, err
 	}
-	if err == nil {
-		err = os.MkdirAll(s.dir, 0o700)
+	for _, i := range items { // before the record: whatever that has can be shown
+		if _, known := r.keys()[i.key(server)]; known || i.Own || i.Asks {
+			continue
+		}
+		if err := s.keep(i.Doc); err != nil {
+			return nil, false, err
+		}
 	}
+	doc := s.document(server)
+	err = doc.Change(context.Background(), func(raw []byte) ([]byte, error) {
+		if r, err = parseRecord(doc, server, raw); err != nil { // another process may have been faster
+			return nil, err
+		}
+		if first = r == nil; first {
+			r = &record{Format: recordFormat, Server: server}
+		} else if !more {
+			return raw, nil
+		}
+		if !r.add(items, now) && !first {
+			return raw, nil
+		}
+		b, err := json.MarshalIndent(r, "", " ")
+		if err == nil && len(b) > maxRecord {
+			err = fmt.Errorf("the record would have more than %d bytes", maxRecord)
+		}
+		return append(b, '\n'), err
+	})
 	if err != nil {
-		return nil, false, err
-	}
-	unlock, err := files.LockBeside(filepath.Join(s.dir, ".pins"))
-	if err != nil {
-		return nil, false, err
-	}
-	defer unlock()
-	if r, err = s.read(server); err != nil { // another process may have been faster
-		return nil, false, err
-	}
-	first = r == nil
-	switch {
-	case first:
-		r = &record{Format: recordFormat, Server: server}
-	case !more:
-		return r.keys(), false, nil
-	}
-	if err := s.insert(r, items, now); err != nil {
 		return nil, false, err
 	}
 	return r.keys(), first, nil
 }
 
-// insert adds the items that are not in r yet, and writes it. Definitions are
-// written first: whatever a record has can be shown.
-func (s store) insert(r *record, items []Item, now time.Time) error {
-	known, before := r.keys(), len(r.Seen)
+// add adds the items that are not in the record yet, and reports whether there were any.
+func (r *record) add(items []Item, now time.Time) (added bool) {
+	known := r.keys()
 	for _, i := range items {
 		p := i.pin(r.Server)
 		if _, ok := known[p.Key]; ok || i.Own || i.Asks {
 			continue
 		}
-		if err := s.keep(i.Doc); err != nil {
-			return err
-		}
-		r.Seen = append(r.Seen, seen{i.Kind, i.Name, p.Digest, now.UTC().Truncate(time.Second)})
+		r.Seen, added = append(r.Seen, seen{i.Kind, i.Name, p.Digest, now.UTC().Truncate(time.Second)}), true
 	}
-	if len(r.Seen) == before && before > 0 {
-		return nil
-	}
-	b, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return err
-	}
-	if len(b) > maxRecord {
-		return fmt.Errorf("the record would have more than %d bytes", maxRecord)
-	}
-	return files.ReplaceSynced(s.path(r.Server), append(b, '\n'), 0o600)
+	return added
 }
 
 // read returns the record of a server, or nil if there is none.
 func (s store) read(server string) (*record, error) {
-	b, err := readWhole(s.path(server), maxRecord)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
+	doc := s.document(server)
+	raw, _, err := doc.Load(context.Background(), 0)
 	if err != nil {
 		return nil, err
 	}
+	return parseRecord(doc, server, raw)
+}
+
+func parseRecord(doc state.Document, server string, raw []byte) (*record, error) {
+	if raw == nil {
+		return nil, nil
+	}
 	r := new(record)
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.path(server), err)
+	if err := json.Unmarshal(raw, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", doc.Name(), err)
 	}
 	if r.Format != recordFormat || r.Server != server {
-		return nil, fmt.Errorf("%s is not a record of server %s that this version can read: upgrade wasmgate, or restore the file from a backup", s.path(server), server)
+		return nil, fmt.Errorf("%s is not a record of server %s that this version can read: upgrade wasmgate, or restore it from a backup", doc.Name(), server)
 	}
 	return r, nil
 }
 
+// keys returns what is in a record by name; nothing is in nil.
 func (r *record) keys() map[Key]seen {
+	if r == nil {
+		return nil
+	}
 	keys := make(map[Key]seen, len(r.Seen))
 	for _, one := range slices.Backward(r.Seen) { // the first of a name stands
 		keys[Key{r.Server, one.Kind, one.Name}] = one
@@ -144,11 +157,18 @@ func (s store) definition(digest string) string {
 	return filepath.Join(s.dir, "definitions", digest+".json")
 }
 
-// keep keeps a definition, so that a later one can be compared with it.
+// keep keeps a definition, so that a later one can be compared with it. One that is in the folder
+// is in what is shared, too.
 func (s store) keep(d gate.Doc) error {
 	path := s.definition(d.Digest())
 	if _, err := os.Stat(path); err == nil {
 		return nil
+	}
+	if s.shared != nil {
+		err := s.shared(definitionPrefix+d.Digest()).Change(context.Background(), func([]byte) ([]byte, error) { return d.Canonical(), nil })
+		if err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -159,6 +179,9 @@ func (s store) keep(d gate.Doc) error {
 // find returns a definition that was kept, or an absent document.
 func (s store) find(digest string) gate.Doc {
 	b, err := readWhole(s.definition(digest), maxDefinition)
+	if errors.Is(err, os.ErrNotExist) && s.shared != nil {
+		b, _, err = s.shared(definitionPrefix+digest).Load(context.Background(), 0)
+	}
 	if err != nil {
 		return gate.Doc{}
 	}
@@ -181,4 +204,89 @@ func readWhole(path string, max int64) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d bytes", path, max)
 	}
 	return b, err
+}
+
+// The documents that gateways share: what a person has approved, as a lockfile; the record of
+// each server; and definitions by digest.
+const (
+	approvedName     = "pins"
+	seenPrefix       = "seen/"
+	definitionPrefix = "definition/"
+)
+
+// Shared returns a document of a name that several gateways share.
+type Shared func(name string) state.Document
+
+// Share has what is seen first, and what [Pins.Approve] approves, kept in documents that several
+// gateways share. The lockfile counts, too. What servers have declared is held against them as if
+// it came now.
+func (p *Pins) Share(shared Shared) error {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	p.store.shared = shared
+	return p.renew()
+}
+
+// load reads the lockfile, and what all gateways have approved.
+func (p *Pins) load(path string) (*File, error) {
+	f, err := Load(path)
+	if err != nil || p.store.shared == nil {
+		return f, err
+	}
+	doc := p.store.shared(approvedName)
+	raw, _, err := doc.Load(context.Background(), 0)
+	if err != nil {
+		return nil, err
+	}
+	g, err := Parse(doc.Name(), raw)
+	if err != nil {
+		return nil, err
+	}
+	return f.With(g.Pins()...), nil
+}
+
+// Approve approves digests at all gateways that share pins, and returns those that were not
+// approved there before. [Pins.Reload] then takes them over here.
+func (p *Pins) Approve(ctx context.Context, pins []Pin) (added []Pin, err error) {
+	doc := p.store.shared(approvedName)
+	err = doc.Change(ctx, func(raw []byte) (out []byte, err error) {
+		f, err := Parse(doc.Name(), raw)
+		if err == nil {
+			out, added, err = f.adding(doc.Name(), pins)
+		}
+		if out == nil {
+			out = raw
+		}
+		return out, err
+	})
+	return added, err
+}
+
+// Follow takes over what other gateways have seen and approved, as the names of changed documents
+// say, and tries again to keep what could not be kept. By is who has approved what is new. It reports
+// whether there was anything.
+func (p *Pins) Follow(by string, changed []string) (took bool, err error) {
+	approved := false
+	var stale []string
+	for _, name := range changed {
+		server, seen := strings.CutPrefix(name, seenPrefix)
+		if seen {
+			stale = append(stale, server)
+		}
+		approved = approved || name == approvedName
+	}
+	if !approved && stale == nil && !p.Unkept() {
+		return false, nil
+	}
+	return true, p.reload(by, stale)
+}
+
+// Unkept reports whether something that is shared could not be read or kept.
+func (p *Pins) Unkept() bool {
+	for _, s := range p.view.Load().servers {
+		if s.unkept {
+			return true
+		}
+	}
+	return false
 }

@@ -20,9 +20,10 @@ func (c commands) newPinApprove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve TOOL|SERVER",
 		Short: "Approve definitions as they are now",
-		Long: `Adds the digests of definitions to wasmgate.lock. Earlier approvals stay. Approving a tool also approves
-the identity of its server. The first approval of a server also writes all its trusted definitions; from
-then on only the file says what is approved. The running gateway uses it at once.
+		Long: `Adds the digests of definitions to wasmgate.lock; gateways that share a database keep them there. Earlier
+approvals stay. Approving a tool also approves the identity of its server. The first approval of a server
+also writes all its trusted definitions; from then on only what is written says what is approved. The
+running gateway uses it at once.
 
 On a terminal it shows what differs, and asks. Without a terminal it needs --yes.`,
 		Example: "  wasmgate pin approve files__read_file\n  wasmgate pin approve files\n  wasmgate pin approve --all --yes",
@@ -58,19 +59,32 @@ func (c commands) approvePins(ctx context.Context, cfg *config.Config, p shell.P
 			return err
 		}
 	}
-	added, err := lock.Approve(cfg.Pins.Lockfile, review.Approval)
+	added, where, err := approve(ctx, cfg, p, review.Approval)
 	if err != nil {
 		return err
-	}
-	if err := p.ReloadPins(ctx, gate.Local().ID); err != nil {
-		return fmt.Errorf("%s has it, but the gateway does not take it over: %w", cfg.Pins.Lockfile, err)
 	}
 	var text strings.Builder
 	for _, pin := range added {
 		fmt.Fprintf(&text, "approved %s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
 	}
-	fmt.Fprintf(&text, "%s approved, in %s", show.Plural(len(added), "definition"), cfg.Pins.Lockfile)
-	return c.Said(approved{cfg.Pins.Lockfile, append([]lock.Pin{}, added...)}, text.String())
+	fmt.Fprintf(&text, "%s approved, in %s", show.Plural(len(added), "definition"), where)
+	return c.Said(approved{where, append([]lock.Pin{}, added...)}, text.String())
+}
+
+// approve writes pins into the lockfile, or where gateways share them, and says where that is.
+func approve(ctx context.Context, cfg *config.Config, p shell.Pinning, pins []lock.Pin) (added []lock.Pin, where string, err error) {
+	if cfg.Store.On() {
+		added, err = p.ApprovePins(ctx, pins, gate.Local().ID)
+		return added, "the database", err
+	}
+	where = cfg.Pins.Lockfile
+	if added, err = lock.Approve(where, pins); err != nil {
+		return nil, where, err
+	}
+	if err := p.ReloadPins(ctx, gate.Local().ID); err != nil {
+		return nil, where, fmt.Errorf("%s has it, but the gateway does not take it over: %w", where, err)
+	}
+	return added, where, nil
 }
 
 // showReview shows the person at the terminal what an approval is about.

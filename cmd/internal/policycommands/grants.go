@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/unknown"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -48,8 +49,8 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 			if err != nil {
 				return err
 			}
-			if unknown := app.UnknownIn(cmd.Context(), cfg, g); len(unknown) > 0 && !force {
-				return shell.Misuse("%s\nadd --force to grant it before it exists", strings.Join(unknown, "\n"))
+			if none := unknown.In(cmd.Context(), cfg, g); len(none) > 0 && !force {
+				return shell.Misuse("%s\nadd --force to grant it before it exists", strings.Join(none, "\n"))
 			}
 			if wholeServer(g) {
 				preview := func() error {

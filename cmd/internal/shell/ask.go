@@ -134,4 +134,5 @@ type Pinning interface {
 	Pins(ctx context.Context, selector string) (*app.Pins, error)
 	PinReview(ctx context.Context, selector string) (*lock.Review, error)
 	ReloadPins(ctx context.Context, by string) error
+	ApprovePins(ctx context.Context, pins []lock.Pin, by string) ([]lock.Pin, error)
 }

@@ -34,6 +34,7 @@ type cluster struct {
 	issuer    *authtest.Provider
 	release   chan struct{} // lets one call that waits end
 	asker     *asker
+	changing  changing // the server "shifty"
 	nodes     []*e2e.Place
 	processes []*e2e.Process
 	urls      []string // of MCP, by node
@@ -50,7 +51,7 @@ const stops = `{"database":"stops"}`
 // sends.
 func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	t.Helper()
-	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{}), asker: newAsker()}
+	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{}), asker: newAsker(), changing: newChanging()}
 	db := c.db.New(t)
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
@@ -71,12 +72,12 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 		proxy.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	up, asker, secret := c.server.Start(t), c.asker.start(t), rand.Text()+rand.Text()
+	up, asker, shifty, secret := c.server.Start(t), c.asker.start(t), c.changing.start(t), rand.Text()+rand.Text()
 	for i := range nodes {
 		pl := p.Place(t, "")
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {packs: [grants, flow], paths: [policies], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
-servers: {own: {url: %q}, asker: {url: %q}}
+servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}}
 public_url: %s
 auth: {keys: true, issuers: {corp: {issuer: %q}}}
 principals: {alice: {}, bob: {}}
@@ -87,10 +88,10 @@ state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
 cluster: {listen: "127.0.0.1:%d"}
-`, up, asker, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
-		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker]}\n")
+`, up, asker, shifty, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
+		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
-		pl.Write("labels.yaml", "asker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		pl.Write("labels.yaml", "shifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
 		c.processes = append(c.processes, pl.Serve("--listen", at))
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
@@ -206,6 +207,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("a session at any gateway", func(t *testing.T) { c.sessions(t) })
 	t.Run("a task at any gateway", func(t *testing.T) { c.tasks(t) })
 	t.Run("found here, used there", func(t *testing.T) { c.values(t, 2*rounds(t)) })
+	t.Run("seen here, held against it there", func(t *testing.T) { c.pins(t) })
 	t.Run("a gateway dies", func(t *testing.T) {
 		for range max(1, rounds(t)/50) {
 			c.dies(t)

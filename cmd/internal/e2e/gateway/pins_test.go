@@ -20,6 +20,19 @@ import (
 // changing is an MCP server whose definitions change while it runs.
 type changing struct{ server *mcp.Server }
 
+func newChanging() changing {
+	return changing{mcp.NewServer(&mcp.Implementation{Name: "up", Version: "1"}, nil)}
+}
+
+// start returns the server's URL.
+func (c changing) start(t *testing.T) string {
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return c.server }, nil))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	c.declare("read", "reads")
+	return web.URL
+}
+
 func (c changing) declare(name, description string) {
 	c.server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -33,13 +46,10 @@ const firstTrust = 2500 * time.Millisecond
 // testPins changes the definitions of a server under a running gateway, and while
 // none runs.
 func testPins(t *testing.T, p *e2e.Program) {
-	up := changing{mcp.NewServer(&mcp.Implementation{Name: "up", Version: "1"}, nil)}
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return up.server }, nil))
-	t.Cleanup(web.Close)
-	t.Cleanup(web.CloseClientConnections)
-	up.declare("read", "reads")
+	up := newChanging()
+	url := up.start(t)
 	up.declare("write", "writes")
-	pl := p.Place(t, "servers:\n  up: {url: "+web.URL+"}\n")
+	pl := p.Place(t, "servers:\n  up: {url: "+url+"}\n")
 	pl.Write("policies/all.rego", "package wasmgate\n\nallow contains \"all\"\n")
 	gw := pl.Serve()
 	timelimit.Wait(t, "the server is ready", func() bool { return strings.Contains(pl.Must("tools"), "up__read") })

@@ -1,4 +1,5 @@
-package app
+// Package unknown finds what a grant names that does not exist, and what it may have meant.
+package unknown
 
 import (
 	"context"
@@ -7,17 +8,18 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
-// UnknownIn says, in words, what a grant names that does not exist, and what it may have meant,
+// In says, in words, what a grant names that does not exist, and what it may have meant,
 // as far as that is known: servers, principals and roles are those of the configuration, what
 // servers have is what the running gateway knows or what was kept when they were first seen.
-func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []string) {
+func In(ctx context.Context, cfg *config.Config, g config.Grant) (said []string) {
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
-	servers := ServerIDs(cfg)
+	servers := app.ServerIDs(cfg)
 	has := known(ctx, cfg)
 	unknown := func(kind, name, server string) {
 		all, p := has[kind], match.Pattern(name)
@@ -55,12 +57,12 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 		}
 	}
 	for _, group := range g.Groups {
-		if err := CheckGroups(cfg, []string{group}); err != nil {
+		if err := app.CheckGroups(cfg, []string{group}); err != nil {
 			say("%v", err)
 		}
 	}
 	var recipients []string
-	for _, role := range PolicyNames(cfg, nil).Roles {
+	for _, role := range app.PolicyNames(cfg, nil).Roles {
 		recipients = append(recipients, "role:"+role)
 	}
 	for _, p := range cfg.Principals {
@@ -72,7 +74,7 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 		case to == "*":
 		case isRole && !slices.Contains(recipients, to):
 			say("no principal has the role %s%s: give it to a principal in the configuration, or map a value to it under auth", role, suggest)
-		case !isRole && !canCome(cfg, to):
+		case !isRole && !app.CanCome(cfg, to):
 			say("no principal is named %s%s: list it under principals in the configuration", to, suggest)
 		}
 	}
@@ -89,14 +91,14 @@ func listsMethod(s config.Server, p match.Pattern) bool {
 // that does not run these are tools alone.
 func known(ctx context.Context, cfg *config.Config) map[string][]string {
 	names := make(map[string][]string)
-	tools, err := Declared(ctx, cfg)
+	tools, err := app.Declared(ctx, cfg)
 	if err != nil {
 		return names
 	}
 	for _, t := range tools {
 		names["tool"] = append(names["tool"], t.Name.String())
 	}
-	r, err := Dial(ctx, cfg)
+	r, err := app.Dial(ctx, cfg)
 	if err != nil {
 		return names
 	}
