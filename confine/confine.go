@@ -173,7 +173,7 @@ func (c Command) constraints() (constraints, error) {
 	under := constraints{learn: c.Learn, without: c.without}
 	switch {
 	case c.Learn != nil && c.Confine != nil:
-		return under, errors.New("a child that is learnt from is not confined")
+		return under, errors.New("a server that is watched cannot be confined at the same time")
 	case c.Learn != nil:
 		return under, canLearn()
 	case c.Confine == nil:

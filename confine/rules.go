@@ -91,13 +91,13 @@ func (r Rules) checked() (Rules, error) {
 	}
 	switch {
 	case r.Memory < minMemory || r.Memory > maxMemory:
-		return r, fmt.Errorf("confine: memory of %d bytes is not within %d and %d", r.Memory, minMemory, int64(maxMemory))
+		return r, fmt.Errorf("confine: memory of %d bytes is not from %d to %d", r.Memory, minMemory, int64(maxMemory))
 	case r.Processes < 1 || r.Processes > maxCount:
-		return r, fmt.Errorf("confine: %d processes are not within 1 and %d", r.Processes, maxCount)
+		return r, fmt.Errorf("confine: %d processes are not from 1 to %d", r.Processes, maxCount)
 	case r.Files < 8 || r.Files > maxCount:
-		return r, fmt.Errorf("confine: %d files are not within 8 and %d", r.Files, maxCount)
+		return r, fmt.Errorf("confine: %d files are not from 8 to %d", r.Files, maxCount)
 	case r.CPU < 0 || r.CPU > maxCPU || r.CPU%time.Second != 0:
-		return r, fmt.Errorf("confine: %s of CPU is not a whole number of seconds within 0 and %s", r.CPU, maxCPU)
+		return r, fmt.Errorf("confine: %s of CPU must be a whole number of seconds, from 0 to %s", r.CPU, maxCPU)
 	case len(r.Connect) > maxPaths:
 		return r, fmt.Errorf("confine: more than %d ports", maxPaths)
 	}

@@ -395,7 +395,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 		"hardly any memory":         {confine.Rules{Memory: 1}, "memory of 1 bytes"},
 		"a negative number":         {confine.Rules{Processes: -1}, "-1 processes"},
 		"fewer files than it takes": {confine.Rules{Files: 3}, "3 files"},
-		"part of a second":          {confine.Rules{CPU: time.Millisecond}, "not a whole number of seconds"},
+		"part of a second":          {confine.Rules{CPU: time.Millisecond}, "must be a whole number of seconds"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -308,7 +308,7 @@ func (p filter) install() (listener int, err error) {
 		}
 	}
 	if errors.Is(err, unix.EBUSY) {
-		return -1, fmt.Errorf("what started the gateway listens to system calls itself, and only one can: %w", err)
+		return -1, fmt.Errorf("what started the gateway listens to system calls itself, and only one process can: %w", err)
 	}
 	return -1, err
 }

@@ -17,14 +17,14 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 	case approved:
 		return "", w.fail(ctx, "the policy has changed since the call was approved; call again", nil)
 	case !q.Tool.Feature.called():
-		return "", w.fail(ctx, "a person would have to approve this, and people are asked about calls of tools alone", nil)
+		return "", w.fail(ctx, "this needs approval, and people can be asked only about calls of tools", nil)
 	case w.Approver == nil:
-		return "", w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
+		return "", w.fail(ctx, "this call needs approval, and this gateway has no way to ask a person", nil)
 	}
 	asked := w.asked(q, r)
 	a, err := w.Approver.Approve(ctx, asked)
 	if err == nil && a.ID == "" {
-		err = errors.New("the approver returned no approval")
+		err = errors.New("the function Approve returned no approval")
 	}
 	if err != nil {
 		return "", w.unapproved(ctx, err)
@@ -58,7 +58,7 @@ func (w *way) unapproved(ctx context.Context, err error) error {
 	if n, ok := errors.AsType[*NotApproved](err); ok {
 		return w.fail(ctx, n.Reason, n)
 	}
-	return w.fail(ctx, "a person would have to approve this call, and none can be asked", err)
+	return w.fail(ctx, "this call needs approval, and no person can be asked now", err)
 }
 
 // resume returns what an approved call is now: while it waited the operator may have

@@ -59,10 +59,10 @@ func TestAsk(t *testing.T) {
 		"approved, and denied by then":            {approves, gate.Deny, "refused_authorize", "because"},
 		"a person denies":                         {fails(&gate.NotApproved{Reason: "denied", Err: errInternal}), "", "refused_approve", "denied"},
 		"nobody has answered yet":                 {fails(pending), "", "refused_approve", "waits for approval n-7; once a person has approved it, by 2001-09-09T01:46:40Z, call again"},
-		"nobody can be asked":                     {fails(errInternal), gate.Allow, "refused_approve", "a person would have to approve this call, and none can be asked"},
-		"an approval that is none":                {fails(nil), "", "refused_approve", "a person would have to approve this call, and none can be asked"},
+		"nobody can be asked":                     {fails(errInternal), gate.Allow, "refused_approve", "this call needs approval, and no person can be asked now"},
+		"an approval that is none":                {fails(nil), "", "refused_approve", "this call needs approval, and no person can be asked now"},
 		"the approver panics":                     {func(context.Context, gate.Question) (gate.Approval, error) { panic(internal) }, "", "refused_approve", "internal error"},
-		"the call's time is up while it is asked": {fails(context.DeadlineExceeded), "", "refused_approve", "a person would have to approve this call"},
+		"the call's time is up while it is asked": {fails(context.DeadlineExceeded), "", "refused_approve", "this call needs approval"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (w *way) decide(ctx context.Context, q Query, b searched, consent string) (
 		return ruling{}, w.denied(r.Decision)
 	}
 	if errors.Is(err, errLogin) && ctx.Err() == nil {
-		return ruling{}, w.refuse(stepCredential, "the policy leaves this call a part of a login alone, and the tool's server has none that could be narrowed", err)
+		return ruling{}, w.refuse(stepCredential, "the policy allows this call only with a narrowed login, and the tool's server has no login that can be narrowed", err)
 	}
 	if err != nil {
 		return ruling{}, w.fail(ctx, unableToMeet, err)
@@ -131,7 +131,7 @@ func (p *Parts) rule(q Query, d Decision) (ruling, error) {
 }
 
 // errLogin is why a call that may use a part of a login alone cannot be made.
-var errLogin = errors.New("there is no login at the tool's server that could be narrowed")
+var errLogin = errors.New("the tool's server has no login that could be narrowed")
 
 // fits returns why a tool cannot be narrowed so.
 func fits(t *Tool, n obligation.Narrowing) error {
@@ -140,7 +140,7 @@ func fits(t *Tool, n obligation.Narrowing) error {
 	}
 	login := obligation.Narrowing{Scopes: n.Scopes, TTL: n.TTL}
 	if !t.Sandboxed && (n.Scopes == nil || !reflect.DeepEqual(n, login)) {
-		return errors.New("only a sandboxed tool can be narrowed so")
+		return errors.New("only a sandboxed tool can be narrowed like this")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (g *Gate) do(ctx context.Context, c Call, relayed bool) (Result, error) {
 	}
 	p := g.parts.Load()
 	if p == nil {
-		return Result{}, &Refusal{Step: step.Record, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
+		return Result{}, &Refusal{Step: step.Record, Call: c.ID, Name: c.Name, Reason: "the gate was made without its parts; use gate.New"}
 	}
 	w := &way{gate: g, relayed: relayed}
 	w.begin(p, Done, &c)

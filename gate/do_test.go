@@ -114,7 +114,7 @@ func TestDoDecides(t *testing.T) {
 		"denied without a reason":   {change: decides(gate.Decision{Effect: gate.Deny}), code: "refused_authorize", reason: "not allowed by policy", events: refused},
 		"undefined":                 {change: decides(gate.Decision{}), code: "refused_authorize", reason: "not allowed by policy", events: refused},
 		"an effect that is unknown": {change: decides(gate.Decision{Effect: "permit"}), code: "refused_authorize", reason: "not allowed by policy", events: refused},
-		"ask":                       {change: decides(gate.Decision{Effect: gate.Ask}), code: "refused_approve", reason: "a person would have to approve this call, and there is no way to ask one", events: refused},
+		"ask":                       {change: decides(gate.Decision{Effect: gate.Ask}), code: "refused_approve", reason: "this call needs approval, and this gateway has no way to ask a person", events: refused},
 		"nobody is asked about a call that cannot run": {change: func(r *rig) {
 			decides(gate.Decision{Effect: gate.Ask})(r)
 			r.input = func(gate.Doc) error { return doc.Violations{{Pointer: "/path", Message: "too long"}} }

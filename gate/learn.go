@@ -14,7 +14,7 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 	}
 	own, err := ParseDoc(doc.AppendString(nil, c.Prompt))
 	if err != nil {
-		return w.fail(ctx, "the user's own words are not text", err)
+		return w.fail(ctx, "the user's message is not text", err)
 	}
 	prompts := []Doc{own}
 	if w.TrustPrompt {

@@ -23,7 +23,7 @@ func (w *way) parse(ctx context.Context, c *Call) error {
 		return w.fail(ctx, "the arguments are not an acceptable JSON object", c.Refused)
 	}
 	if err := c.Brought.check(); err != nil {
-		return w.fail(ctx, "what came with the call is not acceptable", err)
+		return w.fail(ctx, "the call has an answer or state that is not acceptable", err)
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func (n *nested) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 		answer = onlyFiles(answer)
 	}
 	if err := checkAnswer(c.Action, answer); err != nil {
-		return Doc{}, n.fail(ctx, "the client's answer is not one: "+err.Error(), nil)
+		return Doc{}, n.fail(ctx, "the client's answer is malformed: "+err.Error(), nil)
 	}
 	n.next(step.Sanitize)
 	if err := n.alive(ctx); err != nil {

@@ -34,7 +34,7 @@ func checkElicit(params Doc) error {
 	switch params.Get("mode").Text() {
 	case "url":
 		if _, ok := forms.Visitable(params.Get("url").Text()); !ok {
-			return errors.New("url is none that a person can be sent to: it must be http or https, with a host in ASCII, and without a user")
+			return errors.New("url must be http or https, with a host in ASCII, and without a user")
 		}
 		return nil
 	case "form":
@@ -147,7 +147,7 @@ func checkAnswer(a Action, answer Doc) error {
 
 func checkElicited(answer Doc) error {
 	if !slices.Contains([]string{"accept", "decline", "cancel"}, answer.Get("action").Text()) {
-		return errors.New("action is none of accept, decline and cancel")
+		return errors.New("action must be accept, decline or cancel")
 	}
 	content := answer.Get("content")
 	if k := content.Kind(); k != doc.Absent && k != doc.Null && k != doc.Object {

@@ -69,11 +69,11 @@ func (p Permit) Propose(ctx context.Context, calls []Call) (asked int, err error
 // approveSet has a person approve a set of calls.
 func (w *way) approveSet(ctx context.Context, set Question) error {
 	if w.Approver == nil {
-		return w.fail(ctx, "a person would have to approve these calls, and there is no way to ask one", nil)
+		return w.fail(ctx, "these calls need approval, and this gateway has no way to ask a person", nil)
 	}
 	a, err := w.Approver.Approve(ctx, set)
 	if err == nil && a.ID == "" {
-		err = errors.New("the approver returned no approval")
+		err = errors.New("the function Approve returned no approval")
 	}
 	if err != nil {
 		return w.unapproved(ctx, err)

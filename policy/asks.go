@@ -30,16 +30,16 @@ func (s *source) idleAsks(c *ast.Compiler, o Options) []Problem {
 	for _, pack := range []string{"approve", "flow-ask"} {
 		if slices.Contains(o.Packs, pack) && !granting && len(grants) == 0 {
 			problems = append(problems, Problem{Warning: true, Message: fmt.Sprintf(
-				"pack %s asks about what something allows, and without the pack grants nothing does, so that all calls are denied; write policy: {packs: [%s]}, and grant what it may ask about, such as - {to: [\"*\"], tools: [\"*\"]}",
+				"pack %s asks about what something allows, and without the pack grants nothing does, so all calls are denied; write policy: {packs: [%s]}, and grant what it may ask about, such as - {to: [\"*\"], tools: [\"*\"]}",
 				pack, strings.Join(append([]string{packGrants}, o.Packs...), ", "))})
 		}
 	}
 	for _, r := range usersRules(c, "ask") {
 		switch about := toolsOf(r); {
 		case len(grants) == 0:
-			problems = append(problems, warn(r.Location, "nothing allows what this rule asks about, so that it is denied: a question narrows what is allowed; grant it, or write: %s", allowing(r)))
+			problems = append(problems, warn(r.Location, "no rule allows what this rule asks about, so it is denied. A question only narrows what is allowed; grant it, or write: %s", allowing(r)))
 		case about != "" && !mayGrant(grants, match.Pattern(about)):
-			problems = append(problems, warn(r.Location, "nothing allows %s, so that it is denied and this rule asks nobody: a question narrows what is allowed; write: wasmgate grant %s --to NAME", about, quoted(about)))
+			problems = append(problems, warn(r.Location, "no rule allows %s, so it is denied, and this rule never asks. A question only narrows what is allowed; write: wasmgate grant %s --to NAME", about, quoted(about)))
 		}
 	}
 	sortProblems(problems)

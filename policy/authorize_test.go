@@ -223,7 +223,7 @@ func TestEverythingElseDenies(t *testing.T) {
 		"a reason that is not a string":       {rules: `allow contains 7 if true`, error: "reasons: expected strings"},
 		"a reason that is empty":              {rules: `allow contains "" if true`, error: "reasons: expected strings"},
 		"a label that is not a string":        {rules: `labels contains {"a": 1} if true`, error: "labels: expected strings"},
-		"more labels than a session holds":    {rules: `labels contains sprintf("l%d", [i]) if some i in numbers.range(1, 65)`, error: "too many"},
+		"more labels than a session holds":    {rules: `labels contains sprintf("l%d", [i]) if some i in numbers.range(1, 65)`, error: "more than a session"},
 		"an obligation of an unknown type":    {rules: `obligations contains {"type": "redact", "at": "/x"} if true`, error: "unknown type of obligation"},
 		"an obligation with an unknown field": {rules: `obligations contains {"type": "timeout", "after": "1s", "x": 1} if true`, error: "obligations"},
 		"an obligation with another field":    {rules: `obligations contains {"type": "timeout", "within": "1s"} if true`, error: "positive duration"},

@@ -123,7 +123,7 @@ func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle,
 		}
 		r = r.WithBundleVerificationConfig(config)
 	} else if slices.ContainsFunc(all, func(f archive.File) bool { return bundle.IsSignaturesFile(f.Name) }) {
-		return nil, errors.New("it is signed, and no key is there to verify it: configure verify.keys")
+		return nil, errors.New("it is signed, and there is no key to verify it: configure verify.keys")
 	}
 	found, err := r.Read()
 	if err != nil {
@@ -147,7 +147,7 @@ func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle,
 func checkBundle(b *bundle.Bundle, files archive.Files) error {
 	switch m := b.Manifest; {
 	case b.Type() != bundle.SnapshotBundleType:
-		return errors.New("it is a delta bundle, which changes another; only whole ones are read")
+		return errors.New("it is a delta bundle, which is not supported; publish a complete bundle")
 	case len(b.WasmModules)+len(b.PlanModules)+len(m.WasmResolvers) > 0:
 		return errors.New("it holds compiled policies (policy.wasm, plan.json); only Rego is evaluated")
 	case m.RegoVersion != nil && *m.RegoVersion != 1,

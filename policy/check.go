@@ -166,7 +166,7 @@ func unindexed(c *ast.Compiler) []Problem {
 				continue
 			}
 			problems = append(problems, warn(r.Location,
-				"%s is evaluated for every call, for the rule index cannot pass it over; begin it with what it is about, such as input.action == \"tools/call\" or input.tool.name == \"server__tool\"", set))
+				"%s is evaluated for every call, because the rule index cannot skip it; begin it with a condition, such as input.action == \"tools/call\" or input.tool.name == \"server__tool\"", set))
 		}
 	}
 	return problems

@@ -38,7 +38,7 @@ func Overlooked(e *Engine, tools []*gate.Tool) []Problem {
 			if more := len(said) - maxOverlooked; more > 0 {
 				said = append(said[:maxOverlooked], fmt.Sprintf("and so on for %d more", more))
 			}
-			problems = append(problems, warn(r.Location, "this rule looks at %s alone; %s: let it look at these too, or be about other tools",
+			problems = append(problems, warn(r.Location, "this rule reads only %s; %s: let it read these too, or limit it to other tools",
 				strings.Join(slices.Sorted(maps.Keys(looked)), ", "), strings.Join(said, "; ")))
 		}
 	}

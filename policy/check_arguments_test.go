@@ -25,14 +25,14 @@ func TestOverlooked(t *testing.T) {
 	for name, tt := range map[string]struct{ rules, want string }{
 		"a server": {
 			"deny contains \"x\" if {\n\tinput.tool.server == \"files\"\n" + within,
-			"this rule looks at path alone; files__move has destination, source; files__read_multiple has paths",
+			"this rule reads only path; files__move has destination, source; files__read_multiple has paths",
 		},
 		"one tool":      {"deny contains \"x\" if {\n\tinput.tool.name == \"files__read\"\n" + within, ""},
-		"some tools":    {"deny contains \"x\" if {\n\tinput.tool.name in {\"files__read\", \"files__move\"}\n" + within, "files__move has destination, source: let it look"},
-		"some by names": {"deny contains \"x\" if {\n\tstartswith(input.tool.local_name, \"read\")\n" + within, "path alone; files__read_multiple has paths: let it look"},
+		"some tools":    {"deny contains \"x\" if {\n\tinput.tool.name in {\"files__read\", \"files__move\"}\n" + within, "files__move has destination, source: let it read"},
+		"some by names": {"deny contains \"x\" if {\n\tstartswith(input.tool.local_name, \"read\")\n" + within, "reads only path; files__read_multiple has paths: let it read"},
 		"by a helper": {
 			"allow contains \"x\" if {\n\tinput.tool.server == \"mail\"\n\tknown\n}\n\nknown if input.arguments.to == \"me@example.com\"",
-			"this rule looks at to alone; mail__send has cc",
+			"this rule reads only to; mail__send has cc",
 		},
 		"all that there are": {
 			"deny contains \"x\" if {\n\tinput.tool.server == \"files\"\n\tsome p in named\n\tp == \"/x\"\n}\n\nnamed contains input.arguments[n] if some n in [\"path\", \"source\"]", "",

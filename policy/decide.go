@@ -116,7 +116,7 @@ func (e *Engine) checked(q gate.Query) (gate.Query, error) {
 	case !decides(q):
 		return q, fmt.Errorf("policy: action %q is not decided in this version", q.Call.Action)
 	case q.Session.Top && e.every == nil:
-		return q, errors.New("policy: the session has read more than could be kept, and the policy computes the names of labels, so that nothing can be decided")
+		return q, errors.New("policy: the session has read more than could be kept, and the policy computes the names of labels, so no decision is possible")
 	case q.Session.Top:
 		q.Session.Labels = q.Session.Labels.Join(e.every)
 	}

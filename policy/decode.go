@@ -35,7 +35,7 @@ func decode(o ast.Object) (gate.Decision, error) {
 		return gate.Decision{}, fmt.Errorf("labels: %w", err)
 	}
 	if d.Labels = gate.NewLabels(labels...); provenance.TooMany(d.Labels) {
-		return gate.Decision{}, fmt.Errorf("labels: %d are too many for a session", len(d.Labels))
+		return gate.Decision{}, fmt.Errorf("labels: %d are more than a session can have", len(d.Labels))
 	}
 	if d.Obligations, err = obligations(member(o, "obligations")); err != nil {
 		return gate.Decision{}, fmt.Errorf("obligations: %w", err)

@@ -109,7 +109,7 @@ var errToNobody = errors.New("missing; name principals, role:NAME, or \"*\"")
 func checkTo(to string) error {
 	tenant, name, of := strings.Cut(strings.TrimPrefix(to, "role:"), "/")
 	if tenant == "" || of && (name == "" || strings.Contains(name, "/")) {
-		return fmt.Errorf("%q names nobody; expected the id of a principal, role:NAME, or *, with TENANT/ before the name of one of a tenant", to)
+		return fmt.Errorf("%q names no principal; expected the id of a principal, role:NAME, or *, with TENANT/ before the name of one of a tenant", to)
 	}
 	return nil
 }

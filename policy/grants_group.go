@@ -45,7 +45,7 @@ var groupName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
 func checkGroup(group string) error {
 	if !groupName.MatchString(group) {
-		return errors.New("a group is named by lower-case letters, digits and -")
+		return errors.New("a group is named with lower-case letters, digits and -")
 	}
 	return nil
 }

@@ -39,19 +39,19 @@ func CheckLabels(labels []Label) []*EntryError {
 		switch l.Result {
 		case "", provenance.ResultUntrusted, provenance.ResultTrusted, provenance.ResultEcho:
 		default:
-			wrong("result", fmt.Errorf("%q is none of trusted, untrusted, echo", l.Result))
+			wrong("result", fmt.Errorf("%q is not one of trusted, untrusted, echo", l.Result))
 		}
 		switch l.Kind {
 		case "", provenance.KindProse, provenance.KindCode:
 		default:
-			wrong("kind", fmt.Errorf("%q is none of code, prose", l.Kind))
+			wrong("kind", fmt.Errorf("%q is not one of code, prose", l.Kind))
 		}
 		if len(l.Effects) == 0 {
 			wrong("effect", errors.New("missing; say what the tool does, such as [read]"))
 		}
 		for _, effect := range l.Effects {
 			if !slices.Contains(provenance.ToolEffects(), effect) {
-				wrong("effect", fmt.Errorf("%q is none of %s", effect, effectNames()))
+				wrong("effect", fmt.Errorf("%q is not one of %s", effect, effectNames()))
 			}
 		}
 		wrong("control", checkPointers(l.Control))

@@ -21,7 +21,7 @@ var asks = []string{"roots", "sampling", "secrets"}
 
 func checkAsk(ask string) error {
 	if !slices.Contains(asks, ask) {
-		return fmt.Errorf("%q is nothing that a server asks for; expected %s", ask, strings.Join(asks, ", "))
+		return fmt.Errorf("%q is not a kind of request that a server sends; expected %s", ask, strings.Join(asks, ", "))
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func (c *call) lift(mem api.Memory, at uint32) (Result, error) {
 	}
 	view, ok := mem.Read(from, size)
 	if !ok {
-		return Result{}, c.trap(TrapGuest, "its output lies out of bounds", nil)
+		return Result{}, c.trap(TrapGuest, "its output is outside its memory", nil)
 	}
 	out := slices.Clone(view) // the guest's memory must not leave the call
 	if isError {

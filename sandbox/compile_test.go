@@ -83,7 +83,7 @@ func TestCompile(t *testing.T) {
 		"a module that is cut off":           {ok().bytes()[:40], nil, "malformed, cut off"},
 		"too large":                          {make([]byte, 64<<20+1), nil, "more than 67108864"},
 		"an invalid body":                    {reactor(0x6a).bytes(), nil, "invalid function"},
-		"an unknown function of WASI":        {imports(1, "wasi_snapshot_preview1", "sock_dial", []byte{0, 0}), nil, `"wasi_snapshot_preview1.sock_dial"; functions of wasi_snapshot_preview1 and of wasmgate can be`},
+		"an unknown function of WASI":        {imports(1, "wasi_snapshot_preview1", "sock_dial", []byte{0, 0}), nil, `"wasi_snapshot_preview1.sock_dial"; a module can have functions of wasi_snapshot_preview1 and of wasmgate`},
 		"a function of another module":       {imports(1, "env", "system", []byte{0, 0}), nil, `not granted: "env.system";`},
 		"many refused imports":               {imports(10, "env", "f", []byte{0, 0}), nil, `"env.f", 2 more`},
 		"an imported memory":                 {imports(1, "env", "memory", []byte{2, 0, 1}), nil, `"env.memory (not a function)"`},

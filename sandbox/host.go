@@ -107,7 +107,7 @@ func answered(f func(c *call, request []byte) ([]byte, error)) func(*call, api.M
 		binary.LittleEndian.PutUint32(area[4:], at)
 		binary.LittleEndian.PutUint32(area[8:], uint32(len(answer)))
 		if !guest.Memory().Write(uint32(stack[2]), area[:]) {
-			c.end(TrapGuest, "it wants an answer out of bounds")
+			c.end(TrapGuest, "it asks for an answer outside its memory")
 		}
 	}
 }
@@ -116,7 +116,7 @@ func answered(f func(c *call, request []byte) ([]byte, error)) func(*call, api.M
 func (c *call) read(guest api.Module, at, size uint64) []byte {
 	view, ok := guest.Memory().Read(uint32(at), uint32(size))
 	if !ok {
-		c.end(TrapGuest, "it passes a string that is out of bounds")
+		c.end(TrapGuest, "it passes a string that is outside its memory")
 	}
 	c.pay(len(view))
 	return append([]byte(nil), view...)

@@ -235,7 +235,7 @@ func TestWhatModulesWriteIsKept(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sandbox.New(t.Context(), sandbox.Config{UsageFile: file}); err == nil || !strings.Contains(err.Error(), "to begin at nothing again, remove "+file) {
+	if _, err := sandbox.New(t.Context(), sandbox.Config{UsageFile: file}); err == nil || !strings.Contains(err.Error(), "to start at zero again, remove "+file) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
 }

@@ -423,18 +423,18 @@ func pointerAttacks() map[string]attack {
 		}
 	}
 	for _, function := range []string{"http", "kv"} {
-		add("a request that ends beyond the memory", function, page-1, 2, 64, "it passes a string that is out of bounds")
-		add("a request beyond the memory", function, -1, 1, 64, "it passes a string that is out of bounds")
-		add("a request larger than the memory", function, 0, page+1, 64, "it passes a string that is out of bounds")
-		add("a request that wraps around", function, -16, 4<<20, 64, "it passes a string that is out of bounds")
+		add("a request that ends beyond the memory", function, page-1, 2, 64, "it passes a string that is outside its memory")
+		add("a request beyond the memory", function, -1, 1, 64, "it passes a string that is outside its memory")
+		add("a request larger than the memory", function, 0, page+1, 64, "it passes a string that is outside its memory")
+		add("a request that wraps around", function, -16, 4<<20, 64, "it passes a string that is outside its memory")
 		add("a request of all addresses", function, 0, -1, 64, "7") // is told that it is too large
-		add("an answer beyond the memory", function, 0, 2, -4, "it wants an answer out of bounds")
-		add("an answer that ends beyond the memory", function, 0, 2, page-11, "it wants an answer out of bounds")
+		add("an answer beyond the memory", function, 0, 2, -4, "it asks for an answer outside its memory")
+		add("an answer that ends beyond the memory", function, 0, 2, page-11, "it asks for an answer outside its memory")
 		add("an answer over the request", function, 0, 12, 0, "7")
 		add("no request at the end of the memory", function, page, 0, 64, "7")
 	}
-	add("a message beyond the memory", "log", 0, -1, 1, "it passes a string that is out of bounds")
-	add("a message that ends beyond the memory", "log", 0, page-1, 2, "it passes a string that is out of bounds")
+	add("a message beyond the memory", "log", 0, -1, 1, "it passes a string that is outside its memory")
+	add("a message that ends beyond the memory", "log", 0, page-1, 2, "it passes a string that is outside its memory")
 	add("a level that is none", "log", -1, 0, 5, "7")
 	return all
 }

@@ -145,7 +145,7 @@ func TestStubs(t *testing.T) {
 		"stubs of others":               {importing(false, launch), []string{"env.laun", "launch", "wasi_snapshot_preview1.*"}, `not granted: "env.launch"`},
 		"what is here is not granted":   {importing(false, func(g *guest) []byte { return g.asks("kv") }), []string{"*"}, "tools.NAME.grant.kv"},
 		"a memory":                      {importing(false, func(g *guest) []byte { return g.link("env", "memory", []byte{2, 0, 1}) }), []string{"*"}, "env.memory (not a function)"},
-		"the meter":                     {importing(false, func(g *guest) []byte { return g.link("wasmgate:meter", "fuel", join(0, g.typ("", ""))) }), []string{"*"}, "the sandbox's own"},
+		"the meter":                     {importing(false, func(g *guest) []byte { return g.link("wasmgate:meter", "fuel", join(0, g.typ("", ""))) }), []string{"*"}, "reserved for the sandbox"},
 		"a result that is not an errno": {importing(false, func(g *guest) []byte { return g.wasi("sock_connect", i32, i64) }), []string{"*"}, "invalid function"},
 	} {
 		t.Run(name, func(t *testing.T) {

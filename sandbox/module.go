@@ -230,7 +230,7 @@ func beyond(wanted, most, set Limits) string {
 	if vain == nil {
 		return ""
 	}
-	return fmt.Sprintf("its manifest has more than the default limits, which only the configuration can give it (limits: {%s})", strings.Join(vain, ", "))
+	return fmt.Sprintf("its manifest has more than the default limits, which only the configuration can allow (limits: {%s})", strings.Join(vain, ", "))
 }
 
 // Note tells what the operator should know of the module, "" if there is nothing.
@@ -244,7 +244,7 @@ func (m *Module) open(dirs []Dir) error {
 		}
 		as := cmp.Or(d.As, d.Path)
 		if d.As != "" && d.As != "." && (d.As[0] != '/' || path.Clean(d.As) != d.As) || slices.ContainsFunc(m.dirs, func(o wasi.Dir) bool { return o.Path == as }) {
-			return errors.Join(fmt.Errorf("the granted directory %q is to be known as %q, which is not a clean absolute path, not ., or the name of another", d.Path, as), m.closeDirs())
+			return errors.Join(fmt.Errorf("the granted directory %q should appear as %q, which is not a clean absolute path, not ., or the name of another", d.Path, as), m.closeDirs())
 		}
 		root, err := os.OpenRoot(d.Path)
 		if err != nil {
@@ -360,10 +360,10 @@ func (r *Runtime) refused(imports []rewrite.Import, cfg ModuleConfig, manifest M
 	if refused > namedImports {
 		names = append(names, fmt.Sprintf("%d more", refused-namedImports))
 	}
-	hint := fmt.Sprintf("functions of %s and of %s can be", wasiModule, hostModule)
+	hint := fmt.Sprintf("a module can have functions of %s and of %s", wasiModule, hostModule)
 	switch {
 	case cfg.Server:
-		hint = fmt.Sprintf("a server has functions of %s alone", wasiModule)
+		hint = fmt.Sprintf("a server can have functions only of %s", wasiModule)
 	case len(keys) > 0:
 		hint = "grant it with " + strings.Join(keys, " and ") + " in the configuration if the module is to have it"
 	}

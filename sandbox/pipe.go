@@ -24,7 +24,7 @@ type Pipe struct {
 // NewPipe returns an empty pipe.
 func NewPipe() *Pipe { return &Pipe{changed: make(chan struct{})} }
 
-var errPipe = errors.New("sandbox: the module that reads has ended")
+var errPipe = errors.New("sandbox: the reading module has ended")
 
 // change tells who waits. The mutex is held.
 func (p *Pipe) change() {

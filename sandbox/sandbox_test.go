@@ -132,7 +132,7 @@ func TestCall(t *testing.T) {
 		"a result out of bounds":            {reactor(number(-16)), "trap_guest", "no result"},
 		"a result at the end of memory":     {reactor(number(65536 - 11)), "trap_guest", "no result"},
 		"a discriminant that is neither":    {reactor(answer(2, get(argsPtr), get(argsLen))), "trap_guest", "no result"},
-		"output out of bounds":              {reactor(answer(0, number(65535), number(2))), "trap_guest", "out of bounds"},
+		"output out of bounds":              {reactor(answer(0, number(65535), number(2))), "trap_guest", "outside its memory"},
 		"output that claims to be huge":     {reactor(answer(0, number(0), number(-1))), "trap_guest", "more than 65536 bytes"},
 		"output that is not JSON":           {reactor(answer(0, get(namePtr), get(nameLen))), "trap_guest", "not one JSON value"},
 		"output that is two values":         {reactor(put(32, 0x20312031), answer(0, number(32), number(4))), "trap_guest", "not one JSON value"},

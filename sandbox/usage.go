@@ -49,7 +49,7 @@ func openUsages(path string, log *slog.Logger) (*usages, error) {
 		u.bytes = map[string]map[string]int64{}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: read what modules have written to files: %w; to begin at nothing again, remove %s", err, path)
+		return nil, fmt.Errorf("sandbox: read what modules have written to files: %w; to start at zero again, remove %s", err, path)
 	}
 	return u, nil
 }
@@ -71,7 +71,7 @@ func (u *usages) of(module, folder string) *wasi.Usage {
 		Full: func(limit int64) {
 			if time.Since(told) > tellAgain {
 				told = time.Now()
-				u.log.Warn("a module may add no more to a folder", "module", module, "folder", folder, "limit", limit, "key", "limits.files_bytes")
+				u.log.Warn("a module may not write more to a folder", "module", module, "folder", folder, "limit", limit, "key", "limits.files_bytes")
 			}
 		},
 	}

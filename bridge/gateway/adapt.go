@@ -153,7 +153,7 @@ func (c *Client) Functions(ctx context.Context, o FunctionOptions) ([]Function, 
 	for _, t := range tools {
 		f, err := c.function(t, o)
 		if err == nil && taken[f.Name] {
-			err = incompatible(t, "its name with the prefix, %s, is another tool's", f.Name)
+			err = incompatible(t, "with the prefix its name is %s, which another tool has", f.Name)
 		}
 		if err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) 
 		return nil
 	}
 	if err := g.note(e); err != nil {
-		return fmt.Errorf("%s is not done, for it cannot be recorded: %w", q.Op, err)
+		return fmt.Errorf("%s was not done, because it cannot be recorded: %w", q.Op, err)
 	}
 	if d.Effect != gate.Allow {
 		return &gate.Refusal{Step: step.Authorize, Name: q.Op, Reason: strings.Join(d.Reasons, "; ")}

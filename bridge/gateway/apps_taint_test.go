@@ -97,7 +97,7 @@ func TestAppsPack(t *testing.T) {
 		}
 	}
 	host.call("maps__show")
-	if got := textOf(host.call("mail__send")); !strings.Contains(got, "a person would have to approve this call") {
+	if got := textOf(host.call("mail__send")); !strings.Contains(got, "this call needs approval") {
 		t.Errorf("an app of another server is open: %q", got)
 	}
 	for _, name := range []string{"maps__show", "refresh", "mail__show"} { // the last opens the app of mail, too

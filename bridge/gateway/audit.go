@@ -108,5 +108,5 @@ func (g operator) Note(e audit.Entry) error {
 	case audit.Key, audit.Revoke, audit.Denied, "login", "logout", "refresh", "connect":
 		return g.note(e)
 	}
-	return fmt.Errorf("%s is the gateway's own to record", e.Event)
+	return fmt.Errorf("only the gateway itself records %s", e.Event)
 }

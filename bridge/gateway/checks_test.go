@@ -133,7 +133,7 @@ func TestReconfigureRefuses(t *testing.T) {
 		`unknown profile "looser"`: {profile: "strict", server: "looser"},
 		"secrets":                  {profile: "strict", secrets: clean.SecretRules{Skip: []string{"no-such-rule"}}},
 		"no-such-pack":             {profile: "strict", p: &broken},
-		"whether people are asked": {profile: "strict", approvals: &approval.Options{}},
+		"approvals cannot be switched": {profile: "strict", approvals: &approval.Options{}},
 	} {
 		next, _ := configured("two", tt.profile, tt.server)
 		next.Sanitize.Secrets, next.Approvals, next.Limits.Body = tt.secrets, tt.approvals, 1

@@ -338,7 +338,7 @@ func (r *reached) Approve(ctx context.Context, p gate.Pending) (a gate.Answer, e
 			err = fmt.Errorf("the function Approve: %w", panicked.Error(v))
 		}
 		if err != nil {
-			err = &gate.NotApproved{Reason: "a person would have to approve this call, and the client could not ask one", Err: err}
+			err = &gate.NotApproved{Reason: "this call needs approval, and the client could not ask its user", Err: err}
 		}
 	}()
 	a, err = r.client.cfg.Approve(ctx, p)

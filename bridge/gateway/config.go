@@ -280,7 +280,7 @@ func (m CatalogMode) check() error {
 
 func (c *Config) checkPropose() error {
 	if _, taken := c.Functions[product.GatewayServer]; c.Propose && (taken || slices.ContainsFunc(c.Servers, func(s options.Endpoint) bool { return s.Server == product.GatewayServer })) {
-		return fmt.Errorf("gateway: the server id %s is that of the tool that proposes calls", product.GatewayServer)
+		return fmt.Errorf("gateway: the server id %s is reserved for the tool that proposes calls; choose another", product.GatewayServer)
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (c *Config) checkCatalog() error {
 		return err
 	}
 	if _, taken := c.Functions[product.CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s options.Endpoint) bool { return s.Server == product.CatalogServer }) {
-		return fmt.Errorf("gateway: the server id %s is the catalog's", product.CatalogServer)
+		return fmt.Errorf("gateway: the server id %s is reserved for the catalog; choose another", product.CatalogServer)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ import (
 // a [options.LocalTool].
 func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), more ...Definition) (options.LocalTool, error) {
 	if f == nil {
-		return options.LocalTool{}, fmt.Errorf("tool %s: there is no function", name)
+		return options.LocalTool{}, fmt.Errorf("tool %s: its function is nil", name)
 	}
 	input, err := objectSchema[In]()
 	if err == nil && input == nil {
@@ -106,7 +106,7 @@ func (d Definition) in(of gate.Doc) (gate.Doc, error) {
 			parent = of.At(above)
 		}
 		if parent.Kind() != doc.Object {
-			return of, fmt.Errorf("define %s: there is no object at %q", d.pointer, above)
+			return of, fmt.Errorf("define %s: the schema has no object at %q", d.pointer, above)
 		}
 		value = parent.With(name, value).Raw()
 		if above == "" {

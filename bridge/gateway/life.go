@@ -110,7 +110,7 @@ func (g *Gateway) ended(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	if n := g.underWay(); n > 0 {
-		return fmt.Errorf("%d calls and requests did not end in time, so their end is not recorded: %w", n, ctx.Err())
+		return fmt.Errorf("%d calls and requests did not end in time, and the audit log has no end of them: %w", n, ctx.Err())
 	}
 	select {
 	case <-done:

@@ -227,7 +227,7 @@ func (g *Gateway) SetEmbedded(on bool) error {
 		what, tools = "set", g.player.Stubbed("", embedded)
 	}
 	if err := g.note(audit.Entry{Event: audit.Server, Server: product.LocalServer, Code: codes.OK, Reasons: []string{"configuration: embedded tools " + what}}); err != nil {
-		return fmt.Errorf("the embedded tools stay as they were: %w", err)
+		return fmt.Errorf("the embedded tools were not changed: %w", err)
 	}
 	g.listed.Lock()
 	if delete(g.own, product.LocalServer); on {
@@ -244,7 +244,7 @@ func (g *Gateway) SetEmbedded(on bool) error {
 func (g *Gateway) change(ctx context.Context, before, now []loaded) error {
 	servers, err := g.noteModules(before, now)
 	if err != nil {
-		return fmt.Errorf("the modules stay as they were: %w", errors.Join(err, closeUnused(ctx, now, before)))
+		return fmt.Errorf("the modules were not changed: %w", errors.Join(err, closeUnused(ctx, now, before)))
 	}
 	var errs []error
 	for _, server := range servers {

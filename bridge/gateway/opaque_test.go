@@ -200,7 +200,7 @@ func TestNobodyTakesTheGatewaysScheme(t *testing.T) {
 	st := g.Fleet().Status()[0]
 	refused := 0
 	for _, n := range st.Notes {
-		if n.Quarantined && strings.Contains(n.Text, "the gateway's own scheme") {
+		if n.Quarantined && strings.Contains(n.Text, "reserved for the gateway") {
 			refused++
 		}
 	}

@@ -33,7 +33,7 @@ func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
 	}
 	entry.PolicyRevision = engine.Revision()
 	if err := g.note(entry); err != nil {
-		return fmt.Errorf("the policy stays as it was: %w", err)
+		return fmt.Errorf("the policy was not changed: %w", err)
 	}
 	parts := g.gate.Parts()
 	g.decide(&parts, engine)

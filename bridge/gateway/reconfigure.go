@@ -41,7 +41,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	if (next.Approvals == nil) != (g.cfg.Approvals == nil) {
-		return errors.New("gateway: whether people are asked is said when the gateway is built")
+		return errors.New("gateway: approvals cannot be switched on or off while the gateway runs")
 	}
 	now, err := newChecks(&next, g.cfg.Seal)
 	if err != nil {
@@ -79,7 +79,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	g.host.Change(g.terms(&next))
 	if !now.clean.Same(before.clean) {
 		if err := g.fleet.Relist(); err != nil {
-			g.cfg.Log.Warn("lists are as they were", "error", err)
+			g.cfg.Log.Warn("lists were not changed", "error", err)
 		}
 	}
 	if p != nil || tasks != g.host.OffersTasks() { // else nothing of it decides what is offered
@@ -191,7 +191,7 @@ func (g *Gateway) SetOrder(ids []string) error {
 // noteSetting records that the operator has changed something, before it is done.
 func (g *Gateway) noteSetting(what string) error {
 	if err := g.note(audit.Entry{Event: audit.Server, Code: codes.OK, Reasons: []string{"configuration: " + what + " changed"}}); err != nil {
-		return fmt.Errorf("%s: all stays as it was: %w", what, err)
+		return fmt.Errorf("%s: nothing was changed: %w", what, err)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (g *Gateway) RemoveServer(id string) error {
 // anew after that.
 func (g *Gateway) noteChange(id, what string) error {
 	if err := g.note(audit.Entry{Event: audit.Server, Server: id, Code: codes.OK, Reasons: []string{what}}); err != nil {
-		return fmt.Errorf("server %s stays as it was: %w", id, err)
+		return fmt.Errorf("server %s was not changed: %w", id, err)
 	}
 	g.phases.forget(id)
 	return nil

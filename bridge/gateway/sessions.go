@@ -105,7 +105,7 @@ func (g operator) ResetSession(ctx context.Context, k gate.SessionKey, seen uint
 		}
 		s := list[i]
 		if seen != 0 && s.Version != seen {
-			return session.State{}, fmt.Errorf("session %q of %s has read more since it was looked at: %w", k.ID, k.Owner.ID, gate.ErrStale)
+			return session.State{}, fmt.Errorf("session %q of %s has read more since you looked at it: %w", k.ID, k.Owner.ID, gate.ErrStale)
 		}
 		err := g.sessions.Reset(ctx, k, s.Version, func() error {
 			if err := g.note(audit.Entry{
@@ -113,7 +113,7 @@ func (g operator) ResetSession(ctx context.Context, k gate.SessionKey, seen uint
 				LabelsBefore: s.Labels, SessionVersion: s.Version, SessionTop: s.Top,
 				Reasons: []string{fmt.Sprintf("reset by %s, with %d values", by, s.Values)},
 			}); err != nil {
-				return fmt.Errorf("the session stays as it was: %w", err)
+				return fmt.Errorf("the session was not changed: %w", err)
 			}
 			return nil
 		})

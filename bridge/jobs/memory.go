@@ -54,7 +54,7 @@ func (m *Memory) AddJob(_ context.Context, j Job) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.find(j.ID) != nil {
-		return fmt.Errorf("there is a job %s already", j.ID)
+		return fmt.Errorf("a job %s exists already", j.ID)
 	}
 	m.all = append(m.all, &kept{Job: j})
 	return nil

@@ -116,7 +116,7 @@ func New(ctx context.Context, o Options) (*Runner, error) {
 // fill puts the defaults in, and reports what cannot be.
 func (o *Options) fill() error {
 	if o.Store == nil {
-		return errors.New("without a store nothing can be fetched later")
+		return errors.New("without a store no result can be fetched later")
 	}
 	if o.Node == "" {
 		o.Node = "local"

@@ -54,7 +54,7 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give the call up after this time, such as 10s (default: the timeout of its server)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop waiting for the call after this time, such as 10s (default: the timeout of its server)")
 	return cmd
 }
 
@@ -81,7 +81,7 @@ func (c callCommands) call(ctx context.Context, r app.CallRequest, timeout time.
 	res, err := c.CallAsking(calling, g, r)
 	done()
 	if err != nil && ctx.Err() == nil && calling.Err() != nil {
-		return fmt.Errorf("%s: given up after %s (--timeout); it may have been carried out", r.Tool, timeout)
+		return fmt.Errorf("%s: no answer within %s (--timeout); it may have been carried out", r.Tool, timeout)
 	}
 	if several, ok := errors.AsType[*find.AmbiguousError](err); ok {
 		return shell.Misuse("%v", several)

@@ -127,7 +127,7 @@ func TestSandboxKV(t *testing.T) {
 		t.Errorf("get: exit code %d, %s%s", code, out, err)
 	}
 	code, out, _ = wasmgate(`{"op":"steal","key":"a"}`, "sandbox", "run", "m.wasm", "--kv")
-	if code != 1 || !strings.Contains(out, "none of get, set, delete, list") {
+	if code != 1 || !strings.Contains(out, "not one of get, set, delete, list") {
 		t.Errorf("an op that is none: exit code %d, %s", code, out)
 	}
 	if code, _, err = wasmgate("{}", "sandbox", "run", "m.wasm"); code != 1 || !strings.HasSuffix(err, "; here: --kv\n") {
@@ -229,7 +229,7 @@ func TestSandboxManifest(t *testing.T) {
 	if code != 0 || strings.Contains(out, "problem") || !strings.Contains(out, "\nkv    true\n") || !strings.Contains(out, "\nm     What it does") {
 		t.Errorf("exit code %d: %s%s", code, out, err)
 	}
-	if code, out, err = wasmgate(`{"text":"x"}`, "sandbox", "run", "m.wasm", "--kv"); code != 1 || !strings.Contains(out, "none of get, set") {
+	if code, out, err = wasmgate(`{"text":"x"}`, "sandbox", "run", "m.wasm", "--kv"); code != 1 || !strings.Contains(out, "not one of get, set") {
 		t.Errorf("run: exit code %d: %s%s", code, out, err)
 	}
 	before, _ := os.ReadFile("m.yaml")

@@ -138,7 +138,7 @@ func TestAnswered(t *testing.T) {
 	if p, ok = errors.AsType[*gate.Pending](err); !ok || p.CanAnswer {
 		t.Errorf("error %+v", err)
 	}
-	refused(t, q, ask("c2", answering(p.ID, gate.Approved)), "do not count here")
+	refused(t, q, ask("c2", answering(p.ID, gate.Approved)), "does not accept answers of clients")
 
 	q, _ = newQueue(t, approval.Options{Channels: []approval.Channel{approval.Client}})
 	if _, err := q.Decide(t.Context(), waits(t, q, ask("c1")), gate.Approved, "cli:local", ""); err == nil || !strings.Contains(err.Error(), "approvals.channels") {

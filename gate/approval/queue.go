@@ -217,7 +217,7 @@ func kept(q gate.Question) gate.Question {
 // request. It must be the client's own, and the question about this very call.
 func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Question) (Request, error) {
 	if !q.Uses(Client) {
-		return Request{}, refuse("answers of clients do not count here")
+		return Request{}, refuse("this gateway does not accept answers of clients")
 	}
 	if err := q.lets(asked.Call.Who, asked); err != nil {
 		return Request{}, err
@@ -229,7 +229,7 @@ func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Questio
 	case !ok:
 		return Request{}, refuse("the approval that the answer names was not asked for here, or has expired; call again without it")
 	case r.Question.Call.Who.Owner != asked.Call.Who.Owner:
-		return Request{}, refuse("the approval that the answer names was asked for somebody else")
+		return Request{}, refuse("the approval that the answer names was asked for another principal")
 	case r.InSet || r.Question.Binding() != asked.Binding():
 		return Request{}, refuse("the answer is to another question: the call, its tool or the policy has changed since; call again without it")
 	}
@@ -305,7 +305,7 @@ func (q *Queue) lets(who *gate.Principal, asked gate.Question) error {
 		case a.NotSelf && who.Owner == asked.Call.Who.Owner:
 			return refuse(escaped.Text(nameOf(who)) + " has made the call, and nobody approves their own")
 		case len(a.By) > 0 && !match.Listed(a.By, who.Tenant, who.ID, who.Roles):
-			return refuse(fmt.Sprintf("%s is none of those who may approve it: %s", escaped.Text(nameOf(who)), strings.Join(a.By, ", ")))
+			return refuse(fmt.Sprintf("%s may not approve it; these may: %s", escaped.Text(nameOf(who)), strings.Join(a.By, ", ")))
 		}
 	}
 	return nil
@@ -450,7 +450,7 @@ func SetBinding(q gate.Question) string {
 	return fmt.Sprintf("%s %q %q", q.Binding(), q.Call.Session.Owner, q.Call.Session.ID)
 }
 
-var errNoCLI = errors.New("operators are not asked here: cli is not among approvals.channels in the configuration")
+var errNoCLI = errors.New("operators cannot answer here: cli is not among approvals.channels in the configuration")
 
 // Decide answers a question, for the operator: verdict is Approved or Denied, by
 // says who answers, such as "cli:local", and note, if not empty, why. It returns
@@ -478,10 +478,10 @@ func (q *Queue) DecideAs(ctx context.Context, who *gate.Principal, id string, a 
 			return Request{}, err
 		}
 		if a.Destinations && len(r.Question.Destinations) == 0 {
-			return Request{}, refuse("the call has no destination that nobody trusted has named")
+			return Request{}, refuse("a trusted source has named all destinations of the call")
 		}
 		if a.Beside && len(r.Question.Beside) == 0 {
-			return Request{}, refuse("no others were shown beside the call's destination")
+			return Request{}, refuse("the question showed no other destinations")
 		}
 	}
 	return q.decide(ctx, id, a, gate.Approval{By: by, Auth: who.Auth}, note)
@@ -504,7 +504,7 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Ap
 		}
 	} else if a.Beside {
 		r.Destinations = slices.Concat(r.Question.Destinations, r.Question.Beside)
-		r.Note = cmp.Or(note, fmt.Sprintf("for its destinations and %d beside them, until the session ends", len(r.Question.Beside)))
+		r.Note = cmp.Or(note, fmt.Sprintf("for its destinations and %d others, until the session ends", len(r.Question.Beside)))
 	} else if a.Destinations {
 		r.Destinations, r.Note = r.Question.Destinations, cmp.Or(note, "for its destinations, until the session ends")
 	}

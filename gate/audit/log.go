@@ -153,7 +153,7 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 // it cannot be now: before any other line, or when the log is closed.
 func (l *Log) Record(_ context.Context, r *gate.Record) error {
 	if r.Call == nil {
-		return errors.New("audit: a record of no call")
+		return errors.New("audit: the record belongs to no call")
 	}
 	full := l.full.Load() || r.Full
 	e := entry(r, full)

@@ -50,7 +50,7 @@ func (w *writer) owe(e Entry) {
 	defer w.mu.Unlock()
 	if w.owed.bytes+len(body) > maxOwed {
 		if w.owed.lost++; w.owed.lost == 1 {
-			w.o.Log.Error("records of calls that were carried out are lost", "path", w.path, "call", e.ID, "reason", "too many wait for the audit log")
+			w.o.Log.Error("records of calls that were carried out are lost", "path", w.path, "call", e.ID, "reason", "too many records wait for the audit log")
 		}
 		return
 	}
@@ -105,5 +105,5 @@ func (w *writer) abandon() {
 	for _, l := range w.owed.lines[:min(len(w.owed.lines), maxItems)] {
 		calls = append(calls, l.id)
 	}
-	w.o.Log.Error("calls were carried out of whose end there is no record", "path", w.path, "number", len(w.owed.lines), "calls", calls)
+	w.o.Log.Error("calls were carried out, and their end is not in the audit log", "path", w.path, "number", len(w.owed.lines), "calls", calls)
 }

@@ -239,7 +239,7 @@ func TestOwedForEver(t *testing.T) {
 	}
 	d.set(func() { d.room = 1 << 20 })
 	l.Close()
-	want := []string{cannot, "ERROR calls were carried out of whose end there is no record calls=[a b]"}
+	want := []string{cannot, "ERROR calls were carried out, and their end is not in the audit log calls=[a b]"}
 	if diff := cmp.Diff(want, s.lines(t, "calls")); diff != "" {
 		t.Error(diff)
 	}

@@ -44,7 +44,7 @@ func Warning(l *Log) string {
 	defer l.w.mu.Unlock()
 	s, err := l.w.stock()
 	if err != nil {
-		return fmt.Sprintf("%s: how full it is cannot be told: %v", l.w.path, err)
+		return fmt.Sprintf("%s: how full it is cannot be determined: %v", l.w.path, err)
 	}
 	what, part := s.fullest(l.w.o.MaxSize)
 	if part < warnAt {

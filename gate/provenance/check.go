@@ -32,7 +32,7 @@ func CheckLabel(calls []Saying) []Contradiction {
 		here := slices.Collect(documents(s.Result.Get("content"), s.Result.Get("structuredContent"), s.Structure))
 		docs = append(docs, here...)
 		if at := proseAmongIDs(s); at != "" {
-			add(at, "labelled ids, and holds something else", i+1)
+			add(at, "labelled ids, and has a value that is not an id", i+1)
 		} else if at := Contradicts(echoes, s); at != "" {
 			why := "labelled trusted, and has none of the labelled places"
 			if s.Said.Result == ResultEcho {
@@ -50,7 +50,7 @@ func CheckLabel(calls []Saying) []Contradiction {
 	said := calls[0].Said
 	for _, place := range said.Identity {
 		if held := place.everywhere(docs); len(held) > 0 && !slices.ContainsFunc(held, func(v placed) bool { return len(addressesOf(v.doc)) > 0 }) {
-			add(string(place), "labelled identity, and never holds an address", 0)
+			add(string(place), "labelled identity, and its value is not an address", 0)
 		}
 	}
 	if len(docs) > 0 {
@@ -68,11 +68,11 @@ func (l ToolLabels) checkArgument(at string, v doc.Doc, say func(why string)) {
 		return
 	}
 	if (l.To != nil || l.Commits != nil) && !slices.ContainsFunc(slices.Concat(l.Control, l.To, l.Commits, l.Content), func(root string) bool { return below(at, []string{root}) || below(root, []string{at}) }) {
-		say("named by no key, and counts as to")
+		say("no label names this argument, so it counts as to")
 	}
 	for _, leaf := range leavesOf(v) {
 		if text := TextOf(leaf); isRecipient(KindOf(l, at)) && !digits(text) && address.Of(text) != "" {
-			say("labelled with a kind of ids, and is an address")
+			say("labelled with a kind of ids, and its value is an address")
 		}
 	}
 }

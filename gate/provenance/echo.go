@@ -85,7 +85,7 @@ func isProse(d doc.Doc) bool {
 	return slices.ContainsFunc(leavesOf(d), func(leaf doc.Doc) bool { return !isID(TextOf(leaf)) })
 }
 
-// proseAmongIDs returns a place that is labelled as one of ids and holds something else.
+// proseAmongIDs returns a place that is labelled as one of ids and has a value that is not an id.
 func proseAmongIDs(s Saying) string {
 	for d := range documents(s.Result.Get("content"), s.Result.Get("structuredContent"), s.Structure) {
 		for place := range s.Said.IDs {

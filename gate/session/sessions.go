@@ -57,7 +57,7 @@ type Options struct {
 
 // ErrUnknown says that a session is not kept: there is none of that name, or it has read
 // nothing.
-var ErrUnknown = errors.New("no such session is kept")
+var ErrUnknown = errors.New("the gateway has no such session")
 
 // Sessions keeps what sessions have read. Use it from several goroutines.
 type Sessions struct {

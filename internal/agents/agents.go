@@ -260,7 +260,7 @@ func (a *Agents) end(ctx context.Context, s *session) error {
 }
 
 // errNoResult ends a call of which the agent has told no result.
-var errNoResult = errors.New("the agent has told no result of the call")
+var errNoResult = errors.New("the agent has not reported the result of the call")
 
 // toolName is the name of an agent's own tool in the letters that names of tools have here.
 func toolName(agent, name string) (gate.ToolName, error) {

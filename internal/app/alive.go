@@ -51,6 +51,6 @@ func (a *App) told(ctx context.Context, within time.Duration, drain func(context
 
 func (a *App) tellManager(state string) {
 	if err := systemd.Notify(state); err != nil {
-		a.log.Warn("the service manager cannot be told", "error", err)
+		a.log.Warn("the service manager cannot be notified", "error", err)
 	}
 }

@@ -255,9 +255,9 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 	who, identity, err := s.now.Load().Identify(ctx, d.Token, s.resource(""))
 	switch {
 	case err != nil:
-		return nil, &gate.NotApproved{Reason: "the token of who answers is refused: " + err.Error()}
+		return nil, &gate.NotApproved{Reason: "the token of the person who answers is refused: " + err.Error()}
 	case identity.Bound != "":
-		return nil, &gate.NotApproved{Reason: "the token of who answers is bound to a client certificate, which cannot be shown here"}
+		return nil, &gate.NotApproved{Reason: "the token of the person who answers is bound to a client certificate, which cannot be shown here"}
 	case d.As != "" && d.As != match.Name(who.Tenant, who.ID):
 		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", escaped.Text(match.Name(who.Tenant, who.ID)), escaped.Text(d.As))}
 	}

@@ -405,9 +405,9 @@ func TestApprovers(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ as, token, want string }{
 		"the caller":                   {"", lead("alice"), "alice has made the call"},
-		"without the role":             {"", s.token(p, map[string]any{"sub": "bob"}), "bob is none of those"},
-		"the operator":                 {"", "", "local is none of those"},
-		"a listed one, by the name":    {"carol", "", "carol is none of those"},
+		"without the role":             {"", s.token(p, map[string]any{"sub": "bob"}), "bob may not approve it"},
+		"the operator":                 {"", "", "local may not approve it"},
+		"a listed one, by the name":    {"carol", "", "carol may not approve it"},
 		"somebody else's token":        {"carol", lead("dora"), "the token is of dora"},
 		"a token of another's issuer":  {"", authtest.New(t).Sign(t, p.Claims(map[string]any{"aud": s.url, "groups": []string{"leads"}}), nil), "is refused"},
 		"somebody who is not listed":   {"nobody", "", "no principal"},

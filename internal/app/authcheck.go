@@ -48,7 +48,7 @@ func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 	c := &checks{app: a, cfg: a.config.Load().cfg}
 	c.servers(ctx)
 	if !c.cfg.Auth.On() {
-		c.bad("auth", "no way to authenticate is configured: everybody on this machine is local", "name one under auth, see docs/reference/identity.md; for one person on their own machine this is as it should be")
+		c.bad("auth", "no way to authenticate is configured: every user of this machine is the principal local", "name one under auth, see docs/reference/identity.md; for one person on their own machine this is as it should be")
 		return c.all, nil
 	}
 	c.open()
@@ -100,14 +100,14 @@ func (c *checks) servers(ctx context.Context) {
 // readable looks whether others can read a file with a key.
 func (c *checks) readable(at, path string) {
 	if info, err := os.Stat(path); path != "" && err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
-		c.bad(at, "everybody on this machine can read "+path, "run `chmod o-rwx "+path+"`; where that was so for long, make another key")
+		c.bad(at, "every user of this machine can read "+path, "run `chmod o-rwx "+path+"`; if it was so for a long time, make a new key")
 	}
 }
 
 // open looks whether somebody comes in without a credential.
 func (c *checks) open() {
 	if c.cfg.Auth.Local {
-		c.bad("auth.local", "whoever sends no credential is let in, as local", "remove auth.local: allow, unless programs of this machine need it")
+		c.bad("auth.local", "callers without a credential are let in, as the principal local", "remove auth.local: allow, unless programs of this machine need it")
 		return
 	}
 	c.ok("auth.local")
@@ -126,7 +126,7 @@ func (c *checks) issuer(ctx context.Context, i config.Issuer) {
 	case err != nil && seen.Said != "" && seen.Said != i.URL:
 		c.bad(at, fmt.Sprintf("the issuer calls itself %s, and its tokens will", seen.Said), fmt.Sprintf("write issuer: %s, byte for byte", seen.Said))
 	case err != nil:
-		c.bad(at, err.Error(), "look whether the URL is right and reached from here; an issuer with a private address needs private: true")
+		c.bad(at, err.Error(), "check that the URL is right and can be reached from here; an issuer with a private address needs private: true")
 	case seen.Foreign:
 		c.bad(at, "none of the keys of jwks is one that the issuer's metadata names", "remove "+at+".jwks, or write the issuer's own")
 	case len(seen.Fitting) == 0:
@@ -138,7 +138,7 @@ func (c *checks) issuer(ctx context.Context, i config.Issuer) {
 		c.bad(at+" clock", fmt.Sprintf("the clocks differ by %s: new tokens are not valid yet, or end early", off.Round(time.Second)), "set this machine's clock by NTP")
 	}
 	if i.Claims.Roles == "" && i.Claims.Groups == "" && !c.named(i) {
-		c.bad(at+" roles", "its tokens give no roles, and no principal of it is listed: they are offered what everybody is", "map a claim: claims: {roles: groups} and roles: {\"eng-*\": dev}")
+		c.bad(at+" roles", "its tokens give no roles, and no principal of it is listed: they are offered what every principal is offered", "map a claim: claims: {roles: groups} and roles: {\"eng-*\": dev}")
 	}
 	if several := len(c.cfg.Auth.Issuers) > 1; several {
 		c.prefixes(i)
@@ -159,7 +159,7 @@ func (c *checks) prefixes(i config.Issuer) {
 	for _, p := range c.cfg.Principals {
 		from := slices.ContainsFunc(c.cfg.Auth.Issuers, func(i config.Issuer) bool { return strings.HasPrefix(p.ID, i.Name+"%2F") })
 		if !from && p.ID != gate.Local().ID && i.Name == c.cfg.Auth.Issuers[0].Name && !c.cfg.Auth.Keys && c.cfg.Auth.MTLS == nil && c.cfg.Auth.Unix == nil && c.cfg.Auth.Proxy == nil {
-			c.bad("principals."+p.ID, "with several issuers ids begin with the issuer's name, so that nobody is this one", fmt.Sprintf("write %s%%2F%s, or the name of another issuer", i.Name, p.ID))
+			c.bad("principals."+p.ID, "with several issuers ids begin with the issuer's name, so that this id matches no principal", fmt.Sprintf("write %s%%2F%s, or the name of another issuer", i.Name, p.ID))
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (c *checks) public(ctx context.Context) {
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		c.bad(at, err.Error(), "clients get tokens for this URL: it has to lead here, to the gateway that `wasmgate serve` runs. From this machine alone it may be out of reach, then look at it from another")
+		c.bad(at, err.Error(), "clients get tokens for this URL: it has to lead here, to the gateway that `wasmgate serve` runs. If this machine cannot reach it, try from another one")
 		return
 	}
 	defer resp.Body.Close()
@@ -187,7 +187,7 @@ func (c *checks) public(ctx context.Context) {
 		Resource string `json:"resource"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, resp.Body, 1<<16)).Decode(&said); err != nil || said.Resource != c.app.senders.resource("") {
-		c.bad(at, fmt.Sprintf("%s answers with %s, and is not this gateway's", url, resp.Status), "have the proxy in front pass "+wellKnown+" on, or correct public_url")
+		c.bad(at, fmt.Sprintf("%s answers with %s, so that it is not this gateway", url, resp.Status), "have the proxy in front pass "+wellKnown+" on, or correct public_url")
 		return
 	}
 	c.ok(at)
@@ -233,7 +233,7 @@ func (c *checks) keys() {
 		switch {
 		case shown.State == "orphaned":
 			good = false
-			c.bad("key "+k.ID, fmt.Sprintf("%s is of %s, whom the configuration does not list", k.Name, match.Name(k.Tenant, k.Principal)), "list the principal, or run `wasmgate key revoke "+k.ID+"`")
+			c.bad("key "+k.ID, fmt.Sprintf("%s is of %s, a principal that the configuration does not list", k.Name, match.Name(k.Tenant, k.Principal)), "list the principal, or run `wasmgate key revoke "+k.ID+"`")
 		case shown.State == "active" && !k.Expires.IsZero() && time.Until(k.Expires) < 7*24*time.Hour:
 			good = false
 			c.all = append(c.all, Finding{"key " + k.ID, true, fmt.Sprintf("%s ends at %s", k.Name, k.Expires.UTC().Format(time.RFC3339)), "make another with `wasmgate key create` and give it out before"})

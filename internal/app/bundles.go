@@ -44,7 +44,7 @@ func (a *App) readBundle(ctx context.Context, s *policyfiles.Bundle) (changed bo
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && after != before:
-		a.log.Error("bundle not read; the last good one stays", "bundle", s.Config.Name, "error", err)
+		a.log.Error("bundle not read; the last good one is still in use", "bundle", s.Config.Name, "error", err)
 		if err := a.gateway.Operator().PolicyRefused(err); err != nil {
 			a.log.Error("bundle error not recorded", "error", err)
 		}

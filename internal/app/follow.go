@@ -27,7 +27,7 @@ func (a *App) openShared(ctx context.Context) (err error) {
 		return err
 	}
 	o := members.Options(a.cfg, node)
-	o.Lost = func(err error) { a.log.Error("no call is admitted any more", "error", err) }
+	o.Lost = func(err error) { a.log.Error("all calls are refused", "error", err) }
 	if a.shared.Store, err = postgres.Open(ctx, o); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (a *App) serverGauges() []telemetry.Metric {
 	up := gauge("wasmgate.server.up", "Whether a server is ready.", "")
 	open := gauge("wasmgate.server.circuit_open", "Whether a server has failed so often that calls are refused at once.", "")
 	tools := gauge("wasmgate.server.tools", "Tools that a server has.", "{tool}")
-	quarantined := gauge("wasmgate.quarantined", "Definitions of a server that wait for somebody's approval.", "{definition}")
+	quarantined := gauge("wasmgate.quarantined", "Definitions of a server that need approval.", "{definition}")
 	for _, s := range a.addPins(a.gateway.Fleet().Status()) {
 		tools.Points = append(tools.Points, telemetry.One(float64(s.Tools), s.Server)...)
 		quarantined.Points = append(quarantined.Points, telemetry.One(float64(len(s.Quarantined)), s.Server)...)

@@ -166,7 +166,7 @@ func (a *App) watchKeys(ctx context.Context) func() {
 			a.endKeys()
 		}
 		if err != nil && err.Error() != failed {
-			a.log.Error("API keys cannot be read; those of before hold", "error", err)
+			a.log.Error("API keys cannot be read; the keys that were read before are still in use", "error", err)
 		}
 		if failed = ""; err != nil {
 			failed = err.Error()

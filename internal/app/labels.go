@@ -80,7 +80,7 @@ func (a *App) idleLabels() []string {
 		said = append(said, "labels: "+label+" matches no tool; take it out of "+a.policy.Load().Policy.Labels)
 	}
 	for _, missing := range a.gateway.Operator().MissingPlaces() {
-		said = append(said, "labels: "+missing+"; what the label says of it has no effect; correct it in "+a.policy.Load().Policy.Labels)
+		said = append(said, "labels: "+missing+"; this part of the label has no effect; correct it in "+a.policy.Load().Policy.Labels)
 	}
 	return said
 }

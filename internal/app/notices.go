@@ -30,7 +30,7 @@ func (a *App) conditions(ctx context.Context) (all []background.Condition) {
 	for _, s := range a.addPins(a.gateway.Fleet().Status()) {
 		for _, name := range s.Quarantined {
 			all = append(all, background.Condition{Key: "quarantine " + s.Server + " " + name, Notice: notify.Notice{
-				Kind: notify.Quarantine, Text: fmt.Sprintf("%s of server %s is new or has changed, and nobody has approved it.", name, s.Server),
+				Kind: notify.Quarantine, Text: fmt.Sprintf("%s of server %s is new or has changed, and no one has approved it.", name, s.Server),
 				Command: "wasmgate pin diff " + s.Server, Link: a.page("pins"), Server: s.Server, Tool: name,
 			}})
 		}

@@ -150,7 +150,7 @@ func (a *App) Answer(ctx context.Context) (end func(), err error) {
 	var g sync.WaitGroup
 	g.Go(func() {
 		if err := control.Serve(life, socket, backend{a}, nil, lingerTime); err != nil {
-			a.log.Warn("commands of other processes are not answered", "error", err)
+			a.log.Warn("the gateway cannot answer commands of other processes", "error", err)
 		}
 	})
 	return func() {
@@ -199,7 +199,7 @@ func Follow(ctx context.Context, cfg *config.Config, log *slog.Logger, r *Remote
 			moves = 0
 		}
 		if moves++; moves > maxMoves {
-			return fmt.Errorf("%d gateways on this configuration have ended one after the other: start it again with --log-level debug", moves)
+			return fmt.Errorf("%d gateways on this configuration started and ended, one after the other: start it again with --log-level debug", moves)
 		}
 		log.Warn("gateway ended")
 		select {

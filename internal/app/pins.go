@@ -97,7 +97,7 @@ func (a *App) takePins(by string) error {
 	err := a.gateway.Operator().ReloadPins(by)
 	a.pinError.Store(&outcome{err})
 	if err != nil {
-		a.log.Error("lockfile refused; the last good one stays", "error", err)
+		a.log.Error("lockfile refused; the last good one is still in use", "error", err)
 		return fmt.Errorf("%w; the last good lockfile stays in use", err)
 	}
 	return nil

@@ -82,7 +82,7 @@ func (a *App) reloadPolicy(ctx context.Context) error {
 	a.policyError.Store(&outcome{err})
 	switch after := a.gateway.Operator().Policy().Revision(); {
 	case err != nil:
-		a.log.Error("policy refused; the last good one stays", "error", err)
+		a.log.Error("policy refused; the last good one is still in use", "error", err)
 	case after != before:
 		a.log.Info("policy loaded", "revision", after)
 	}

@@ -25,7 +25,7 @@ func RelayWarnings(ctx context.Context, cfg *config.Config, e *policy.Engine) []
 	} {
 		if offered.on && !anybodyMayCall(ctx, cfg, e, offered.tool) {
 			problems = append(problems, policy.Problem{Warning: true, Message: fmt.Sprintf(
-				`%s offers %s__*, and the policy lets nobody call them; allow them by the pack grants, or by the rule [allow contains "it reaches nothing by itself" if input.tool.relay], or take the key out`,
+				`%s offers %s__*, and the policy lets no principal call them; allow them by the pack grants, or by the rule [allow contains "it reaches nothing by itself" if input.tool.relay], or take the key out`,
 				offered.key, offered.tool.Name.Server)})
 		}
 	}

@@ -72,7 +72,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		after.err, after.refused = err, nil
 		a.config.Store(&after)
 		for line := range strings.Lines(err.Error()) {
-			a.log.Error("configuration refused; the last good one stays", "error", strings.TrimSuffix(line, "\n"))
+			a.log.Error("configuration refused; the last good one is still in use", "error", strings.TrimSuffix(line, "\n"))
 		}
 		return errors.Join(err, a.gateway.Operator().ConfigRefused(err))
 	}
@@ -88,7 +88,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		after := *before
 		after.unset, after.refused, after.state = []string{err.Error()}, files, state
 		a.config.Store(&after)
-		a.log.Error("configuration not in place; the last good one stays", "error", err)
+		a.log.Error("configuration not in place; the last good one is still in use", "error", err)
 		return err
 	}
 	logs.Adjust(a.log, next.Log)

@@ -364,7 +364,7 @@ func (a *Authenticator) key(text string) (*gate.Principal, Identity, *Refusal) {
 	}
 	owner := gate.Owner{Tenant: key.Tenant, ID: key.Principal}
 	if a.o.Principals[owner] == nil {
-		return nil, identity, stranger("API key %s is of principal %s, whom the configuration does not know any more", key.ID, key.Principal)
+		return nil, identity, stranger("API key %s is of principal %s, which the configuration no longer has", key.ID, key.Principal)
 	}
 	c := claimed{how: APIKey, owner: owner, client: key.ID, credential: key.ID, roles: key.Roles, narrows: key.Roles != nil, groups: gate.Groups(nil).Within(key.Groups)}
 	c.groups = c.groups.Within(ofServers(key.Servers))

@@ -102,7 +102,7 @@ func (a *Authenticator) proxied(h http.Header) (*gate.Principal, *Refusal) {
 	p := a.o.Proxy
 	user, email := h.Values(p.User), h.Get(p.Email)
 	if len(user) != 1 || user[0] == "" {
-		return nil, missing(nil, "the proxy names nobody in the header "+p.User)
+		return nil, missing(nil, "the proxy names no user in the header "+p.User)
 	}
 	id, refusal := a.named(user[0])
 	if refusal != nil {

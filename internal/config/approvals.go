@@ -23,7 +23,7 @@ func (a *Approvals) check(d *decoder, n *tree.Node, path string) {
 		d.fail(n, tree.Join(path, "hold"), "is longer than expire, after which no answer counts")
 	}
 	if by := n.Get("by"); by != nil && len(a.By) == 0 {
-		d.fail(by, tree.Join(path, "by"), "names nobody: then no call could be approved")
+		d.fail(by, tree.Join(path, "by"), "names no principal, so that no call could be approved")
 	}
 }
 
@@ -36,7 +36,7 @@ func checkApprover(s string) error {
 		good = good && (name == "*" || tenant != "*" && principalPattern.MatchString(name))
 	}
 	if !good {
-		return errors.New("names nobody: the id of a principal, role:NAME or *, with TENANT/ before the name of one of a tenant")
+		return errors.New("names no principal: write the id of a principal, role:NAME or *, with TENANT/ before the name of one of a tenant")
 	}
 	return nil
 }

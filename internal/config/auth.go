@@ -129,7 +129,7 @@ func (a *Auth) check(d *decoder, n *tree.Node, path string) {
 
 func (i *Issuer) named(d *decoder, f tree.Field, path string) {
 	if !serverPattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "an issuer is named by lower-case letters, digits and -")
+		d.fail(&tree.Node{Line: f.Line}, path, "an issuer is named with lower-case letters, digits and -")
 	}
 }
 
@@ -147,7 +147,7 @@ func (d *decoder) mapped(n *tree.Node, path, what, claim string, mapping Mapping
 	case claim == "" && mapping != nil:
 		d.fail(n.Get(what), tree.Join(path, what), "maps the values of a claim that claims.%s does not name", what)
 	case claim != "" && mapping == nil:
-		d.fail(n.Get("claims"), tree.Join(tree.Join(path, "claims"), what), "needs %s beside it: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
+		d.fail(n.Get("claims"), tree.Join(tree.Join(path, "claims"), what), "also needs %s: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
 	}
 }
 
@@ -174,7 +174,7 @@ func checkEndpoint(s string) error {
 	case u.RawQuery != "":
 		return errors.New("holds a query")
 	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
-		return errors.New("must be https: otherwise others on the network could sign in as anyone")
+		return errors.New("must be https: otherwise other machines on the network could sign in as anyone")
 	}
 	return nil
 }
@@ -279,9 +279,9 @@ func (t *TLS) check(d *decoder, n *tree.Node, path string) {
 	case (n.Get("cert") == nil) != (n.Get("key") == nil):
 		d.fail(n, path, "cert and key go together")
 	case n.Get("client_ca") != nil && n.Get("cert") == nil:
-		d.fail(n, path, "client_ca needs cert and key: clients show certificates to who shows one")
+		d.fail(n, path, "client_ca needs cert and key: clients show a certificate only to a server that has one")
 	case n.Get("client") != nil && n.Get("client_ca") == nil:
-		d.fail(n.Get("client"), tree.Join(path, "client"), "needs client_ca: by what certificates are judged")
+		d.fail(n.Get("client"), tree.Join(path, "client"), "needs client_ca: the authority that signs the clients' certificates")
 	case n.Get("cert") != nil && t.TerminatedBy != nil:
 		d.fail(n, path, "either the gateway speaks TLS, with cert and key, or a proxy does: keep one")
 	}
@@ -297,7 +297,7 @@ func checkPublicURL(s string) error {
 	case u.Path != "" && u.Path != "/":
 		return errors.New("holds a path: the gateway serves /mcp itself")
 	case strings.ToLower(s) != s:
-		return errors.New("has letters in capitals: clients compare it byte by byte")
+		return errors.New("has capital letters: clients compare it byte by byte")
 	}
 	return nil
 }
@@ -323,10 +323,10 @@ func (d *decoder) checkAuth(root *tree.Node, c *Config) {
 	}
 	certs := c.TLS.ClientCA != ""
 	if a.MTLS != nil && !certs {
-		d.fail(at("auth", "mtls"), "auth.mtls", "needs tls.client_ca: by what client certificates are judged")
+		d.fail(at("auth", "mtls"), "auth.mtls", "needs tls.client_ca: the authority that signs the clients' certificates")
 	}
 	if a.Proxy != nil && a.Proxy.ClientCert != "" && !certs {
-		d.fail(at("auth", "proxy", "client_cert"), "auth.proxy.client_cert", "needs tls.client_ca: by what client certificates are judged")
+		d.fail(at("auth", "proxy", "client_cert"), "auth.proxy.client_cert", "needs tls.client_ca: the authority that signs the clients' certificates")
 	}
 	if len(a.Unix) > 0 && !slices.ContainsFunc(c.Listen, isUnix) {
 		d.fail(at("auth", "unix"), "auth.unix", "needs a Unix socket under listen, such as unix:run/gateway.sock")
@@ -334,7 +334,7 @@ func (d *decoder) checkAuth(root *tree.Node, c *Config) {
 	for _, i := range a.Issuers {
 		for value, group := range i.Groups {
 			if _, ok := c.AllGroups()[group]; !ok {
-				d.fail(at("auth", "issuers", i.Name, "groups"), "auth.issuers."+i.Name+".groups."+value, "%q is none of the groups", group)
+				d.fail(at("auth", "issuers", i.Name, "groups"), "auth.issuers."+i.Name+".groups."+value, "no group is named %q", group)
 			}
 		}
 	}

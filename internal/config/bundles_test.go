@@ -85,7 +85,7 @@ func TestBundleProblems(t *testing.T) {
 		"with a condition of its own":   {`{url: "https://a.example/b", headers: {If-None-Match: x}}`, `policy.bundles[0].headers.If-None-Match: "If-None-Match" is set by the gateway`},
 		"with a name that is a path":    {`{path: a, name: a/b}`, `policy.bundles[0].name: "a/b" is not the name of a bundle: lower-case letters, digits and . _ -`},
 		"verified by no key":            {`{path: a, verify: {}}`, "policy.bundles[0].verify: needs keys: the id of each, and the path of a public key in PEM"},
-		"verified by a shared secret":   {`{path: a, verify: {keys: {a: b}, algorithm: HS256}}`, `policy.bundles[0].verify.algorithm: "HS256" is none of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA`},
+		"verified by a shared secret":   {`{path: a, verify: {keys: {a: b}, algorithm: HS256}}`, `policy.bundles[0].verify.algorithm: "HS256" is not one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA`},
 		"verified by an unknown word":   {`{path: a, verify: {keys: {a: b}, keyid: a}}`, `policy.bundles[0].verify.keyid: unknown key; did you mean "keys"?`},
 		"of the same name as the other": {`{path: a/x.tar.gz}, {path: b/x.tar.gz}`, "policy.bundles[1]: has the name of another bundle, or its path or url ends as that of another: give it a name of its own"},
 	} {

@@ -18,7 +18,7 @@ func checkConsole(s string) error {
 		return err
 	}
 	if !Loopback(s) {
-		return errors.New("is reached by other machines: the console is for this one alone, such as " + DefaultConsole)
+		return errors.New("can be reached from other machines, and the console serves only this one, such as " + DefaultConsole)
 	}
 	return nil
 }

@@ -45,7 +45,9 @@ func (d *decoder) warn(line int, path, format string, args ...any) {
 }
 
 // later is the reader of a key whose part is not built.
-func (d *decoder) later(n *tree.Node, path string) { d.fail(n, path, "not in this version") }
+func (d *decoder) later(n *tree.Node, path string) {
+	d.fail(n, path, "this version of wasmgate does not have it")
+}
 
 // is reports whether n is of kind k, and fails it otherwise.
 func (d *decoder) is(n *tree.Node, path string, k tree.Kind) bool {
@@ -206,7 +208,7 @@ func matches(re *regexp.Regexp, what string) check {
 func among(words []string) check {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
-			return errors.New("is none of " + strings.Join(words, ", "))
+			return errors.New("is not one of " + strings.Join(words, ", "))
 		}
 		return nil
 	}
@@ -253,7 +255,7 @@ func (d *decoder) one(to *string, words ...string) reader {
 		case slices.Contains(words, s) || d.unchecked(n):
 			*to = s
 		default:
-			d.fail(n, path, "%q is none of %s%s", n.Text, strings.Join(words, ", "), spelling.Suggest(s, words))
+			d.fail(n, path, "%q is not one of %s%s", n.Text, strings.Join(words, ", "), spelling.Suggest(s, words))
 		}
 	}
 }

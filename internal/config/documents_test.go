@@ -37,7 +37,7 @@ var (
 	// What begins a wasmgate.yaml or a part of one; other blocks are of other files.
 	topLevel = regexp.MustCompile(`(?m)^(version|listen|principals|servers|sanitize|policy|telemetry|notify|audit|auth|groups|agents|approvals|public_url|tools): ?[^\n-]*(\n|$)`)
 	// What stands for something of the reader's, or is not there in a test.
-	ofTheReader = regexp.MustCompile(`does not exist|\.\.\.|none of the groups`)
+	ofTheReader = regexp.MustCompile(`does not exist|\.\.\.|no group is named`)
 )
 
 // What the documents show of a configuration is one: every key and word is known.

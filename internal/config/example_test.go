@@ -22,6 +22,6 @@ servers:
 	fmt.Println(err)
 	// Output:
 	// wasmgate.yaml:7: servers.files.timeout: 30 has no unit: write 30s
-	// wasmgate.yaml:8: servers.Tickets: a server is named by lower-case letters, digits and -, such as "tickets"
+	// wasmgate.yaml:8: servers.Tickets: a server is named with lower-case letters, digits and -, such as "tickets"
 	// wasmgate.yaml:10: servers.Tickets.trasport: unknown key; did you mean "transport"?
 }

@@ -128,7 +128,7 @@ func parseGrants(path string, data []byte) (grants []Grant, lines []int, err err
 		}
 		d.table(n, at, readers)
 		if n.Kind == tree.Table && len(g.To) == 0 {
-			d.fail(n, at+".to", "is missing: say who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
+			d.fail(n, at+".to", "is missing: name who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
 		}
 		grants, lines = append(grants, g), append(lines, n.Line)
 	})

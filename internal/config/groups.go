@@ -37,7 +37,7 @@ func (d *decoder) offered(to *[]string) reader {
 
 func (g *Group) named(d *decoder, f tree.Field, path string) {
 	if !groupPattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "a group is named by lower-case letters, digits and -")
+		d.fail(&tree.Node{Line: f.Line}, path, "a group is named with lower-case letters, digits and -")
 	}
 }
 
@@ -70,7 +70,7 @@ func (d *decoder) checkGroups(principals *tree.Node, c *Config) {
 		f := principals.Fields[i]
 		for _, name := range p.Groups {
 			if !slices.Contains(known, name) {
-				d.fail(f.Value.Get("groups"), tree.Join(tree.Join("principals", f.Key), "groups"), "%q is none of the groups%s", name, hint(name, known))
+				d.fail(f.Value.Get("groups"), tree.Join(tree.Join("principals", f.Key), "groups"), "no group is named %q%s", name, hint(name, known))
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func ImportMCP(r io.Reader, name string) ([]Server, []tree.Problem, error) {
 func (d *decoder) hostFile(file string, data []byte, dirs Dirs) *Config {
 	c := beside(stateFolder(file, dirs))
 	if near := filepath.Join(filepath.Dir(file), grantsFile); exists(near) == nil {
-		d.warn(0, "", "%s beside it is not read, since it may belong to a stranger's project: the grants are in %s", grantsFile, c.Policy.Grants)
+		d.warn(0, "", "%s beside it is not read, since it may belong to someone else's project: the grants are in %s", grantsFile, c.Policy.Grants)
 	}
 	c.Servers = d.hostServers(file, data, dirs.Home)
 	return c
@@ -94,7 +94,7 @@ func (d *decoder) hostTree(file string, root *tree.Node, home string) []Server {
 	d.each(entries, path, func(f tree.Field, path string) {
 		f.Was, f.Key = f.Key, unused(used, serverID(f.Key))
 		if f.Key != f.Was {
-			d.warn(f.Line, path, "is called %s here", f.Key)
+			d.warn(f.Line, path, "is imported as %s", f.Key)
 		}
 		alike(f, path)
 		h := &host{decoder: d, home: home, workspace: workspace}
@@ -130,12 +130,12 @@ func (d *decoder) hostEntries(root *tree.Node) (entries *tree.Node, path string)
 		switch key {
 		case "mcpServers", "servers", "mcp.servers":
 			if entries != nil {
-				d.fail(&tree.Node{Line: f.Line}, key, "the servers are under %s already; keep one of both keys", path)
+				d.fail(&tree.Node{Line: f.Line}, key, "the servers are under %s already; keep one of the two keys", path)
 				continue
 			}
 			entries, path = at, key
 		case "inputs":
-			d.warn(f.Line, key, "ignored: only a host can ask for them")
+			d.warn(f.Line, key, "ignored: only the client can ask for these values")
 		case "projects":
 			if slices.ContainsFunc(at.Fields, func(p tree.Field) bool {
 				s := p.Value.Get("mcpServers")
@@ -161,7 +161,7 @@ func (d *decoder) hostEntries(root *tree.Node) (entries *tree.Node, path string)
 		others = append(others[:5:5], fmt.Sprintf("%d more", n-5))
 	}
 	if len(others) > 0 {
-		d.warn(0, "", "ignored, as they concern the host alone: %s", strings.Join(others, ", "))
+		d.warn(0, "", "ignored, since they concern only the client: %s", strings.Join(others, ", "))
 	}
 	return entries, path
 }
@@ -294,7 +294,7 @@ func (h *host) server(n *tree.Node, path string) *tree.Node {
 			continue
 		}
 		if out.Get(key) != nil {
-			h.fail(&tree.Node{Line: f.Line}, at, "says the same as another key: keep one")
+			h.fail(&tree.Node{Line: f.Line}, at, "means the same as another key here: keep one of them")
 			continue
 		}
 		value := h.translated(f.Value)

@@ -78,14 +78,14 @@ func TestImportMCP(t *testing.T) {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	wantReports := []tree.Problem{
-		{File: name, Line: 3, Path: "inputs", Message: "ignored: only a host can ask for them"},
-		{File: name, Line: 0, Path: "", Message: "ignored, as they concern the host alone: theme"},
-		{File: name, Line: 5, Path: `mcpServers["GitHub Tools"]`, Message: "is called github-tools here"},
+		{File: name, Line: 3, Path: "inputs", Message: "ignored: only the client can ask for these values"},
+		{File: name, Line: 0, Path: "", Message: "ignored, since they concern only the client: theme"},
+		{File: name, Line: 5, Path: `mcpServers["GitHub Tools"]`, Message: "is imported as github-tools"},
 		{File: name, Line: 9, Path: `mcpServers["GitHub Tools"].envFile`, Message: "ignored: name the variables that it sets in env, as ${NAME}"},
 		{File: name, Line: 10, Path: `mcpServers["GitHub Tools"].autoApprove`, Message: "never honoured: what may be called is granted with `wasmgate grant`"},
-		{File: name, Line: 13, Path: `mcpServers.github-tools`, Message: "is called github-tools-2 here"},
+		{File: name, Line: 13, Path: `mcpServers.github-tools`, Message: "is imported as github-tools-2"},
 		{File: name, Line: 13, Path: `mcpServers.github-tools.timeout`, Message: "ignored: hosts disagree on its unit; in wasmgate.yaml write timeout: 30s"},
-		{File: name, Line: 14, Path: `mcpServers.local`, Message: "is called local-server here"},
+		{File: name, Line: 14, Path: `mcpServers.local`, Message: "is imported as local-server"},
 		{File: name, Line: 14, Path: `mcpServers.local.colour`, Message: "ignored: unknown key"},
 	}
 	if diff := cmp.Diff(wantReports, reports); diff != "" {
@@ -106,7 +106,7 @@ func TestImportList(t *testing.T) {
 	if diff := cmp.Diff(want, got, undeclared); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
-	if len(warnings) != 1 || warnings[0].Message != "is called files here" {
+	if len(warnings) != 1 || warnings[0].Message != "is imported as files" {
 		t.Errorf("warnings %v", warnings)
 	}
 	_, _, err = config.ImportMCP(strings.NewReader("{\"servers\": [{\"name\": \"a\", \"command\": \"x\"},\n{\"name\": \"a\", \"command\": \"y\"}, {\"command\": \"z\"}]}"), "mcp.json")
@@ -157,12 +157,12 @@ func TestMCPProblems(t *testing.T) {
 		"half of a token":            {"{\n  \"servers\": \"sec\nret\"}", "mcp.json:2: not JSON: neither a string in quotes, a number, true, false nor null"},
 		"no servers":                 {"{}", "mcp.json: holds neither mcpServers nor servers"},
 		"a list":                     {"[]", "mcp.json:1: must be a mapping, not a list"},
-		"servers in two places":      {"{\"servers\": {},\n\"mcpServers\": {}}", "mcp.json:2: mcpServers: the servers are under servers already; keep one of both keys"},
+		"servers in two places":      {"{\"servers\": {},\n\"mcpServers\": {}}", "mcp.json:2: mcpServers: the servers are under servers already; keep one of the two keys"},
 		"a server given twice":       {"{\"servers\": {\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}", "mcp.json:2: servers.a: given twice; first in line 1"},
 		"a server that is text":      {"{\"servers\": {\"a\": \"x\"}}", "mcp.json:1: servers.a: must be a mapping, not text"},
 		"neither command nor url":    {"{\"servers\": {\"a\":\n{}}}", "mcp.json:1: servers.a: needs a command, a url, a module, or a folder of skills"},
 		"a wrong URL":                {"{\"servers\": {\"A\":\n{\"serverUrl\": \"example.com\"}}}", "mcp.json:2: servers.A.serverUrl: \"example.com\" does not begin with https:// or http://"},
-		"two keys for one thing":     {"{\"servers\": {\"a\": {\"url\": \"https://a/\",\n\"serverUrl\": \"https://a/\"}}}", "mcp.json:2: servers.a.serverUrl: says the same as another key: keep one"},
+		"two keys for one thing":     {"{\"servers\": {\"a\": {\"url\": \"https://a/\",\n\"serverUrl\": \"https://a/\"}}}", "mcp.json:2: servers.a.serverUrl: means the same as another key here: keep one of them"},
 		"a header with a line break": {"{\"servers\": {\"a\": {\"url\": \"https://a/\", \"headers\": {\"A\": \"b\\nc\"}}}}", "mcp.json:1: servers.a.headers.A: the value holds a line break or another control character"},
 		"disabled in words":          {"{\"servers\": {\"a\": {\"command\": \"x\", \"disabled\": \"yes\"}}}", "mcp.json:1: servers.a.disabled: must be true or false, not text"},
 		"too deep":                   {strings.Repeat("[", 100), "mcp.json:1: nested deeper than 32 levels"},
@@ -237,7 +237,7 @@ func TestHostKeysBesideServers(t *testing.T) {
 	_, reports, err := config.ImportMCP(strings.NewReader(file), "f")
 	want := []tree.Problem{
 		{File: "f", Line: 2, Path: "projects", Message: "ignored: the servers of single projects are not read"},
-		{File: "f", Line: 0, Path: "", Message: "ignored, as they concern the host alone: a, b, c, d, e, 2 more"},
+		{File: "f", Line: 0, Path: "", Message: "ignored, since they concern only the client: a, b, c, d, e, 2 more"},
 	}
 	if diff := cmp.Diff(want, reports); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -13,7 +13,7 @@ import (
 func TestIdentities(t *testing.T) {
 	for id, wrong := range map[string]string{
 		"ann@home.example": "", "DE89370400440532013000": "", "/home/ann": "", "ann@gmail.com": "", "@corp.example": "", "@mail.corp.co.uk": "",
-		"@gmail.com": "anybody can have", "@GMail.com": "anybody can have", "@github.io": "anybody can have", "@co.uk": "anybody can have",
+		"@gmail.com": "anyone can get", "@GMail.com": "anyone can get", "@github.io": "anyone can get", "@co.uk": "anyone can get",
 		"@com": "is not a domain", "@*.corp.example": "is not a domain", "@": "neither an email address", " x": "neither an email address",
 	} {
 		path := filepath.Join(t.TempDir(), "wasmgate.yaml")

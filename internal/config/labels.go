@@ -62,10 +62,10 @@ func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
 		}
 		d.object(&l, f.Value, path)
 		if l.Control != nil && l.To != nil {
-			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "control"), "says the same as to and commits together: write one or the other")
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "control"), "means the same as to and commits together: write one or the other")
 		}
 		if e := f.Value.Get("effect"); f.Value.Kind == tree.Table && (e == nil || e.Kind == tree.List && len(e.Items) == 0) {
-			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "effect"), "is missing: say what the tool does, such as [read]")
+			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "effect"), "is missing: list what the tool does, such as [read]")
 		}
 		labels = append(labels, l)
 	})
@@ -116,7 +116,7 @@ func (d *decoder) kinds(to *map[string]string, empty bool) reader {
 				(*to)[f.Key] = ""
 				return
 			}
-			d.text(&kind, matches(kindPattern, "the name of a kind of ids: letters, digits and . _ -"))(f.Value, path)
+			d.text(&kind, matches(kindPattern, "must be the name of a kind of ids: letters, digits and . _ -"))(f.Value, path)
 			(*to)[f.Key] = kind
 		})
 	}

@@ -55,12 +55,12 @@ func TestReadLabelsProblems(t *testing.T) {
 		"a list":                       {"- a\n", `labels.yaml:1: must be a mapping, not a list`},
 		"a pattern with * inside":      {"a*b: {effect: [read]}\n", `labels.yaml:1: ["a*b"]: "a*b" is not the name of a tool, or its beginning and *`},
 		"the same tool twice":          {"a__b: {effect: [read]}\na__b: {effect: [local]}\n", `labels.yaml:2: a__b: given twice; first in line 1`},
-		"a result that nobody knows":   {"a__b: {result: clean, effect: [read]}\n", `labels.yaml:1: a__b.result: "clean" is none of trusted, untrusted, echo`},
-		"an effect that nobody knows":  {"a__b: {effect: [write]}\n", `labels.yaml:1: a__b.effect[0]: "write" is none of read, local, internal, external, destructive, egress, credential`},
-		"no effect":                    {"a__b: {result: echo}\n", `labels.yaml:1: a__b.effect: is missing: say what the tool does, such as [read]`},
+		"a result that nobody knows":   {"a__b: {result: clean, effect: [read]}\n", `labels.yaml:1: a__b.result: "clean" is not one of trusted, untrusted, echo`},
+		"an effect that nobody knows":  {"a__b: {effect: [write]}\n", `labels.yaml:1: a__b.effect[0]: "write" is not one of read, local, internal, external, destructive, egress, credential`},
+		"no effect":                    {"a__b: {result: echo}\n", `labels.yaml:1: a__b.effect: is missing: list what the tool does, such as [read]`},
 		"a pointer without its stroke": {"a__b: {effect: [external], control: [to]}\n", `labels.yaml:1: a__b.control[0]: "to" is not a JSON Pointer to an argument, such as /to`},
-		"both ways to say to":          {"a__b: {effect: [external], control: [/to], to: [/to]}\n", `labels.yaml:1: a__b.control: says the same as to and commits together: write one or the other`},
-		"a kind of ids that is none":   {"a__b: {effect: [read], ids: {/x: a b}}\n", `labels.yaml:1: a__b.ids["/x"]: "a b" is not the name of a kind of ids: letters, digits and . _ -`},
+		"both ways to say to":          {"a__b: {effect: [external], control: [/to], to: [/to]}\n", `labels.yaml:1: a__b.control: means the same as to and commits together: write one or the other`},
+		"a kind of ids that is none":   {"a__b: {effect: [read], ids: {/x: a b}}\n", `labels.yaml:1: a__b.ids["/x"]: "a b" is not must be the name of a kind of ids: letters, digits and . _ -`},
 		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key`},
 	}
 	for name, tt := range tests {

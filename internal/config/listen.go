@@ -89,7 +89,7 @@ func (c *Config) lacks(addr string) (missing []string) {
 	if !c.Auth.On() {
 		missing = append(missing, "auth names no way to authenticate: issuers, keys, mtls or proxy, or else listen on 127.0.0.1")
 	} else if c.Auth.Local {
-		missing = append(missing, "auth.local: allow lets anybody in: remove it")
+		missing = append(missing, "auth.local: allow lets everyone in: remove it")
 	}
 	if c.TLS.Cert == "" && c.TLS.TerminatedBy == nil {
 		missing = append(missing, "tls has no cert and key, and names no proxy that speaks TLS under terminated_by")

@@ -53,7 +53,7 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 	return func(n *tree.Node, path string) {
 		a := new(ServerAuth)
 		if n.Text == "passthrough" || n.Get("mode") != nil && n.Get("mode").Text == "passthrough" {
-			d.fail(n, path, "passthrough is not done: a client's token is for this gateway, and a server that gets it could use it here and elsewhere; take oauth or token_exchange")
+			d.fail(n, path, "passthrough is not supported: a client's token is for this gateway, and a server that gets it could use it here and elsewhere; take oauth or token_exchange")
 			return
 		}
 		if n.Kind == tree.Table {
@@ -74,9 +74,9 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 		case a.Mode != "oauth" && (n.Get("client_id") == nil || n.Get("client_secret") == nil && n.Get("private_key") == nil):
 			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", a.Mode)
 		case a.Mode == "token_exchange" && n.Get("issuer") == nil:
-			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server would say who does")
+			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server could choose who gets them")
 		case a.Mode == "token_exchange" && a.Shared:
-			d.fail(n, path, "token_exchange is of each caller: leave identity out")
+			d.fail(n, path, "token_exchange uses the token of each caller: remove identity")
 		case a.Actor && a.Mode != "token_exchange":
 			d.fail(n, path, "actor works only with the mode token_exchange")
 		case a.ClientSecret != "" && a.ClientID == "":
@@ -100,7 +100,7 @@ func (d *decoder) checkIDJAG(a *ServerAuth, n *tree.Node, path string) {
 	}
 	switch {
 	case a.Shared:
-		d.fail(n, path, "id_jag is of each principal: leave identity out")
+		d.fail(n, path, "id_jag uses the login of each principal: remove identity")
 	case a.Actor:
 		d.fail(n, path, "actor is for token_exchange")
 	case a.IDP == a.Issuer:
@@ -117,14 +117,14 @@ func (d *decoder) checkServerAuth(n *tree.Node, path string, s *Server) {
 	}
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
-			d.fail(n.Get("auth"), tree.Join(path, "auth"), "cannot stand beside headers.%s: one of them says by what the server is called", name)
+			d.fail(n.Get("auth"), tree.Join(path, "auth"), "cannot be combined with headers.%s: keep one of them", name)
 		}
 	}
 	if s.Sessions == "shared" && !s.Auth.Shared {
-		d.fail(n.Get("auth"), tree.Join(path, "auth"), "is of one principal each, and sessions: shared is of all: write identity: shared if one login is everybody's")
+		d.fail(n.Get("auth"), tree.Join(path, "auth"), "is of one principal each, and sessions: shared is of all: write identity: shared if all principals use one login")
 	}
 	if insecure(s.URL) {
-		d.fail(n.Get("url"), tree.Join(path, "url"), "is plain http to another machine: who is on the way would have the tokens")
+		d.fail(n.Get("url"), tree.Join(path, "url"), "is plain http to another machine: others on the network could read the tokens")
 	}
 }
 

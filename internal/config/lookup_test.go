@@ -278,7 +278,7 @@ secrets: {}
 F:4: servers.taken: your own configuration has a server of this name: choose another
 F:6: tools.m: your own configuration has a module of this name: choose another
 F:7: tools.n.server: "a" is one of the servers: choose another name
-F:7: tools.n.grant.secrets[0]: "API" is none of the secrets
+F:7: tools.n.grant.secrets[0]: no secret is named "API"
 F:7: tools.n.server: your own configuration has a server of this name: choose another
 F:8: listen: `+own+`
 F:9: policy: `+own+`

@@ -115,7 +115,7 @@ func (d *decoder) modules(to *[]Module, n *tree.Node, path string) {
 		m := Module{ID: f.Key}
 		d.fill(&m)
 		if !serverPattern.MatchString(f.Key) {
-			d.fail(&tree.Node{Line: f.Line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.Key))
+			d.fail(&tree.Node{Line: f.Line}, path, "a module is named with lower-case letters, digits and -, such as %q", serverID(f.Key))
 		}
 		fault := d.faulting()
 		d.object(&m, f.Value, path)
@@ -199,7 +199,7 @@ func (d *decoder) checkModule(s string) error {
 	case !strings.HasPrefix(s, ociScheme):
 		return exists(d.resolve(s))
 	case !strings.Contains(s, "@sha256:"):
-		return errors.New("names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:DIGEST")
+		return errors.New("has no digest, so that its content could change: write oci://registry/repository@sha256:DIGEST")
 	case !refPattern.MatchString(s):
 		return errors.New("is not oci://registry/repository@sha256: and 64 hex digits in lower case")
 	}
@@ -233,7 +233,7 @@ func (g *DirGrant) check(d *decoder, n *tree.Node, path string) {
 func (g *ModuleGrant) check(d *decoder, n *tree.Node, path string) {
 	for i, h := range g.HTTP {
 		if slices.ContainsFunc(g.HTTP[:i], func(o HTTPGrant) bool { return h.Origin != "" && h.Origin == o.Origin && h.Path == o.Path }) {
-			d.fail(n.Get("http").Items[i], fmt.Sprintf("%s.http[%d]", path, i), "grants the same path of the same origin twice: put the methods together")
+			d.fail(n.Get("http").Items[i], fmt.Sprintf("%s.http[%d]", path, i), "grants the same path of the same origin twice: list all methods in one entry")
 		}
 	}
 	for i, f := range g.Dirs {
@@ -260,7 +260,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 
 func checkMethod(s string) error {
 	if !slices.Contains(methods, s) {
-		return fmt.Errorf("is none of %s", strings.Join(methods, ", "))
+		return fmt.Errorf("is not one of %s", strings.Join(methods, ", "))
 	}
 	return nil
 }
@@ -277,7 +277,7 @@ func checkOrigin(s string) error {
 		return errors.New("has no port from 1 to 65535")
 	}
 	if strings.HasPrefix(s, "https:") && port == "443" || strings.HasPrefix(s, "http:") && port == "80" {
-		return errors.New("has the port that it has anyway: leave it out")
+		return errors.New("has the scheme's own port: remove the port")
 	}
 	return nil
 }
@@ -351,7 +351,7 @@ func (d *decoder) checkSecrets(tools *tree.Node, c *Config) {
 			at := tree.Join("tools", f.Key) + fmt.Sprintf(".grant.secrets[%d]", k)
 			j := slices.Index(known, name)
 			if j < 0 {
-				d.fail(item, at, "%q is none of the secrets%s", item.Text, spelling.Suggest(name, known))
+				d.fail(item, at, "no secret is named %q%s", item.Text, spelling.Suggest(name, known))
 				continue
 			}
 			if fault := c.Secrets[j].Fault; fault != "" && c.Tools[i].Fault == "" {

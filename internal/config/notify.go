@@ -20,7 +20,7 @@ type Notify struct {
 func (o *Notify) named(d *decoder, f tree.Field, path string) {
 	o.Timeout = 10 * time.Second
 	if !bundlePattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "somebody is named by small letters, digits and . _ -")
+		d.fail(&tree.Node{Line: f.Line}, path, "the name of a receiver has lower-case letters, digits and . _ -")
 	}
 }
 

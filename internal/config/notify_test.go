@@ -23,7 +23,7 @@ func TestNotify(t *testing.T) {
 		"no way":           {"notify:\n  x: {about: [audit]}\n", nil, `wasmgate.yaml:2: notify.x: has 0 of url, command and desktop: write one`},
 		"two ways":         {"notify:\n  x: {desktop: true, command: [a]}\n", nil, `wasmgate.yaml:2: notify.x: has 2 of url, command and desktop: write one`},
 		"for a shell":      {"notify: {x: {command: \"tell | mail\"}}\n", nil, `wasmgate.yaml:1: notify.x.command: must be a list of the program and its arguments: no shell reads it`},
-		"about what is no": {"notify: {x: {desktop: true, about: [calls]}}\n", nil, `wasmgate.yaml:1: notify.x.about[0]: "calls" is none of approval, quarantine, server, audit`},
+		"about what is no": {"notify: {x: {desktop: true, about: [calls]}}\n", nil, `wasmgate.yaml:1: notify.x.about[0]: "calls" is not one of approval, quarantine, server, audit`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

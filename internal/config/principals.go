@@ -45,7 +45,7 @@ func identity(s string) error {
 	case whole && !domainPattern.MatchString(domain):
 		return errors.New("is not a domain, such as @example.com")
 	case whole && shared(strings.ToLower(domain)):
-		return errors.New("is a domain under which anybody can have an address: write the addresses that are yours")
+		return errors.New("is a domain in which anyone can get an address: write the addresses that are yours")
 	}
 	return nil
 }

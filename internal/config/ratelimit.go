@@ -51,15 +51,15 @@ func (l *RateLimit) check(d *decoder, n *tree.Node, at string) {
 		return
 	}
 	if len(l.To) == 0 {
-		d.fail(n, at+".to", "is missing: say whose calls are limited, such as [local], [\"role:dev\"] or [\"*\"]")
+		d.fail(n, at+".to", "is missing: name whose calls are limited, such as [local], [\"role:dev\"] or [\"*\"]")
 	}
 	if n.Get("calls") == nil && n.Get("bytes") == nil {
 		d.fail(n, at, "limits nothing: add calls, bytes or both")
 	}
 	if n.Get("burst") != nil && n.Get("calls") == nil {
-		d.fail(n, at+".burst", "is of calls: add those")
+		d.fail(n, at+".burst", "works only with calls: add calls")
 	}
 	if n.Get("per") == nil {
-		d.fail(n, at+".per", "is missing: say in what time, such as 1m")
+		d.fail(n, at+".per", "is missing: give the period, such as 1m")
 	}
 }

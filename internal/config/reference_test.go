@@ -212,7 +212,7 @@ func TestReference(t *testing.T) {
 }
 
 // otherKeys are the messages about what an example lacks when it is alone in a file.
-var otherKeys = regexp.MustCompile(`does not exist|has no effect without|needs |none of the |does not name|there is no principal|is not a media type|is of calls`)
+var otherKeys = regexp.MustCompile(`does not exist|has no effect without|needs |no group is named|no secret is named|does not name|there is no principal|is not a media type|works only with calls`)
 
 // checkExample reads a file that has the key alone, and expects nothing to be wrong at it.
 func checkExample(t *testing.T, path, example string) {

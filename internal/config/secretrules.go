@@ -36,7 +36,7 @@ type SecretKind struct {
 
 func (k *SecretKind) check(d *decoder, n *tree.Node, path string) {
 	if k.ID == "" || k.Regexp == "" {
-		d.fail(n, path, "is not whole: set id and regexp")
+		d.fail(n, path, "is incomplete: set id and regexp")
 	}
 }
 

@@ -176,9 +176,9 @@ func (d *decoder) servers(to *[]Server, base []Server, n *tree.Node, path string
 		at := &tree.Node{Line: f.Line}
 		switch {
 		case !serverPattern.MatchString(f.Key):
-			d.fail(at, path, "a server is named by lower-case letters, digits and -, such as %q", serverID(f.Key))
+			d.fail(at, path, "a server is named with lower-case letters, digits and -, such as %q", serverID(f.Key))
 		case slices.Contains(reserved, f.Key):
-			d.fail(at, path, "the name is reserved: choose another")
+			d.fail(at, path, "is a reserved name: choose another")
 		}
 		alike(f, path)
 		*to = append(*to, d.server(f, path))
@@ -336,7 +336,7 @@ func (d *decoder) secrets(to *map[string]Secret, name, value check) reader {
 			if value != nil { // a header, whose case means nothing
 				folded := strings.ToLower(f.Key)
 				if seen[folded] {
-					d.fail(at, path, "given twice, in another case")
+					d.fail(at, path, "given twice, in different letter case")
 				}
 				seen[folded] = true
 			}

@@ -13,7 +13,7 @@ type Ship struct {
 func (s *Ship) named(d *decoder, f tree.Field, path string) {
 	s.Gzip = true
 	if !bundlePattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "a target is named by small letters, digits and . _ -")
+		d.fail(&tree.Node{Line: f.Line}, path, "the name of a target has lower-case letters, digits and . _ -")
 	}
 }
 
@@ -28,7 +28,7 @@ func (s *Ship) check(d *decoder, n *tree.Node, path string) {
 		}
 	}
 	if s.To == "opa" && n.Get("format") != nil {
-		d.fail(n.Get("format"), tree.Join(path, "format"), "means nothing to opa, which takes decisions")
+		d.fail(n.Get("format"), tree.Join(path, "format"), "has no effect on a target opa, which receives decisions")
 	}
 	if u := n.Get("url"); u != nil && insecure(s.URL) {
 		d.warn(u.Line, tree.Join(path, "url"), "plain http to another machine: the records, and headers, can be read on the way")

@@ -20,9 +20,9 @@ func TestShips(t *testing.T) {
 		}, ""},
 		"what is silent":  {"telemetry: {ship: {opa: {to: opa, url: \"https://opa/logs\"}}}\n", []config.Ship{{Name: "opa", To: "opa", Format: "audit", Target: config.Target{URL: "https://opa/logs", Timeout: 30 * time.Second, Gzip: true}}}, ""},
 		"nowhere":         {"telemetry:\n  ship:\n    siem: {}\n", nil, "wasmgate.yaml:3: telemetry.ship.siem: has no to\nwasmgate.yaml:3: telemetry.ship.siem: has no url"},
-		"no such kind":    {"telemetry: {ship: {siem: {to: syslog, url: \"https://siem/\"}}}\n", nil, `wasmgate.yaml:1: telemetry.ship.siem.to: "syslog" is none of http, otlp, opa`},
-		"a format of opa": {"telemetry: {ship: {siem: {to: opa, url: \"https://siem/\", format: ocsf}}}\n", nil, `wasmgate.yaml:1: telemetry.ship.siem.format: means nothing to opa, which takes decisions`},
-		"a path as name":  {"telemetry: {ship: {\"../x\": {to: http, url: \"https://siem/\"}}}\n", nil, `wasmgate.yaml:1: telemetry.ship["../x"]: a target is named by small letters, digits and . _ -`},
+		"no such kind":    {"telemetry: {ship: {siem: {to: syslog, url: \"https://siem/\"}}}\n", nil, `wasmgate.yaml:1: telemetry.ship.siem.to: "syslog" is not one of http, otlp, opa`},
+		"a format of opa": {"telemetry: {ship: {siem: {to: opa, url: \"https://siem/\", format: ocsf}}}\n", nil, `wasmgate.yaml:1: telemetry.ship.siem.format: has no effect on a target opa, which receives decisions`},
+		"a path as name":  {"telemetry: {ship: {\"../x\": {to: http, url: \"https://siem/\"}}}\n", nil, `wasmgate.yaml:1: telemetry.ship["../x"]: the name of a target has lower-case letters, digits and . _ -`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func TestTelemetry(t *testing.T) {
 			}, "",
 		},
 		"more than all":       {"telemetry: {traces: {ratio: 1.5}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.traces.ratio: "1.5" is not a number from 0 to 1`},
-		"no such signal":      {"telemetry: {otlp: {signals: [logs]}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.otlp.signals[0]: "logs" is none of traces, metrics`},
+		"no such signal":      {"telemetry: {otlp: {signals: [logs]}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.otlp.signals[0]: "logs" is not one of traces, metrics`},
 		"no address":          {"telemetry: {otlp: {endpoint: \"otel:4318\"}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.otlp.endpoint: "otel:4318" does not begin with https:// or http://`},
 		"no port":             {"telemetry: {metrics: {listen: localhost}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.metrics.listen: "localhost" is not host:port, such as 127.0.0.1:9464`},
 		"a port that is none": {"telemetry: {metrics: {listen: \"localhost:x\"}}\n", config.Telemetry{}, `wasmgate.yaml:1: telemetry.metrics.listen: "localhost:x" has no port from 0 to 65535`},

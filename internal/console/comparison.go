@@ -27,7 +27,7 @@ const (
 	compareSince = 7 * 24 * time.Hour
 )
 
-var errComparing = errors.New("another comparison is being made: wait for it")
+var errComparing = errors.New("another comparison is running: wait for it")
 
 // A change is what another policy has in the place of the one in use.
 type change struct {
@@ -291,5 +291,5 @@ func (c *Console) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if err := c.compare(r.Context(), to); err != nil {
 		return err
 	}
-	return c.done(w, r, "/ui/policy/comparison", "the comparison has begun")
+	return c.done(w, r, "/ui/policy/comparison", "the comparison is running; this page shows it when it is done")
 }

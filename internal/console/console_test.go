@@ -632,7 +632,7 @@ func TestApproveWhatIsAskedOfOthers(t *testing.T) {
 		t.Fatalf("%+v %v", all, err)
 	}
 	w := d.ask("POST", "/ui/approvals/"+all[0].ID, url.Values{"verdict": {"once"}, "binding": {all[0].Binding}}, nil)
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "local is none of those who may approve it: role:lead") {
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "local may not approve it; these may: role:lead") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if err := d.call("local__hash", args); err == nil {

@@ -376,7 +376,7 @@ func (c *Console) revokePage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.done(w, r, "/ui/approvals", fmt.Sprintf("%d destinations are approved no more", len(gone)))
+	return c.done(w, r, "/ui/approvals", fmt.Sprintf("the approval of %d destinations was removed", len(gone)))
 }
 
 func (c *Console) pinsPage(w http.ResponseWriter, r *http.Request) error {
@@ -502,7 +502,7 @@ func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
 	if err := c.reset(r.Context(), id, version); err != nil {
 		return err
 	}
-	return c.done(w, r, "/ui/sessions", "session "+id+" begins anew")
+	return c.done(w, r, "/ui/sessions", "session "+id+" has no labels now")
 }
 
 func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {

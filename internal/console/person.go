@@ -63,7 +63,7 @@ func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 	base, _ := address(r)
 	begun, ticket, err := c.people.BeginSignIn(r.Context(), r.PathValue("issuer"), base+login.LoopbackPath)
 	if err != nil {
-		c.signinProblem(w, http.StatusBadGateway, "Nobody can sign in there now: the log of the gateway says why.")
+		c.signinProblem(w, http.StatusBadGateway, "No one can sign in there now: the log of the gateway says why.")
 		return
 	}
 	c.keepTicket(w, r, ticket, leaveTime)
@@ -81,7 +81,7 @@ func (c *Console) comeBack(w http.ResponseWriter, r *http.Request) {
 	}
 	token, who, err := c.people.EndSignIn(r.Context(), ticket, r.URL.Query())
 	if errors.Is(err, login.ErrState) {
-		c.signinProblem(w, http.StatusForbidden, "This belongs to no sign-in that this browser has begun: begin again.")
+		c.signinProblem(w, http.StatusForbidden, "This does not belong to a sign-in of this browser: sign in again.")
 		return
 	}
 	c.keepTicket(w, r, "", -time.Second) // it is good once

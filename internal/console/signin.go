@@ -181,7 +181,7 @@ func (c *Console) signin(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	cookie := c.signins.take(r.PostFormValue("code"))
 	if cookie == "" {
-		c.signinProblem(w, http.StatusForbidden, "The link or the code is not good any more: run wasmgate console again.")
+		c.signinProblem(w, http.StatusForbidden, "The link or the code is no longer valid: run wasmgate console again.")
 		return
 	}
 	c.stay(w, r, cookie)

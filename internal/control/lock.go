@@ -25,7 +25,7 @@ func Acquire(state string) (*Lock, error) {
 		return nil, fmt.Errorf("create state folder: %w", err)
 	}
 	if info, err := os.Stat(state); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 {
-		return nil, fmt.Errorf("every user of this machine can write in the state folder %s (mode %03o), and become the operator by it. Run: chmod 700 %s", state, info.Mode().Perm(), state)
+		return nil, fmt.Errorf("every user of this machine can write in the state folder %s (mode %03o), and so become the operator. Run: chmod 700 %s", state, info.Mode().Perm(), state)
 	}
 	f, err := os.OpenFile(filepath.Join(state, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -149,7 +149,7 @@ func state(cfg *config.Config) Check {
 		return Check{of, Fault, fmt.Sprintf("%s is not a folder that can be used: %v", cfg.State, err), "set state: in the configuration"}
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return Check{of, Fault, fmt.Sprintf("%s has mode %03o: whoever reaches control.sock in it runs the gateway", cfg.State, info.Mode().Perm()), "chmod 700 " + cfg.State}
+		return Check{of, Fault, fmt.Sprintf("%s has mode %03o: anyone who can open control.sock in it controls the gateway", cfg.State, info.Mode().Perm()), "chmod 700 " + cfg.State}
 	}
 	probe, err := os.CreateTemp(cfg.State, ".doctor-*")
 	if err != nil {
@@ -191,7 +191,7 @@ func disk(cfg *config.Config) Check {
 func clock(cfg *config.Config) Check {
 	const of = "clock"
 	if info, err := os.Stat(cfg.Audit.Path); err == nil && time.Until(info.ModTime()) > slack {
-		return Check{of, Fault, fmt.Sprintf("the audit log was written at %s, which is yet to come", info.ModTime().Format(time.RFC3339)), "set the clock, with NTP for instance"}
+		return Check{of, Fault, fmt.Sprintf("the audit log was written at %s, a time in the future", info.ModTime().Format(time.RFC3339)), "set the clock, with NTP for instance"}
 	}
 	return Check{of, OK, time.Now().Format(time.RFC3339), ""}
 }

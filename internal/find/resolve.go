@@ -15,7 +15,7 @@ type AmbiguousError struct {
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%s is the name of several tools: say which of %s", e.Name, strings.Join(e.Candidates, ", "))
+	return fmt.Sprintf("%s is the name of several tools: write one of %s", e.Name, strings.Join(e.Candidates, ", "))
 }
 
 // Resolve returns the name by which a tool is offered that is named as its server names

@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options, in io.Reader, out, errs io.Writer) int 
 	case len(event) > maxEvent:
 		err = fmt.Errorf("the event is larger than %d bytes", maxEvent)
 	case !json.Valid(event):
-		err = errors.New("the agent reports no JSON")
+		err = errors.New("the agent's event is not JSON")
 	}
 	r := Request{
 		Agent: o.Agent, Event: event, Headless: headless(o.Agent), Observe: o.Observe, HoldMS: max(0, (o.Within - time.Second).Milliseconds()),
@@ -106,7 +106,7 @@ func Run(ctx context.Context, o Options, in io.Reader, out, errs io.Writer) int 
 }
 
 // errAway says that no gateway runs.
-var errAway = errors.New("no gateway runs, so nothing is allowed: start `wasmgate serve`, or take the hook out with `wasmgate hook uninstall`")
+var errAway = errors.New("no gateway runs, so nothing is allowed: start `wasmgate serve`, or remove the hook with `wasmgate hook uninstall`")
 
 // ask asks the gateway. The connection is used once, as HTTP/1.0 has it, so that the answer
 // ends where it ends.

@@ -83,7 +83,7 @@ func TestMeaning(t *testing.T) {
 		"another type":                {props(`"n":{"type":"string"}`, ""), props(`"n":{"type":"boolean"}`, ""), "n: boolean can now be passed|n: string must no longer be passed"},
 		"integers are numbers":        {props(`"n":{"type":"integer"}`, ""), props(`"n":{"type":"number"}`, ""), "n: number can now be passed"},
 		"any type":                    {props(`"n":{"type":"string"}`, ""), props(`"n":{}`, ""), "n: a value of any type can now be passed; before, only string"},
-		"no longer any":               {props(`"n":{}`, ""), props(`"n":{"type":"string"}`, ""), "n: only string can now be passed; before, of any type"},
+		"no longer any":               {props(`"n":{}`, ""), props(`"n":{"type":"string"}`, ""), "n: only string can now be passed; before, any type"},
 		"an enum that grew":           {props(`"n":{"enum":["a"]}`, ""), props(`"n":{"enum":["a","delete"]}`, ""), `n: "delete" can now be passed`},
 		"an enum that shrank":         {props(`"n":{"enum":["a","b"]}`, ""), props(`"n":{"enum":["b"]}`, ""), `n: "a" must no longer be passed`},
 		"an enum that went":           {props(`"n":{"enum":["a"]}`, ""), props(`"n":{}`, ""), `n: any value of the type can now be passed; before, only "a"`},
@@ -111,7 +111,7 @@ func TestMeaning(t *testing.T) {
 		t.Errorf("of results: %q", got)
 	}
 	_, means = lock.Compare(lock.Tool, gate.MustDoc(`{"outputSchema":{}}`), gate.MustDoc(`{}`))
-	if got := strings.Join(means, "|"); got != "results are no longer bound by any schema" {
+	if got := strings.Join(means, "|"); got != "results no longer have a schema" {
 		t.Errorf("without a schema: %q", got)
 	}
 }

@@ -180,7 +180,7 @@ func parseKey(s string) (Key, error) {
 		for _, one := range kinds {
 			known = append(known, string(one.Kind))
 		}
-		return Key{}, fmt.Errorf("%q is not a kind of thing that is pinned; expected one of %s", kind, strings.Join(known, ", "))
+		return Key{}, fmt.Errorf("%q is not a kind of definition that is pinned; expected one of %s", kind, strings.Join(known, ", "))
 	}
 	if !serverID.MatchString(server) {
 		return Key{}, fmt.Errorf("%q is not a name of a server", server)

@@ -142,7 +142,7 @@ func TestFileRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"another version":        {"wasmgate-lock 2\n", "l:1: expected the line"},
 		"no version":             {"tool a b\n" + sum, "l:1: expected the line"},
 		"nothing but a comment":  {"# x\n", "l:1: the file does not begin with"},
-		"an unknown kind":        {head + "\ntools a b\n" + sum, `l:3: "tools" is not a kind of thing`},
+		"an unknown kind":        {head + "\ntools a b\n" + sum, `l:3: "tools" is not a kind of definition`},
 		"a tool without a name":  {head + "tool a\n" + sum, "l:2: expected tool SERVER NAME"},
 		"an identity with one":   {head + "identity a b\n" + sum, "l:2: expected identity SERVER"},
 		"a bad server":           {head + "tool A_b c\n" + sum, `l:2: "A_b" is not a name of a server`},

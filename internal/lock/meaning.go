@@ -52,7 +52,7 @@ func (m *meaning) schema(w words, at string, old, now gate.Doc, level int) {
 		m.say("%s now have a schema", name)
 		return
 	case now.IsZero():
-		m.say("%s are no longer bound by any schema", name)
+		m.say("%s no longer have a schema", name)
 		return
 	}
 	m.types(w, name, old, now)
@@ -102,7 +102,7 @@ func (m *meaning) types(w words, name string, old, now gate.Doc) {
 	switch {
 	case maps.Equal(a, b):
 	case len(a) == 0:
-		m.say("%s: only %s %s; before, of any type", name, list(b), w.may)
+		m.say("%s: only %s %s; before, any type", name, list(b), w.may)
 	case len(b) == 0:
 		m.say("%s: a value of any type %s; before, only %s", name, w.may, list(a))
 	default:

@@ -60,7 +60,7 @@ func Unpinned(command string, args []string) (specs []string) {
 }
 
 func unpinnedVersion(spec, better string) string {
-	return fmt.Sprintf("the version of %s is not pinned: whatever is published next can run; write %s", spec, better)
+	return fmt.Sprintf("the version of %s is not pinned: a version that is published later can run; write %s", spec, better)
 }
 
 // name returns the package of a specification without its version.
@@ -116,7 +116,7 @@ func (p Program) npmTree(specs []string) (map[string]string, error) {
 	}
 	cache := p.npmCache()
 	if cache == "" || len(specs) == 0 {
-		return nil, fmt.Errorf("the cache of npm is not known")
+		return nil, fmt.Errorf("the cache folder of npm cannot be found")
 	}
 	// npx keeps what it installs for a set of packages in a folder named by a hash
 	// of their names (libnpmexec).

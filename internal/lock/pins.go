@@ -526,7 +526,7 @@ func (p *Pins) reload(by string, stale []string) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(next.servers)) {
 		if err := p.tell(old, next, id, first[id], by); err != nil {
-			return fmt.Errorf("the lockfile is not taken over: %w", err)
+			return fmt.Errorf("the lockfile is not loaded: %w", err)
 		}
 		p.keepApproved(next, id)
 	}

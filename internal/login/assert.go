@@ -80,5 +80,5 @@ func readKey(path string) (key any, alg jose.SignatureAlgorithm, err error) {
 	case ed25519.PrivateKey:
 		return k, jose.EdDSA, nil
 	}
-	return nil, "", errors.New("it is none to sign with: RSA of 2048 bits or more, P-256, P-384 or Ed25519")
+	return nil, "", errors.New("it cannot be used to sign: it must be RSA of 2048 bits or more, P-256, P-384 or Ed25519")
 }

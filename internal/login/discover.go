@@ -139,7 +139,7 @@ func resourceMetadata(ctx context.Context, s *Server, at string) (*oauthex.Prote
 			return nil, fmt.Errorf("the server's OAuth metadata (RFC 9728) cannot be read: %w", err)
 		}
 		if !covers(prm.Resource, u) {
-			return nil, fmt.Errorf("the metadata at %s is about %q, not about this server, so its tokens are not used", at, prm.Resource)
+			return nil, fmt.Errorf("the metadata at %s describes %q, not this server, so its tokens are not used", at, prm.Resource)
 		}
 		return prm, nil
 	}
@@ -190,7 +190,7 @@ func serverMetadata(ctx context.Context, s *Server, issuer string) (*oauthex.Aut
 		case m.Issuer != issuer:
 			return nil, fmt.Errorf("the metadata at %s is of the issuer %q, not of %q", at, m.Issuer, issuer)
 		case m.TokenEndpoint == "" || m.AuthorizationEndpoint == "" && s.asksPeople():
-			return nil, fmt.Errorf("the authorization server %s does not say where its endpoints are", issuer)
+			return nil, fmt.Errorf("the authorization server %s does not name its endpoints", issuer)
 		case !slices.Contains(m.CodeChallengeMethodsSupported, "S256") && s.asksPeople():
 			return nil, fmt.Errorf("the authorization server %s does not say that it has PKCE with S256, without which codes can be stolen", issuer)
 		}

@@ -149,7 +149,7 @@ func (f *flow) url(state string) string {
 }
 
 // ErrState says that an answer belongs to no login that is under way.
-var ErrState = errors.New("this answer belongs to no login that is under way: it may have come too late, or twice")
+var ErrState = errors.New("this answer does not belong to a login in progress: it may have come too late, or twice")
 
 // Finish ends a login with what the browser brought back: the query of its redirect. It is
 // taken once, and only from the owner that has begun it.
@@ -218,7 +218,7 @@ func (l *Logins) Give(server string, owner gate.Owner, token string) (*Login, er
 		return nil, err
 	}
 	if !isToken(token) || len(token) > 16<<10 {
-		return nil, errors.New("this is not a token: it is one word of printable characters")
+		return nil, errors.New("this is not a token: a token is one word of printable characters")
 	}
 	now := l.o.Now()
 	g := &grant{ID: newID(), URL: s.URL, Made: now, Got: now, Access: token}

@@ -561,7 +561,7 @@ func TestForeignMetadata(t *testing.T) {
 		l.Set([]*Server{{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: at.Client()}})
 		begun, err := l.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
 		at.Close()
-		if err == nil || asked.Load() || !strings.Contains(err.Error(), "not about this server") {
+		if err == nil || asked.Load() || !strings.Contains(err.Error(), ", not this server") {
 			t.Errorf("%q: %+v, %v; the authorization server was asked: %v", resource, begun, err, asked.Load())
 		}
 	}

@@ -330,7 +330,7 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 	case bad && r.busy == nil && now.Sub(r.forced) < youth && s.Mode == IDJAG:
 		return nil, nil, &Needed{s.ID, "server " + s.ID + " refuses the token that its authorization server gave", nil, false}
 	case bad && r.busy == nil && now.Sub(r.forced) < youth:
-		return nil, nil, r.needed(errors.New("the server refuses a token that is new"))
+		return nil, nil, r.needed(errors.New("the server refuses a new token"))
 	case r.busy == nil && now.Before(r.after) && lives && !bad:
 		return g, nil, nil
 	case r.busy == nil && now.Before(r.after):
@@ -412,7 +412,7 @@ func (r *row) unavailable(s *Server) error {
 		return n
 	}
 	if e, ok := errors.AsType[*statusError](r.problem); ok && e.code == "invalid_client" && s.ClientID == "" {
-		return r.needed(errors.New("the authorization server does not know the client any more that the gateway registered: the next login registers one"))
+		return r.needed(errors.New("the authorization server does not know the client any more, so the next login registers a new one"))
 	}
 	return &Needed{r.key.Server, "the authorization server of server " + r.key.Server + " gives no token; try again later", r.problem, false}
 }

@@ -39,7 +39,7 @@ func (r *Redirect) Wait(ctx context.Context, state string) (query string, err er
 		inert(w.Header())
 		got := q.URL.Query()
 		if q.Method != http.MethodGet || q.URL.Path != LoopbackPath || q.Host != r.ln.Addr().String() || !same(got.Get("state"), state) {
-			http.Error(w, "This belongs to no login that is under way.", http.StatusBadRequest)
+			http.Error(w, "This does not belong to a login in progress.", http.StatusBadRequest)
 			return
 		}
 		_, _ = io.WriteString(w, "The answer is with wasmgate now; this window can be closed. What came of it stands where the login was begun.\n")

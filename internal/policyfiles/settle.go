@@ -98,7 +98,7 @@ func (p *Files) Settle(sources Bundles, log *slog.Logger, try func(gateway.Polic
 			continue
 		}
 		sources[i].refuse(failed)
-		log.Error("bundle refused; the last good one stays", "bundle", sources[i].Config.Name, "error", failed)
+		log.Error("bundle refused; the last good one is still in use", "bundle", sources[i].Config.Name, "error", failed)
 	}
 	return last, nil
 }

@@ -21,7 +21,7 @@ type Comparison struct {
 	Revision string `json:"policy_revision"` // of the policy that decides now
 	Calls    int    `json:"calls"`           // that were read
 	Decided  int    `json:"decided"`
-	Unknown  int    `json:"unknown"` // calls on which nothing could be decided, for what the log does not have
+	Unknown  int    `json:"unknown"` // calls on which no recorded call could be decided, for what the log does not have
 	Looser   int    `json:"looser"`  // would pass that did not
 	Stricter int    `json:"stricter"`
 	// Differences are the first of them, at most [MaxDifferences].

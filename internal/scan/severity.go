@@ -23,7 +23,7 @@ func ParseSeverity(s string) (Severity, error) {
 			return severity, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is none of low, medium, high", s)
+	return 0, fmt.Errorf("%q must be low, medium or high", s)
 }
 
 // String returns low, medium, high, or none.

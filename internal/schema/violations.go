@@ -204,7 +204,7 @@ func describe(k jsonschema.ErrorKind) string {
 		if len(k.Subschemas) < 2 {
 			return "fits no alternative of oneOf"
 		}
-		return fmt.Sprintf("fits alternatives %d and %d of oneOf, of which it may fit one", k.Subschemas[0], k.Subschemas[1])
+		return fmt.Sprintf("fits alternatives %d and %d of oneOf, and may fit only one", k.Subschemas[0], k.Subschemas[1])
 	default:
 		return describeLimit(k)
 	}
@@ -239,9 +239,9 @@ func describeLimit(k jsonschema.ErrorKind) string {
 	case *kind.Contains:
 		return "no item is what the keyword contains asks for"
 	case *kind.MinContains:
-		return fmt.Sprintf("at least %d items must be what the keyword contains asks for", k.Want)
+		return fmt.Sprintf("at least %d items must match the schema under contains", k.Want)
 	case *kind.MaxContains:
-		return fmt.Sprintf("at most %d items may be what the keyword contains asks for", k.Want)
+		return fmt.Sprintf("at most %d items may match the schema under contains", k.Want)
 	default:
 		return "breaks the schema"
 	}

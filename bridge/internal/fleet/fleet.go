@@ -214,7 +214,7 @@ func (f *Fleet) Status() []status.Server {
 		s := m.status()
 		s.Notes = append(slices.Clone(s.Notes), notes[m.id]...)
 		if m.superseded > 0 {
-			s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("takes the place of %d earlier server(s) of this id", m.superseded)})
+			s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("replaces %d earlier server(s) of this id", m.superseded)})
 		}
 		all = append(all, s)
 	}

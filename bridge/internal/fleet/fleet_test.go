@@ -211,7 +211,7 @@ func TestFleetSupersedes(t *testing.T) {
 		t.Errorf("%d dials of the first, %d of the second", first.Dials, second.Dials)
 	}
 	st := f.Status()
-	if len(st) != 2 || st[0].Server != "x" || len(st[0].Notes) != 1 || !strings.Contains(st[0].Notes[0].Text, "takes the place of 1") {
+	if len(st) != 2 || st[0].Server != "x" || len(st[0].Notes) != 1 || !strings.Contains(st[0].Notes[0].Text, "replaces 1") {
 		t.Errorf("status %+v", st)
 	}
 	for range 3 {

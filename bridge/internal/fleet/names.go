@@ -164,7 +164,7 @@ func (s *mentions) note(tools []candidate, c *catalog) {
 			speaks := *t
 			speaks.Findings = append(slices.Clone(t.Findings), scan.RuleMention)
 			tools[i].tool = &speaks
-			c.notes[one.member.id] = append(c.notes[one.member.id], status.Note{Tool: mcp.QuoteName(t.Local), Text: fmt.Sprintf("its definition speaks of %s, a tool of %s", word, of[0])})
+			c.notes[one.member.id] = append(c.notes[one.member.id], status.Note{Tool: mcp.QuoteName(t.Local), Text: fmt.Sprintf("its definition mentions %s, a tool of %s", word, of[0])})
 			break
 		}
 	}

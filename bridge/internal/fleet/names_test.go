@@ -186,7 +186,7 @@ func TestFindingsOfDefinitions(t *testing.T) {
 		}
 	}
 	notes := fmt.Sprint(f.Status()[1].Notes)
-	for _, say := range []string{"speaks of read_file, a tool of files", "scan: prompt/secrecy at /description"} {
+	for _, say := range []string{"mentions read_file, a tool of files", "scan: prompt/secrecy at /description"} {
 		if !strings.Contains(notes, say) {
 			t.Errorf("status does not say %q: %s", say, notes)
 		}

@@ -39,7 +39,7 @@ func (f *Fleet) Reload(ctx context.Context, id string) error {
 			return f.join(ctx, m.given)
 		}
 	}
-	return fmt.Errorf("there is no server %q to connect again", id)
+	return fmt.Errorf("the gateway has no server %q", id)
 }
 
 func (f *Fleet) join(ctx context.Context, c options.Endpoint) error {
@@ -82,7 +82,7 @@ func (f *Fleet) join(ctx context.Context, c options.Endpoint) error {
 }
 
 var (
-	errClosed   = errors.New("the fleet is closed")
+	errClosed   = errors.New("the gateway has closed its servers")
 	errReplaced = errors.New("the server was changed again during this change; try again")
 )
 

@@ -146,7 +146,7 @@ func errText(err error) string {
 }
 
 // TestFleetReplacesInTime: the old server is closed when its calls could take no
-// longer, or the fleet is closed.
+// longer, or the gateway has closed its servers.
 func TestFleetReplacesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newHeldServer("a"), newHeldServer("b")
@@ -170,7 +170,7 @@ func TestFleetReplacesInTime(t *testing.T) {
 		_ = f.Remove("b")
 		f.Close()
 		if !ended(b) {
-			t.Error("the fleet is closed, and a server that it had is not")
+			t.Error("the gateway has closed its servers, and a server that it had is not")
 		}
 	})
 }

@@ -44,7 +44,7 @@ func Check(grant Grant, secrets []dial.Secret) (*Granted, error) {
 	for _, name := range grant.Secrets {
 		i := slices.IndexFunc(secrets, func(s dial.Secret) bool { return s.Name() == name })
 		if i < 0 {
-			return nil, fmt.Errorf("it is granted the secret %q, which there is not", name)
+			return nil, fmt.Errorf("it is granted the secret %q, which the configuration does not define", name)
 		}
 		to.secrets = append(to.secrets, secrets[i])
 	}
@@ -128,7 +128,7 @@ func put(request any, to func(gate.Doc) error) error {
 	}
 	doc, err := gate.ParseDoc(b)
 	if err != nil {
-		return denied("it is not a request that can be judged")
+		return denied("the request is malformed, so that no policy can decide on it")
 	}
 	err = to(doc)
 	refusal, ok := errors.AsType[*gate.Refusal](err)
@@ -215,7 +215,7 @@ func (h *host) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse,
 	case "list":
 		res.Keys, err = store.List(ns, r.Key)
 	default:
-		return res, fmt.Errorf("op is none of get, set, delete and list")
+		return res, fmt.Errorf("op must be get, set, delete or list")
 	}
 	switch {
 	case err == nil:

@@ -341,10 +341,10 @@ func TestParkedState(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	refused("for another tool", x.calls(t, "form", state, answer("ask-1", "Ada")), "none that this gateway gave")
-	refused("forged", x.calls(t, "twice", state[:len(state)-3]+"AAA", answer("ask-1", "Ada")), "none that this gateway gave")
-	refused("with other arguments", x.call(t, "local__twice", `,"arguments":{"a":1},"requestState":`+rig.Quote(state)+`,"inputResponses":`+answer("ask-1", "Ada")), "none that this gateway gave")
-	refused("at another gateway", newAsking(t, host.Config{}).calls(t, "twice", state, answer("ask-1", "Ada")), "none that this gateway gave")
+	refused("for another tool", x.calls(t, "form", state, answer("ask-1", "Ada")), "did not give this requestState")
+	refused("forged", x.calls(t, "twice", state[:len(state)-3]+"AAA", answer("ask-1", "Ada")), "did not give this requestState")
+	refused("with other arguments", x.call(t, "local__twice", `,"arguments":{"a":1},"requestState":`+rig.Quote(state)+`,"inputResponses":`+answer("ask-1", "Ada")), "did not give this requestState")
+	refused("at another gateway", newAsking(t, host.Config{}).calls(t, "twice", state, answer("ask-1", "Ada")), "did not give this requestState")
 
 	second := x.calls(t, "twice", state, answer("ask-1", "Ada"))
 	next := second.At("/result/requestState").Text()

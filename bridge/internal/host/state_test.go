@@ -186,7 +186,7 @@ func TestForgedShape(t *testing.T) {
 // call, and a host that asks nobody has given no state.
 func TestAnswerUnasked(t *testing.T) {
 	d := newDesk(t, host.Config{})
-	if got := d.call(t, "t", approve("{}", "x")); !strings.Contains(got.String(), "the requestState is none") || d.shapes != 1 {
+	if got := d.call(t, "t", approve("{}", "x")); !strings.Contains(got.String(), "did not give this requestState") || d.shapes != 1 {
 		t.Errorf("a host that asks nobody: %s", got)
 	}
 	d = newDesk(t, host.Config{Terms: host.Terms{Asks: true}})

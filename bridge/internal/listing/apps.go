@@ -86,7 +86,7 @@ func (s *Tools) AddPages(o options.Apps, refs []PageRef, read func(uri string) (
 			}
 		}
 		if err != nil {
-			s.noteApp(ref.URI, fmt.Sprintf("no page of an app: %v", err))
+			s.noteApp(ref.URI, fmt.Sprintf("it is not a page of an app: %v", err))
 			continue
 		}
 		pages[ref.URI] = t

@@ -48,7 +48,7 @@ func NewTemplate(text string) (*Template, error) {
 		}
 		for _, name := range names {
 			if !variable.MatchString(name) {
-				return nil, fmt.Errorf("the expression %.100q is none of RFC 6570, levels 1 to 3", text[at[0]:at[1]])
+				return nil, fmt.Errorf("the expression %.100q is not one of RFC 6570, levels 1 to 3", text[at[0]:at[1]])
 			}
 		}
 		pattern += regexp.QuoteMeta(text[last:at[0]]) + expanded(operator, names)
@@ -57,7 +57,7 @@ func NewTemplate(text string) (*Template, error) {
 	}
 	rest := text[last:]
 	if strings.ContainsAny(text[:len(prefix)]+expression.ReplaceAllString(text, ""), "{}") {
-		return nil, errors.New("a brace that begins or ends nothing")
+		return nil, errors.New("it has a brace without its partner")
 	}
 	if len(t.Variables) > maxVariables { // none is a URI that stands for itself
 		return nil, fmt.Errorf("a template has at most %d variables", maxVariables)
@@ -166,7 +166,7 @@ func CheckURI(uri string) error {
 		return errors.New("its URI has no scheme")
 	}
 	if len(uri) >= len(OpaqueScheme) && strings.EqualFold(uri[:len(OpaqueScheme)], OpaqueScheme) {
-		return errors.New("its URI has the gateway's own scheme")
+		return errors.New("its URI has the scheme wasmgate, which is reserved for the gateway")
 	}
 	return checkShown("its URI", uri)
 }

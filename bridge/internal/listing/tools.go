@@ -96,7 +96,7 @@ func NewTools(server string, o options.Tools, raw []gate.Doc) *Tools {
 			t, err = newTool(gate.ToolName{Server: server, Tool: mangled(local, def.Digest(), taken)}, def, o)
 		}
 		if err == nil && (s.ByName[t.Offered] != nil || s.ByName[t.Name.String()] != nil) {
-			err = fmt.Errorf("the name that it would be offered by, %s, is another tool's", t.Offered)
+			err = fmt.Errorf("it would be offered as %s, which is the name of another tool", t.Offered)
 		}
 		if err != nil {
 			s.Notes = append(s.Notes, status.Note{Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})

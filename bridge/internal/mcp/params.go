@@ -67,7 +67,7 @@ func (w *headerWalk) schema(schema gate.Doc, path []string) error {
 	for keyword, value := range schema.Members() {
 		if keyword != "properties" {
 			if misplaced(keyword, value) {
-				return fmt.Errorf("%s is below %s, which has no parameters", headerKeyword, QuoteName(keyword))
+				return fmt.Errorf("%s is inside %s, where no header can be declared", headerKeyword, QuoteName(keyword))
 			}
 			continue
 		}
@@ -97,7 +97,7 @@ func (w *headerWalk) property(property gate.Doc, path []string) error {
 	}
 	name := http.CanonicalHeaderKey(headerParam + named.Text())
 	if w.names[strings.ToLower(name)] {
-		return fmt.Errorf("%s %q is another property's", headerKeyword, named.Text())
+		return fmt.Errorf("%s has the header %q, which another property has already", headerKeyword, named.Text())
 	}
 	w.names[strings.ToLower(name)] = true
 	w.found = append(w.found, paramHeader{path, name})

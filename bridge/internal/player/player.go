@@ -267,5 +267,5 @@ func (p *Player) define(name gate.ToolName, digest string) gate.Doc {
 	if err != nil {
 		panic(err) // a string
 	}
-	return gate.MustDoc(`{"name":` + string(quoted) + `,"description":"Answers what was recorded of it. How it was defined is not known here.","inputSchema":{"type":"object"}}`)
+	return gate.MustDoc(`{"name":` + string(quoted) + `,"description":"Answers with recorded results. The recording does not have its definition.","inputSchema":{"type":"object"}}`)
 }

@@ -78,7 +78,7 @@ func TestReconnect(t *testing.T) {
 		before := time.Now()
 		if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); rig.Kind(err) != "not_connected" || time.Since(before) != 5*time.Second {
 			t.Errorf("while connecting hangs: %v after %v", err, time.Since(before))
-		} else if got, want := public(err), "the server is being connected again, for 5s by now; call again in 5s"; got != want {
+		} else if got, want := public(err), "the server is being connected again (for 5s so far); call again in 5s"; got != want {
 			t.Errorf("a client is told %q, want %q", got, want)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)

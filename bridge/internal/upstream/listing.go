@@ -62,7 +62,7 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link.Link, hints map[gat
 			continue
 		}
 		if errors.Is(err, link.ErrNoList) {
-			s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("%s: %v; taken for an empty one", one.method, err)})
+			s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("%s: %v; treated as empty", one.method, err)})
 			continue
 		}
 		if err != nil {

@@ -93,7 +93,7 @@ func (e *Endpoint) RootsChanged(k gate.SessionKey) { e.audiences.rootsChanged(k)
 func (e *Endpoint) EndSession(k gate.SessionKey) { e.audiences.end(k) }
 
 // errNotTheirs is the cause of a fault of a call whose connection would be another's.
-var errNotTheirs = errors.New("the connection belongs to somebody else than the caller")
+var errNotTheirs = errors.New("the connection belongs to another client, not to the caller")
 
 // checkCredential returns why a call cannot have a connection of its principal's own. Nothing is
 // connected for somebody who has no credential.

@@ -123,7 +123,7 @@ func (e *Endpoint) notConnected() error {
 		if e.wasReady {
 			what += " again"
 		}
-		words = fmt.Sprintf("the server is %s, for %s by now; call again in %s", what, seconds(now.Sub(e.since)), waitReady)
+		words = fmt.Sprintf("the server is %s (for %s so far); call again in %s", what, seconds(now.Sub(e.since)), waitReady)
 	case e.phase == status.Faulted && e.again != nil:
 		words = fmt.Sprintf("the server is not connected, and is tried again in %s; call again then", seconds(e.next.Sub(now)))
 	}

@@ -180,7 +180,7 @@ question for tools of this server. --beside also approves the other destinations
 	shell.YesFlag(cmd, &yes)
 	cmd.Flags().BoolVar(&always, "always", false, "do not ask this principal about this tool again")
 	cmd.Flags().BoolVar(&destination, "destination", false, "do not ask about these destinations again in this session")
-	cmd.Flags().BoolVar(&beside, "beside", false, "--destination, also for the other destinations that the question lists")
+	cmd.Flags().BoolVar(&beside, "beside", false, "with --destination: also approve the other destinations that the question lists")
 	return cmd
 }
 
@@ -247,7 +247,7 @@ func (c commands) newApprovalsDestinations() *cobra.Command {
 
 func (c commands) newApprovalsRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "Take back the destinations of an approval", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Remove the approval of destinations", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withRunning(cmd, func(r *app.Remote) error {

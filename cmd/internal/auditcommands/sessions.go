@@ -193,7 +193,7 @@ func orUnknown(call string) string {
 
 func (c findings) newSessionsReset() *cobra.Command {
 	return &cobra.Command{
-		Use: "reset ID", Short: "Take all labels from a session", Args: cobra.ExactArgs(1),
+		Use: "reset ID", Short: "Remove all labels from a session", Args: cobra.ExactArgs(1),
 		Long: `Removes the labels of a session and the origins of values, so that policies trust it again. The agent
 still has what it has read: reset a session only when the agent starts anew. The audit log records the
 reset (event label). Calls in progress are not affected.`,

@@ -161,7 +161,7 @@ func (c commands) scanFile(ctx context.Context, file string) (*report.Report, er
 		return s, err
 	}
 	if _, bad := config.Load(file, config.Options{}); bad != nil {
-		return nil, shell.Misuse("%v; nor is it a configuration: %v", err, bad)
+		return nil, shell.Misuse("%v; it is not a configuration either: %v", err, bad)
 	}
 	asked := *c.Shell
 	asked.ConfigFile = file

@@ -52,6 +52,6 @@ each change of the file you have to trust it again.`,
 			return c.Said(map[string]any{"file": file, "trusted": true, "sha256": sum}, fmt.Sprintf("trusted: %s (sha256 %.12s)", file, sum))
 		},
 	}
-	cmd.Flags().BoolVar(&undo, "undo", false, "take the trust back")
+	cmd.Flags().BoolVar(&undo, "undo", false, "remove the trust")
 	return cmd
 }

@@ -91,7 +91,7 @@ func (h *Host) KV(_ context.Context, r sandbox.KVRequest) (res sandbox.KVRespons
 	case "list":
 		res.Keys, err = h.values.List(h.space, r.Key)
 	default:
-		err = fmt.Errorf("the op %.40q is none of get, set, delete, list", r.Op)
+		err = fmt.Errorf("the op %.40q is not one of get, set, delete, list", r.Op)
 	}
 	return res, err
 }

@@ -203,7 +203,7 @@ install or uninstall, unless it has changed since.`,
 			if err := e.Write(backups); err != nil {
 				return err
 			}
-			return c.Said(said, fmt.Sprintf("the hooks of %s are out of %s", a.ID, file.Path))
+			return c.Said(said, fmt.Sprintf("the hooks of %s were removed from %s", a.ID, file.Path))
 		},
 	}
 	cmd.Flags().BoolVar(&managed, "managed", false, "for all users of the machine")

@@ -170,7 +170,7 @@ shows it. It ends after its time, with --end, or when the gateway ends. It needs
 		Example: "  wasmgate auth break-glass --for 1h --reason 'no lead can be reached'\n  wasmgate auth break-glass --end",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if end == (r.For > 0) || r.For < 0 {
-				return shell.Misuse("say for how long, --for 1h, or --end")
+				return shell.Misuse("give the duration, such as --for 1h, or --end")
 			}
 			cfg, err := c.Open()
 			if err != nil {

@@ -40,7 +40,7 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.To, g.Tools = []string{to}, args
 			if len(args)+len(g.Servers)+len(g.Groups)+len(g.Resources)+len(g.Prompts)+len(g.Skills)+len(g.Methods)+len(g.Agents) == 0 {
-				return shell.Misuse("name what is granted: a pattern of tools, or --server, --group, --prompt, --resource, --skills, --method; see %s --help", cmd.CommandPath())
+				return shell.Misuse("name what to grant: a pattern of tools, or --server, --group, --prompt, --resource, --skills, --method; see %s --help", cmd.CommandPath())
 			}
 			if err := checkGrant(g); err != nil {
 				return err
@@ -153,7 +153,7 @@ func (c grants) newRevoke() *cobra.Command {
 	var g config.Grant
 	cmd := &cobra.Command{
 		Use:   "revoke [PATTERN]",
-		Short: "Take a grant back",
+		Short: "Remove a grant",
 		Long: `Removes the pattern from the grants file. If no grant has exactly this pattern, it becomes an exception
 of the grants that cover it. --server and the other flags remove grants of that kind.`,
 		Example: "  wasmgate revoke 'files__read_*'\n  wasmgate revoke files__write_file\n  wasmgate revoke --server files",
@@ -161,7 +161,7 @@ of the grants that cover it. --server and the other flags remove grants of that 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.To, g.Tools = []string{"local"}, args
 			if len(grantKinds(g)) == 0 || len(args) > 0 && len(grantKinds(g)) > 1 {
-				return shell.Misuse("name what is taken back: one pattern of tools, or --server, --group, --prompt, --resource, --skills, --method; see %s --help", cmd.CommandPath())
+				return shell.Misuse("name what to remove: one pattern of tools, or --server, --group, --prompt, --resource, --skills, --method; see %s --help", cmd.CommandPath())
 			}
 			if err := checkGrant(g); err != nil {
 				return err

@@ -108,15 +108,15 @@ func (c commands) printExplained(x reasoned) error {
 		say("met before: %s", at)
 	}
 	if x.Explanation == nil {
-		say("no policy was asked: %s", e.Error)
+		say("the call was refused before a policy decided: %s", e.Error)
 		return nil
 	}
 	p := x.Explanation
 	switch {
 	case e.PolicyRevision == "":
-		say("no policy decided: %s", e.Error)
+		say("the call ended before a policy decided: %s", e.Error)
 	case e.PolicyRevision != p.Revision:
-		say("the policy has changed since (%s, now %s): this is what the policy of now says", e.PolicyRevision, p.Revision)
+		say("the policy has changed since (%s, now %s): this is the decision of the current policy", e.PolicyRevision, p.Revision)
 	}
 	if len(e.Reasons) > 0 && (p.Effect == "" || len(p.Open) > 0 || e.PolicyRevision != p.Revision) {
 		say("decided then: %s, for: %s", e.Effect, strings.Join(e.Reasons, "; "))
@@ -180,12 +180,12 @@ func (c commands) printRules(p *policy.Explanation) {
 	}
 	switch {
 	case p.Error != "":
-		list("denied, for a rule cannot be evaluated:", p.Decided)
+		list("denied, because a rule cannot be evaluated:", p.Decided)
 	case p.Effect == "":
-		fmt.Fprintln(c.Out, "the decision depends on what is not known")
+		fmt.Fprintln(c.Out, "the decision depends on values that the record does not have")
 		list("if no rule below applies, decided by:", p.Decided)
 	case len(p.Decided) == 0:
-		fmt.Fprintln(c.Out, "denied, for no rule allows it")
+		fmt.Fprintln(c.Out, "denied, because no rule allows it")
 	default:
 		list("decided: "+string(p.Effect)+", by", p.Decided)
 	}

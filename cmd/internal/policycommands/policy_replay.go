@@ -51,7 +51,7 @@ it. A call whose definition has changed counts as unknown.
 A TRACE has one session on each line. For it, and with --tools, tools have the definitions in FILE or
 none, and count as not sandboxed, not pinned and without findings. Reads of skills are left out.
 
-Exits with 3 if a call would pass that did not pass then, or if nothing could be decided.`,
+Exits with 3 if a call would pass that did not pass then, or if no recorded call could be decided.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,7 +131,7 @@ func readTools(file string) (map[string]gate.Doc, error) {
 func (c commands) definitions(ctx context.Context) map[replay.Key]*gate.Tool {
 	known, err := c.askDefinitions(ctx)
 	if err != nil {
-		fmt.Fprintln(c.Err, show.Visible(fmt.Sprintf("what the tools are cannot be asked: %v", err)))
+		fmt.Fprintln(c.Err, show.Visible(fmt.Sprintf("the definitions of the tools cannot be read: %v", err)))
 	}
 	return known
 }
@@ -237,7 +237,7 @@ func (c commands) printTally(t replay.Tally) error {
 	}
 	switch {
 	case all.Calls > 0 && all.Unknown == all.Calls:
-		return shell.Exit(shell.ExitFalse, errors.New("nothing could be decided"))
+		return shell.Exit(shell.ExitFalse, errors.New("no recorded call could be decided"))
 	case all.Looser > 0:
 		return shell.Exit(shell.ExitFalse, nil)
 	}

@@ -116,7 +116,7 @@ func (c commands) printChecked(out checked) error {
 			}
 		}
 		if len(out.Cases) == 0 {
-			fmt.Fprintln(c.Err, "it would be offered; there are no cases: write calls and what is to come of them to cases.yaml beside it")
+			fmt.Fprintln(c.Err, "it would be offered; to test it, write calls and their expected results to cases.yaml next to it")
 		}
 	}
 	if failed > 0 {

@@ -18,7 +18,7 @@ import (
 func (c commands) newSandboxInspect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect MODULE",
-		Short: "Show what a WASM module imports, wants, and how it is run",
+		Short: "Show what a WASM module imports, what it asks for and how it runs",
 		Long: `Shows what a module imports, offers and wants, its limits, and how a call gets its instance. The module
 is compiled as if all its imports were granted. No code of it runs, except of an Extism plug-in without a
 manifest, which is asked for its tools.

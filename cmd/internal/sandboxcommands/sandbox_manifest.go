@@ -41,7 +41,7 @@ module covers both. Run it after each build.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&embed, "embed", false, "put the manifest next to the module into it")
+	cmd.Flags().BoolVar(&embed, "embed", false, "put the manifest file that is next to the module into the module")
 	return cmd
 }
 

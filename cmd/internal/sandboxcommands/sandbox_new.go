@@ -49,7 +49,7 @@ func (c commands) sandboxNew(language, dir string) error {
 	for _, f := range files {
 		fmt.Fprintln(c.Out, "  "+f)
 	}
-	t := show.NewTable(c.Out, "what comes next, there:")
+	t := show.NewTable(c.Out, "next steps in that folder:")
 	for _, s := range next {
 		t.Row("  "+s.Command, "# "+s.Does)
 	}

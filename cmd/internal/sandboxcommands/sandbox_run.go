@@ -96,7 +96,7 @@ func (f sandboxFlags) parse() (r sandboxRun, err error) {
 		}
 	}
 	if r.isolation != "" && r.isolation != sandbox.IsolationCall && r.isolation != sandbox.IsolationInstance {
-		return r, fmt.Errorf("--isolation %q is none of call, instance", f.isolation)
+		return r, fmt.Errorf("--isolation must be call or instance, not %q", f.isolation)
 	}
 	if r.http, err = granted.Rules(f.http); err != nil {
 		return r, fmt.Errorf("--http: %w", err)
@@ -118,7 +118,7 @@ var sizePattern = regexp.MustCompile(`^([0-9]{1,9})(KiB|MiB|GiB)$`)
 func parseSize(s string) (int64, error) {
 	m := sizePattern.FindStringSubmatch(s)
 	if m == nil {
-		return 0, fmt.Errorf("%q is not a size; write it as 64MiB", s)
+		return 0, fmt.Errorf("%q is not a size; write one such as 64MiB", s)
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	return n << map[string]int{"KiB": 10, "MiB": 20, "GiB": 30}[m[2]], err

@@ -176,7 +176,7 @@ func (a *addition) answered(e *registry.Entry, p *registry.Plan, o registry.Opti
 		return nil, fmt.Errorf("it wants values: add %s; a secret may be a reference such as '${file:PATH}'", strings.Join(names, " "))
 	}
 	if !a.yes && !a.AtTerminal() {
-		return nil, errors.New("this asks a person first, and there is no terminal: run it in one, or add --yes")
+		return nil, errors.New("this asks a person first, and there is no terminal: run it in a terminal, or add --yes")
 	}
 	in := bufio.NewReader(a.In)
 	for _, wanted := range p.Wanted {

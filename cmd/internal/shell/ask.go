@@ -58,7 +58,7 @@ func (c *Shell) Start(ctx context.Context, cfg *config.Config, only string) (*ap
 	}
 	a, err := app.New(ctx, cfg, log, only)
 	if errors.Is(err, control.ErrHeld) {
-		return nil, errors.New("a wasmgate is starting or ending on this configuration; try again")
+		return nil, errors.New("a gateway of this configuration is starting or ending; try again")
 	}
 	return a, err
 }
@@ -111,7 +111,7 @@ func (c *Shell) ReadToken(flag string) (string, error) {
 	case "-":
 		return c.Line()
 	}
-	return "", Misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")
+	return "", Misuse("--token takes -, and the token on standard input: every user of this machine can read the list of processes")
 }
 
 // maxToken bounds what is read of a token on standard input.

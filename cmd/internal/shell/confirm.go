@@ -20,7 +20,7 @@ func (c *Shell) Confirmed(yes bool, preview func() error, question string) error
 		return nil
 	}
 	if !c.AtTerminal() {
-		return Misuse("this asks a person first, and there is no terminal: run it in one, or look at it first and add --yes")
+		return Misuse("this asks a person first, and there is no terminal: run it in a terminal, or look at it first and add --yes")
 	}
 	if err := preview(); err != nil {
 		return err

@@ -117,7 +117,7 @@ func (c *Shell) Logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
 	}
 	if c.LogLevel != "" {
 		if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-			return nil, Misuse("--log-level %q is none of debug, info, warn, error", c.LogLevel)
+			return nil, Misuse("--log-level must be debug, info, warn or error, not %q", c.LogLevel)
 		}
 	}
 	return logs.New(c.Err, cfg.Log, &level), nil
@@ -140,7 +140,7 @@ func (c *Shell) Input(file string) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err == nil && len(b) > maxInput {
-		err = fmt.Errorf("the input holds more than %d bytes", maxInput)
+		err = fmt.Errorf("the input has more than %d bytes", maxInput)
 	}
 	return b, err
 }

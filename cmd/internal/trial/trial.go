@@ -195,7 +195,7 @@ func (t *Trials) secrets(one config.Case) (all []dial.Secret, err error) {
 	}
 	for _, s := range one.Secrets {
 		if !slices.Contains(wanted, s.Name) {
-			return nil, fmt.Errorf("secret %s is none of those that the manifest wishes for (wants.secrets)", s.Name)
+			return nil, fmt.Errorf("secret %s is not in wants.secrets of the manifest", s.Name)
 		}
 		if slices.ContainsFunc(all, func(o dial.Secret) bool { return o.Name() == s.Name }) {
 			continue // the case's own goes before that of all

@@ -38,7 +38,7 @@ var edits = map[string]edit{
 	"block, another key":   {script, "tool", "sanitize:\n  profile: text\n", "sanitize:\n  tools: {\"files__read\": code}\n  profile: text\n", ""},
 	"another profile":      {script, "tool", "sanitize:\n  tools:\n    files__read: \"strict\" # é\n    files__write: strict\n", "sanitize:\n  tools:\n    files__read: code # é\n    files__write: strict\n", ""},
 	"flow, profile":        {script, "tool", "sanitize: {tools: {é: text, files__read: strict}}\n", "", "problems"},
-	"behind another":       {script, "tool", "sanitize: {tools: {files__*: text, files__read: strict}}\n", "", "another entry goes before it"},
+	"behind another":       {script, "tool", "sanitize: {tools: {files__*: text, files__read: strict}}\n", "", "an entry that takes precedence"},
 	"a server":             {script, "server", server, "servers:\n  files: {sanitize: code, command: files}\n", ""},
 	"a server, in block":   {script, "server", "servers:\n  files:\n    command: files\n", "servers:\n  files:\n    sanitize: code\n    command: files\n", ""},
 	"off":                  {hidden, "tool", server, server + "sanitize: {tools: {\"files__read\": off}}\n", ""},

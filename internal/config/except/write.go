@@ -121,7 +121,7 @@ func Plan(file string, data []byte, e Exception) (out []byte, lines string, err 
 		return byHand("it is written in a way that only a person can edit")
 	}
 	if !e.holds(c) {
-		return byHand("another entry goes before it, or is in another file")
+		return byHand("an entry that takes precedence would hide it, or the entry is in another file")
 	}
 	return out, strings.TrimRight(string(w.lines[w.at]), "\r\n"), nil
 }
@@ -162,7 +162,7 @@ type writer struct {
 	value any      // that was there before it; nil: nothing
 }
 
-var errMarks = errors.New("anchors and aliases are used there, by which other entries would change too")
+var errMarks = errors.New("anchors and aliases are used there, so that other entries would change too")
 
 // write goes down the keys that there are, and adds what is missing as their first entry: the first
 // that matches counts. The whole file has it at its end.
@@ -249,7 +249,7 @@ func (w *writer) insert(n ast.Node, above int, entry string, atEnd bool) error {
 // line adds a line after a number of them.
 func (w *writer) line(after int, text string) error {
 	if after < 0 || after > len(w.lines) {
-		return errors.New("it has other lines than its parser says")
+		return errors.New("its lines differ from what the parser reports")
 	}
 	end := "\n"
 	if after > 0 && bytes.HasSuffix(w.lines[after-1], []byte("\r\n")) {
@@ -266,7 +266,7 @@ func (w *writer) within(line, column int, entry string, more bool) error {
 	}
 	i, err := w.place(line, column)
 	if err != nil || i >= len(w.lines[w.at]) || !strings.ContainsRune("{[", rune(w.lines[w.at][i])) {
-		return errors.New("it has other brackets than its parser says")
+		return errors.New("its brackets differ from what the parser reports")
 	}
 	w.lines[w.at] = slices.Concat(w.lines[w.at][:i+1], []byte(entry), w.lines[w.at][i+1:])
 	return nil
@@ -278,7 +278,7 @@ var plainWord = regexp.MustCompile(`^("[^"\\]*"|'[^']*'|[A-Za-z]+)`)
 func (w *writer) replace(old ast.Node) error {
 	word, ok := old.(*ast.StringNode)
 	if !ok {
-		return errors.New("the value there is not a plain word")
+		return errors.New("the value there is not a plain scalar")
 	}
 	i, err := w.place(word.Token.Position.Line, word.Token.Position.Column)
 	if err != nil {
@@ -293,7 +293,7 @@ func (w *writer) replace(old ast.Node) error {
 // place returns the byte of a column of a line, which it notes.
 func (w *writer) place(line, column int) (int, error) {
 	if line < 1 || line > len(w.lines) {
-		return 0, errors.New("it has other lines than its parser says")
+		return 0, errors.New("its lines differ from what the parser reports")
 	}
 	w.at = line - 1
 	i := 0

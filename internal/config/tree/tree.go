@@ -164,7 +164,7 @@ func parseAt(data []byte, json bool, first int) (root *Node, ps []Problem) {
 	// The parsers are foreign code; what panics on a file is wrong with the file.
 	defer func() {
 		if recover() != nil {
-			root, ps = nil, append(t.problems, Problem{Message: "the parser gave up on it: write it more plainly"})
+			root, ps = nil, append(t.problems, Problem{Message: "the YAML parser could not read it in time: write it more simply"})
 		}
 	}()
 	read := t.yaml

@@ -47,7 +47,7 @@ const (
 // or take very long. It does that before any limit of its own.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
-		return &syntaxError{0, fmt.Sprintf("holds more than %d words and marks", maxTokens)}
+		return &syntaxError{0, fmt.Sprintf("holds more than %d tokens", maxTokens)}
 	}
 	depth, run, last := 0, 0, 0
 	count := map[token.Type]int{}

@@ -57,7 +57,7 @@ func Expand(s string, lookup func(string) (string, bool)) (string, error) {
 		case '{':
 			inner, rest, ok := strings.Cut(s[1:], "}")
 			if !ok {
-				return "", fmt.Errorf("a ${ without its }: write $${ for the characters themselves")
+				return "", fmt.Errorf("${ has no closing }: write $${ for the characters themselves")
 			}
 			v, err := value(inner, lookup)
 			if err != nil {

@@ -81,12 +81,12 @@ func (a Agent) Doctor(ctx context.Context, l Line, configured, running bool) (ch
 	}
 	all := strings.Join(places, " and ")
 	add("settings", len(lines) > 0, "all hooks are in "+all, strings.Join(append([]string{"not all hooks are there: wasmgate hook install " + a.ID}, wrong...), "; "))
-	add("one place", len(places) < 2 && len(lines) < 2, "each event is told once", "each event is told twice, by "+all+": take one out with wasmgate hook uninstall")
+	add("one place", len(places) < 2 && len(lines) < 2, "each event is reported once", "each event is reported twice, by "+all+": remove one with wasmgate hook uninstall")
 	if off := a.switchedOff(c, clients.Project); a.ID == "claude-code" || off != "" {
-		add("this folder", off == "", "its settings leave the hooks on", off+"; hooks in managed settings stay")
+		add("this folder", off == "", "its settings enable the hooks", off+"; hooks in managed settings stay")
 	}
 	off := cmp.Or(a.switchedOff(c, clients.User), a.switchedOff(c, clients.Machine), a.environment())
-	add("switches", off == "", "nothing of yours switches the hooks off", off)
+	add("switches", off == "", "none of your settings disable the hooks", off)
 	if a.ID == "codex" {
 		add("trust", true, "cannot be seen from here: open /hooks in Codex, which skips hooks that were not trusted", "")
 	}
@@ -127,7 +127,7 @@ func (a Agent) look(c clients.Client) (all []found) {
 		case err != nil:
 			at.wrong = fmt.Sprintf("%s is not read: it %v", at.name, err)
 		case len(missing) > 0 && (len(at.lines) > 0 || a.plugin || bytes.Contains(b, []byte(" --state "))):
-			at.wrong = fmt.Sprintf("%s has no hook that works for %s", at.name, strings.Join(missing, ", "))
+			at.wrong = fmt.Sprintf("%s has no working hook for %s", at.name, strings.Join(missing, ", "))
 		case len(missing) > 0:
 			continue
 		}

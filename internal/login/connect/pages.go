@@ -78,11 +78,11 @@ func show(w http.ResponseWriter, status int, v view) {
 }
 
 func gone(w http.ResponseWriter) {
-	show(w, http.StatusNotFound, view{Title: "This link is not good", Text: "It was used, or has expired, or never was one. Call the tool again for a new one. Nothing was granted."})
+	show(w, http.StatusNotFound, view{Title: "This link is not good", Text: "The link was used before, has expired, or was never valid. Call the tool again for a new one. Nothing was granted."})
 }
 
 func foreign(w http.ResponseWriter) {
-	show(w, http.StatusForbidden, view{Title: "This is not yours to finish", Text: "This browser has begun nothing to which that belongs. Open the link again. Nothing was granted."})
+	show(w, http.StatusForbidden, view{Title: "This is not yours to finish", Text: "This does not belong to a login of this browser. Open the link again. Nothing was granted."})
 }
 
 func failed(w http.ResponseWriter, text string) {
@@ -127,7 +127,7 @@ func (c *Connect) signIn(w http.ResponseWriter, r *http.Request, l *link) {
 	begun, ticket, err := c.o.Logins.SignIn(r.Context(), provider, c.o.Public()+login.SignInPath, l.id)
 	if err != nil {
 		c.noteVisit(l, fmt.Errorf("sign-in is not possible: %w", err))
-		failed(w, "Nobody can sign in: the log of the gateway says why. Open the link again later.")
+		failed(w, "No one can sign in: the log of the gateway says why. Open the link again later.")
 		return
 	}
 	c.setCookie(w, l, ticket, linkTime)
@@ -135,7 +135,7 @@ func (c *Connect) signIn(w http.ResponseWriter, r *http.Request, l *link) {
 }
 
 // errOther says that the person at the browser is not the caller.
-var errOther = errors.New("somebody else than the caller has signed in")
+var errOther = errors.New("the person who signed in is not the caller")
 
 // signedIn takes a browser that has come back from the issuer. It has to be the one that went there.
 func (c *Connect) signedIn(w http.ResponseWriter, r *http.Request) {
@@ -160,8 +160,8 @@ func (c *Connect) signedIn(w http.ResponseWriter, r *http.Request) {
 func (c *Connect) proves(w http.ResponseWriter, r *http.Request, l *link, who *gate.Principal) {
 	if who.Owner != l.who.Owner {
 		c.refuse(l, fmt.Errorf("%w: %s", errOther, match.Name(who.Tenant, who.ID)))
-		show(w, http.StatusForbidden, view{Title: "This is for somebody else", Text: "You are signed in as " + match.Name(who.Tenant, who.ID) + ", and the call for which a login is needed was made by another. " +
-			"If somebody has sent you this link, they may have wanted your access for themselves. Nothing was granted, and the link is no longer good."})
+		show(w, http.StatusForbidden, view{Title: "This is for somebody else", Text: "You are signed in as " + match.Name(who.Tenant, who.ID) + ", and another user made the call that needs a login. " +
+			"If somebody has sent you this link, they may have wanted your access for themselves. Nothing was granted, and the link is no longer valid."})
 		return
 	}
 	browser := c.bake(w, l) // whoever knew the cookie of before has nothing by it
@@ -258,7 +258,7 @@ func (c *Connect) agree(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Refresh", "0; url="+begun.URL)
-	show(w, http.StatusOK, view{Title: "Log in to " + l.server, Text: "You go on to " + begun.Issuer + ", who gives the access.", Next: begun.URL})
+	show(w, http.StatusOK, view{Title: "Log in to " + l.server, Text: "You continue to " + begun.Issuer + ", who gives the access.", Next: begun.URL})
 }
 
 // cameBack takes a browser that has come back from the server's authorization server, once.
@@ -292,7 +292,7 @@ func (c *Connect) cameBack(w http.ResponseWriter, r *http.Request) {
 		defer close(l.ended)
 		c.o.Ready(l.server)
 	}()
-	show(w, http.StatusOK, view{Title: "You are logged in to " + l.server, Text: "Go back to where the call was made; it goes on, or can be made again. This window can be closed."})
+	show(w, http.StatusOK, view{Title: "You are logged in to " + l.server, Text: "Go back to the program that made the call; it continues, or you can repeat the call. This window can be closed."})
 }
 
 // onTheWay returns the link whose login has gone on with a state; nil if there is none.

@@ -22,5 +22,5 @@ func ExampleParse() {
 	// Output:
 	// file tools/text.wasm
 	// registry ghcr.io repository someone/tool
-	// artifact: "oci://ghcr.io/someone/tool:v1": names no digest, and could be another module tomorrow: append @sha256:..., as printed by 'oras resolve ghcr.io/someone/tool:v1'
+	// artifact: "oci://ghcr.io/someone/tool:v1": has no digest, so that its content could change: append @sha256:..., as printed by 'oras resolve ghcr.io/someone/tool:v1'
 }

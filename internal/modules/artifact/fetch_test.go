@@ -35,7 +35,7 @@ func TestFile(t *testing.T) {
 	if err := os.Truncate(large, 64<<20+1); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, s, large, "has 67108865 bytes, and may have 67108864")
+	fails(t, s, large, "has 67108865 bytes; at most 67108864 are allowed")
 	fails(t, s, write("a.txt", []byte("text")), `is not a WASM module: it does not begin with \0asm`)
 	fails(t, s, filepath.Join(dir, "none.wasm"), "none.wasm")
 	fails(t, s, dir, "is not a regular file")

@@ -70,7 +70,7 @@ func TestHostileRegistry(t *testing.T) {
 		"a size below zero": {func(r *registry) object { return r.manifest(image(r.layer(wasmType, code, object{"size": -1}))) }, "has -1 bytes"},
 		"a size beyond the limit": {func(r *registry) object {
 			return r.manifest(image(r.layer(wasmType, code, object{"size": 64<<20 + 1})))
-		}, "may have 67108864"},
+		}, "at most 67108864"},
 		"a size that is not a number": {func(r *registry) object {
 			return r.manifest(image(r.layer(wasmType, code, object{"size": "many"})))
 		}, "the artifact's manifest is not valid"},
@@ -98,7 +98,7 @@ func TestHostileRegistry(t *testing.T) {
 				return true
 			}
 			return m
-		}, "has 4194305 bytes, and may have 4194304"},
+		}, "has 4194305 bytes; at most 4194304"},
 		"a digest that is a path": {func(r *registry) object {
 			return r.manifest(image(r.layer(wasmType, code, object{"digest": "sha256:../../../../etc/passwd"})))
 		}, "is not sha256: and 64 hex digits"},
@@ -261,8 +261,8 @@ func TestArchive(t *testing.T) {
 		"not an archive":              {[][]byte{zipped([]byte(strings.Repeat("text ", 1000)))}, "invalid tar header"},
 		"cut off inside":              {[][]byte{zipped(tarred(plugin)[:520])}, "unexpected EOF"},
 		"a bomb of one file":          {[][]byte{bomb("plugin.wasm", 64<<20+1)}, `"plugin.wasm" has 67108865 bytes`},
-		"a bomb beside the file":      {[][]byte{bomb("data", 129<<20)}, "more than 134217728 bytes come out"},
-		"a bomb in two layers":        {[][]byte{bomb("data", 64<<20), bomb("more", 64<<20)}, "more than 134217728 bytes come out"},
+		"a bomb beside the file":      {[][]byte{bomb("data", 129<<20)}, "unpacks to more than 134217728 bytes"},
+		"a bomb in two layers":        {[][]byte{bomb("data", 64<<20), bomb("more", 64<<20)}, "unpacks to more than 134217728 bytes"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (m manifest) entry() (ocispec.Descriptor, error) {
 		found = slices.DeleteFunc(slices.Clone(m.Manifests), isAttestation)
 	}
 	if len(found) != 1 {
-		return ocispec.Descriptor{}, fmt.Errorf("the index has %d manifests that could be meant, use the digest of one of them: %s", len(found), list(found))
+		return ocispec.Descriptor{}, fmt.Errorf("the index has %d manifests that match; use the digest of one of them: %s", len(found), list(found))
 	}
 	return found[0], nil
 }
@@ -106,7 +106,7 @@ func (m manifest) module() (layer ocispec.Descriptor, tars []ocispec.Descriptor,
 	case len(wasm) > 1:
 		return layer, nil, fmt.Errorf("the artifact has %d layers with a WebAssembly module; publish one in an artifact of its own: %s", len(wasm), list(wasm))
 	case len(tars) > maxTarLayers:
-		return layer, nil, fmt.Errorf("it is a container image of %d layers, and at most %d are searched for a module", len(tars), maxTarLayers)
+		return layer, nil, fmt.Errorf("it is a container image of %d layers, more than the %d that are searched for a module", len(tars), maxTarLayers)
 	case len(tars) > 0:
 		return layer, tars, nil
 	case len(m.Layers) == 1:

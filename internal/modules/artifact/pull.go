@@ -95,7 +95,7 @@ func (p *puller) fetchManifest(ctx context.Context, d digest.Digest) ([]byte, er
 	}
 	defer body.Close()
 	if desc.Size > maxManifest {
-		return nil, fmt.Errorf("has %d bytes, and may have %d", desc.Size, maxManifest)
+		return nil, fmt.Errorf("has %d bytes; at most %d are allowed", desc.Size, maxManifest)
 	}
 	return content.ReadAll(body, ocispec.Descriptor{Digest: d, Size: desc.Size})
 }
@@ -106,7 +106,7 @@ func (p *puller) layer(ctx context.Context, desc ocispec.Descriptor) ([]byte, er
 		return nil, err
 	}
 	if desc.Size < 0 || desc.Size > maxModule {
-		return nil, fmt.Errorf("layer %s has %d bytes according to the manifest, and may have %d", desc.Digest, desc.Size, maxModule)
+		return nil, fmt.Errorf("layer %s has %d bytes according to the manifest; at most %d are allowed", desc.Digest, desc.Size, maxModule)
 	}
 	if b := p.cache.read(desc.Digest, maxModule); int64(len(b)) == desc.Size && b != nil {
 		return b, nil

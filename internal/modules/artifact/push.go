@@ -39,7 +39,7 @@ func ParseTag(s string) (Reference, error) {
 func (s *Store) Push(ctx context.Context, to Reference, module []byte) (Reference, error) {
 	switch {
 	case len(module) > maxModule:
-		return to, fmt.Errorf("artifact: the module has %d bytes, and may have %d", len(module), maxModule)
+		return to, fmt.Errorf("artifact: the module has %d bytes; at most %d are allowed", len(module), maxModule)
 	case !bytes.HasPrefix(module, []byte(magic)):
 		return to, errors.New("artifact: the file is not a WebAssembly module")
 	}

@@ -50,7 +50,7 @@ func Parse(s string) (Reference, error) {
 	case !remote:
 		return Reference{Path: s}, nil
 	case len(s) > maxReference:
-		return Reference{}, fmt.Errorf("artifact: the reference %.80q... has %d bytes, and may have %d", s, len(s), maxReference)
+		return Reference{}, fmt.Errorf("artifact: the reference %.80q... has %d bytes; at most %d are allowed", s, len(s), maxReference)
 	}
 	r, err := parseRemote(rest)
 	if err != nil {
@@ -72,7 +72,7 @@ func parseRemote(s string) (Reference, error) {
 	case tagged && !tagPattern.MatchString(tag):
 		return Reference{}, errors.New("the tag is not up to 128 letters, digits, _ . and -")
 	case !pinned:
-		return Reference{}, fmt.Errorf("names no digest, and could be another module tomorrow: append @sha256:..., as printed by 'oras resolve %s'", name)
+		return Reference{}, fmt.Errorf("has no digest, so that its content could change: append @sha256:..., as printed by 'oras resolve %s'", name)
 	case !digestPattern.MatchString(digest):
 		return Reference{}, errors.New("the digest is not sha256: and 64 hex digits in lower case")
 	}

@@ -43,7 +43,7 @@ func TestParseRefuses(t *testing.T) {
 		"another scheme":               {"https://ghcr.io/a@" + someDigest, "neither the path of a file nor oci://"},
 		"another case of the scheme":   {"OCI://ghcr.io/a@" + someDigest, "neither the path of a file nor oci://"},
 		"a tag only":                   {"oci://ghcr.io/a/b:v1", "append @sha256:..., as printed by 'oras resolve ghcr.io/a/b:v1'"},
-		"no tag and no digest":         {"oci://ghcr.io/a/b", "names no digest"},
+		"no tag and no digest":         {"oci://ghcr.io/a/b", "has no digest"},
 		"an empty digest":              {"oci://ghcr.io/a/b@", "the digest is not"},
 		"a short digest":               {"oci://ghcr.io/a/b@sha256:abc", "the digest is not"},
 		"a digest in upper case":       {"oci://ghcr.io/a/b@" + strings.ToUpper(someDigest), "the digest is not"},
@@ -60,7 +60,7 @@ func TestParseRefuses(t *testing.T) {
 		"a registry of dots":           {"oci://../a@" + someDigest, "the registry is not a host"},
 		"a port that is none":          {"oci://ghcr.io:65536/a@" + someDigest, "the registry is not a host"},
 		"a registry with line breaks":  {"oci://ghcr.io\n/a@" + someDigest, "the registry is not a host"},
-		"a reference that is too long": {"oci://ghcr.io/" + strings.Repeat("a", 1024) + "@" + someDigest, "may have 1024"},
+		"a reference that is too long": {"oci://ghcr.io/" + strings.Repeat("a", 1024) + "@" + someDigest, "at most 1024"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func (s *Store) Resolve(ctx context.Context, image string) (string, error) {
 		err = cause
 	}
 	if err == nil && !digestPattern.MatchString(found) {
-		err = fmt.Errorf("the registry names the digest %.80q", found)
+		err = fmt.Errorf("the registry returned the digest %.80q, which is malformed", found)
 	}
 	if err != nil {
 		err = (&puller{ref: ref, repo: repo, keys: s.keys}).explain(ctx, err)
@@ -51,7 +51,7 @@ func described(ctx context.Context, repo *remote.Repository, tag string) (string
 	}
 	defer body.Close()
 	if found.Size > maxManifest {
-		return "", fmt.Errorf("the manifest has %d bytes, and may have %d", found.Size, int64(maxManifest))
+		return "", fmt.Errorf("the manifest has %d bytes; at most %d are allowed", found.Size, int64(maxManifest))
 	}
 	_, err = content.ReadAll(body, found)
 	return string(found.Digest), err

@@ -143,7 +143,7 @@ func (p *puller) small(ctx context.Context, desc ocispec.Descriptor) ([]byte, er
 		return nil, err
 	}
 	if desc.Size < 0 || desc.Size > maxPayload {
-		return nil, fmt.Errorf("signature %s has %d bytes according to the manifest, and may have %d", desc.Digest, desc.Size, maxPayload)
+		return nil, fmt.Errorf("signature %s has %d bytes according to the manifest; at most %d are allowed", desc.Digest, desc.Size, maxPayload)
 	}
 	body, err := p.repo.Blobs().Fetch(ctx, desc)
 	if err != nil {

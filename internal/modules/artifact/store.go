@@ -140,7 +140,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes, and may have %d", path, info.Size(), limit)
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are allowed", path, info.Size(), limit)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -59,7 +59,7 @@ func (s *search) file(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	if h.Size > maxModule {
-		return fmt.Errorf("%.80q has %d bytes, and a module may have %d", name, h.Size, maxModule)
+		return fmt.Errorf("%.80q has %d bytes, more than the %d that a module may have", name, h.Size, maxModule)
 	}
 	s.found = append(s.found, name)
 	if len(s.found) > 1 {
@@ -96,7 +96,7 @@ func (m *metered) Read(p []byte) (int, error) {
 	}
 	n, err := m.r.Read(p)
 	if *m.left -= int64(n); *m.left < 0 {
-		return 0, fmt.Errorf("more than %d bytes come out", maxUnpacked)
+		return 0, fmt.Errorf("it unpacks to more than %d bytes", maxUnpacked)
 	}
 	return n, err
 }

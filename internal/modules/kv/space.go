@@ -71,7 +71,7 @@ func (sp *space) set(key string, e entry, now time.Time, o Options) error {
 		return fmt.Errorf("kv: there are %d keys, and no more are possible: %w", o.Keys, ErrQuota)
 	}
 	if size > o.Bytes {
-		return fmt.Errorf("kv: keys and values would have %d bytes, and may have %d: %w", size, o.Bytes, ErrQuota)
+		return fmt.Errorf("kv: keys and values would have %d bytes; at most %d are allowed: %w", size, o.Bytes, ErrQuota)
 	}
 	sp.put(key, e)
 	if err := sp.save(); err != nil {
@@ -176,7 +176,7 @@ func read(path string) ([]byte, error) {
 func (sp *space) decode(data []byte) (content, error) {
 	sum, rest, _ := bytes.Cut(data, []byte("\n"))
 	if string(sum) != checksum(rest) {
-		return content{}, errors.New("the checksum is another one")
+		return content{}, errors.New("the checksum does not match")
 	}
 	var c content
 	if err := json.Unmarshal(rest, &c); err != nil {

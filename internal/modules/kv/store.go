@@ -181,7 +181,7 @@ func (s *Store) Set(ns Namespace, key string, value []byte, ttl time.Duration) e
 		return fmt.Errorf("kv: a lifetime of %v: %w", ttl, ErrInvalid)
 	}
 	if len(value) > s.o.ValueBytes {
-		return fmt.Errorf("kv: a value has %d bytes, and may have %d: %w", len(value), s.o.ValueBytes, ErrQuota)
+		return fmt.Errorf("kv: a value has %d bytes; at most %d are allowed: %w", len(value), s.o.ValueBytes, ErrQuota)
 	}
 	e := entry{Value: slices.Clone(value)}
 	now := time.Now()

@@ -183,7 +183,7 @@ func (k *Key) checkEnvelope(e gate.Doc, s Subject) error {
 		return errNone
 	}
 	if len(sigs) > 1 {
-		return fmt.Errorf("the envelope has %d signatures, and may have one", len(sigs))
+		return fmt.Errorf("the envelope has %d signatures; exactly one is allowed", len(sigs))
 	}
 	payload, err := base64.StdEncoding.DecodeString(e.Get("payload").Text())
 	if err != nil {

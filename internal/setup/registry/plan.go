@@ -157,7 +157,7 @@ func (p *Package) from() error {
 	}
 	u, err := url.Parse(p.Base)
 	if err != nil || u.Scheme != "https" || u.User != nil {
-		return fmt.Errorf("it comes from %q", p.Base)
+		return fmt.Errorf("its source is %q, which is not allowed", p.Base)
 	}
 	host := bases[p.Type]
 	if p.Type == OCI {
@@ -178,7 +178,7 @@ func (f *filler) pack(p *Package, o Options) error {
 	bad := func(name, version *regexp.Regexp) error {
 		switch {
 		case len(p.Identifier) > 214 || !name.MatchString(p.Identifier) || strings.HasPrefix(p.Identifier, "xn--"):
-			return fmt.Errorf("that is not a name of a package of the kind %s", p.Type)
+			return fmt.Errorf("this is not a valid name of a package of the kind %s", p.Type)
 		case !version.MatchString(p.Version) || !exact(p.Version):
 			return fmt.Errorf("the version %q is not exact", p.Version)
 		}
@@ -207,7 +207,7 @@ func (f *filler) pack(p *Package, o Options) error {
 	case OCI:
 		name, sum, _ := strings.Cut(p.Identifier, "@")
 		if !image.MatchString(name) || strings.Contains(name, "xn--") {
-			return errors.New("that is not a name of an image")
+			return errors.New("this is not a valid name of an image")
 		}
 		if sum = cmp.Or(sum, o.Digest); sum == "" {
 			var err error
@@ -283,7 +283,7 @@ func (f *filler) runtime(p *Package) (words []string, err error) {
 			}
 			p.Environment = append(slices.Clone(p.Environment), in)
 		default:
-			return nil, fmt.Errorf("it asks for the option %q of the runner, which could change what runs or what that may do", strings.TrimSpace(in.Name+" "+in.Value))
+			return nil, fmt.Errorf("it asks for the option %q of the runner, which could change the program or its rights", strings.TrimSpace(in.Name+" "+in.Value))
 		}
 	}
 	return words, nil
@@ -386,7 +386,7 @@ func hostOf(address, name, allowed string) error {
 	case numeric == nil || !strings.Contains(host, ".") || strings.Trim(last, "0123456789") == "" || slices.Contains([]string{"localhost", "local", "internal", "lan", "home", "arpa", "test", "invalid", "onion"}, last):
 		return fmt.Errorf("%s is not a host of the Internet", host)
 	case strings.ContainsFunc(host, func(r rune) bool { return r > '~' }) || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--"):
-		return fmt.Errorf("%s has letters that can be taken for others", host)
+		return fmt.Errorf("%s has letters that look like other letters", host)
 	case host == allowed:
 		return nil
 	}
@@ -469,7 +469,7 @@ func (f *filler) single(key string, in Input) (string, bool) {
 		f.plan.Open = append(f.plan.Open, in)
 		return "", false
 	case len(in.Choices) > 0 && !slices.Contains(in.Choices, value):
-		f.fail("%s is none of %s", key, strings.Join(in.Choices, ", "))
+		f.fail("%s is not one of %s", key, strings.Join(in.Choices, ", "))
 		return "", false
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		f.fail("the value of %s holds a control character", key)

@@ -44,7 +44,7 @@ func notifyLoggingMessage(p *Plugin, _ context.Context, stack []uint64) error {
 	}
 	level, ok := levels[m.Level]
 	if !ok {
-		return fmt.Errorf("a message of level %.20q, which MCP does not have", m.Level)
+		return fmt.Errorf("a message of level %.20q, which MCP does not define", m.Level)
 	}
 	p.log(level, m.Data)
 	return nil

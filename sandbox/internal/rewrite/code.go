@@ -92,7 +92,7 @@ func (w *writer) instruction(c *cursor) *instruction {
 	case op == opCall || op == opTailCall || op == opRefFunc:
 		in.index = c.below(uint32(len(w.m.functions)))
 		if start := w.m.body[sectionStart]; op == opRefFunc && start != nil && in.index == (&cursor{b: start}).uint() {
-			w.cannot("it refers to its start function") // which, exported, would count as declared
+			w.cannot("it refers to its own start function, which cannot be metered") // which, exported, would count as declared
 		}
 	case op == opCallIndirect || op == opTailIndirect:
 		in.index = c.below(uint32(len(w.m.params)))

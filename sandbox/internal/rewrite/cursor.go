@@ -139,7 +139,7 @@ func (c *cursor) value() {
 	switch t := c.byte(); {
 	case t >= typeVector && t <= typeI32, t == typeFunc, t == typeExtern, c.err != nil:
 	default:
-		c.refuse("a type of values that is none of numbers, vectors, funcref and externref")
+		c.refuse("value types other than numbers, vectors, funcref and externref")
 	}
 }
 

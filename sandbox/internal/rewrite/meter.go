@@ -111,7 +111,7 @@ func (m *Module) Seal() (*Sealed, error) {
 func (m *Module) rewrite(sealed bool) (*writer, error) {
 	for _, in := range m.Imports {
 		if in.Module == MeterModule {
-			return nil, errors.New("the module imports " + MeterModule + ", which is the sandbox's own")
+			return nil, errors.New("the module imports " + MeterModule + ", which is reserved for the sandbox")
 		}
 	}
 	for _, t := range m.functions {
@@ -130,7 +130,7 @@ func (m *Module) rewrite(sealed bool) (*writer, error) {
 	w.command, w.runs = m.command()
 	for _, in := range m.Imports {
 		if !in.Function {
-			w.cannot("it imports what others can change: " + strconv.Quote(in.Module+"."+in.Name))
+			w.cannot("it imports a mutable value or table:  " + strconv.Quote(in.Module+"."+in.Name))
 		}
 	}
 	if err := w.write(); err != nil {

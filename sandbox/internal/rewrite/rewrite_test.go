@@ -31,7 +31,7 @@ func TestMeterRefuses(t *testing.T) {
 		want string // "" for none
 	}{
 		"nothing of it":                      {module(), ""},
-		"the meter itself, imported":         {sections(void, section(2, slices.Concat([]byte{14}, []byte("wasmgate:meter"), []byte{4}, []byte("fuel"), []byte{0, 0})...)), "the sandbox's own"},
+		"the meter itself, imported":         {sections(void, section(2, slices.Concat([]byte{14}, []byte("wasmgate:meter"), []byte{4}, []byte("fuel"), []byte{0, 0})...)), "reserved for the sandbox"},
 		"the meter's global":                 {module(0x23, 0, 0x1a), "malformed"},
 		"the meter's global, written":        {module(0x42, 0, 0x24, 0), "malformed"},
 		"the meter's global, exported":       {sections(section(7, 1, 'g', 3, 0)), "malformed"},
@@ -52,7 +52,7 @@ func TestMeterRefuses(t *testing.T) {
 		"garbage collection":                 {module(0xfb, 0), "garbage collection"},
 		"a type of a struct":                 {sections(section(1, 0x5f, 0)), "garbage collection"},
 		"calls of references":                {module(0x14, 0), "typed function references"},
-		"a type of references":               {sections(section(1, 0x60, 1, 0x64, 0)), "a type of values"},
+		"a type of references":               {sections(section(1, 0x60, 1, 0x64, 0)), "value types other than"},
 		"relaxed vector instructions":        {module(0xfd, 0x80, 2), "relaxed vector instructions"},
 		"a number that could be a nop":       {module(0xfd, 0x8c, 0), "relaxed vector instructions"},
 		"an opcode that nobody knows":        {module(0xff), "unknown instruction"},

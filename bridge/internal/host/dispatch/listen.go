@@ -75,7 +75,7 @@ func (d *Dispatcher) Notify(n mcp.Notice) {
 func (d *Dispatcher) setLevel(ctx context.Context, p sessions.Client, params gate.Doc) (gate.Doc, error) {
 	level := params.Get("level").Text()
 	if p.Listener == nil || level == "" || d.cfg.SetLevel(ctx, p.Key(), level) != nil {
-		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("invalid parameters: level is none of %q", mcp.Severities[1:])}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("invalid parameters: level must be one of %q", mcp.Severities[1:])}
 	}
 	return gate.MustDoc("{}"), nil
 }
@@ -125,7 +125,7 @@ func (d *Dispatcher) subscribeTo(ctx context.Context, c gate.Call, out *sessions
 func (d *Dispatcher) unsubscribe(p sessions.Client, params gate.Doc) (gate.Doc, error) {
 	uri, err := message.CheckUse(gate.Subscribe, params)
 	if err != nil || p.Listener == nil {
-		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: no uri"}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: uri is missing"}
 	}
 	if call := p.Listener.Unsubscribe(uri); call != "" {
 		d.release(call, uri)

@@ -31,7 +31,7 @@ func (d *Dispatcher) judge(ctx context.Context, p sessions.Client, msg gate.Doc)
 	case msg.Kind() == doc.Array:
 		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: there are no batches in MCP since 2025-06-18")
 	case !mcp.IsRPC(msg), method.IsZero() && id.IsZero(), !method.IsZero() && method.Kind() != doc.String:
-		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: no message of JSON-RPC 2.0")
+		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: it is not a message of JSON-RPC 2.0")
 	case !message.ValidID(id):
 		return message.Refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: an id is a string or an integer of 64 bits")
 	case method.IsZero():

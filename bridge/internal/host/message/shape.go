@@ -100,13 +100,13 @@ func checkCursor(cursor gate.Doc) error {
 	if cursor.IsZero() || cursor.Kind() == doc.Null || cursor.Kind() == doc.String && cursor.Text() == "" {
 		return nil
 	}
-	return errors.New("the cursor is of another list: this one has a single page")
+	return errors.New("the cursor does not belong to this list, which has only one page")
 }
 
 // checkCall checks the shape of a tool call's parameters.
 func checkCall(params gate.Doc) error {
 	if params.Get("name").Kind() != doc.String {
-		return errors.New("no name of a tool")
+		return errors.New("the name of the tool is missing")
 	}
 	for _, name := range []string{"arguments", "_meta"} {
 		if v := params.Get(name); !v.IsZero() && v.Kind() != doc.Null && v.Kind() != doc.Object {

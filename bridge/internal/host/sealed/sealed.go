@@ -67,7 +67,7 @@ func (s Sealer) Seal(c *gate.Call, approval string, expires time.Time) string {
 
 // Why a state is not opened.
 var (
-	ErrForeign = errors.New("the requestState is none that this gateway gave for this call")
+	ErrForeign = errors.New("the gateway did not give this requestState for this call")
 	ErrExpired = errors.New("the requestState has expired; call again without it")
 )
 

@@ -22,7 +22,7 @@ func (f *Front) checkHeaders(r *http.Request, p sessions.Client, msg gate.Doc) *
 	if names := r.Header[mcp.HeaderName]; len(names) > 0 {
 		name, err := mcp.DecodeHeader(names[0])
 		if err != nil || len(names) > 1 {
-			return message.Refuse(http.StatusBadRequest, msg.Get("id").Raw(), mcp.CodeHeaderMismatch, "header mismatch: "+mcp.HeaderName+" is not there once, in the form that MCP gives it")
+			return message.Refuse(http.StatusBadRequest, msg.Get("id").Raw(), mcp.CodeHeaderMismatch, "header mismatch: "+mcp.HeaderName+" must be present exactly once, in the form that MCP specifies")
 		}
 		r.Header[mcp.HeaderName] = []string{name}
 	}

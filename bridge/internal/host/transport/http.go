@@ -36,11 +36,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	group, id := r.PathValue(GroupParam), r.Header.Get(mcp.HeaderSession)
 	if group != "" && (f.access.Group == nil || !f.access.Group(group)) {
-		http.Error(w, "there is no such group", http.StatusNotFound)
+		http.Error(w, "the gateway has no group of this name", http.StatusNotFound)
 		return
 	}
 	if openedElsewhere(id, group) {
-		http.Error(w, "the session is not of this address", http.StatusNotFound)
+		http.Error(w, "the session was made at another address", http.StatusNotFound)
 		return
 	}
 	p := sessions.Client{Who: who, Groups: f.at(group), Stateless: isStatelessHTTP(r)}

@@ -107,7 +107,7 @@ func (l *Link) handshake(ctx context.Context, capabilities gate.Doc) error {
 	}
 	revision := res.Get("protocolVersion").Text()
 	if !slices.Contains(revisions, revision) {
-		return &mcp.ProtocolError{Err: fmt.Errorf("the server speaks MCP revision %q, which is none of %q", revision, revisions)}
+		return &mcp.ProtocolError{Err: fmt.Errorf("the server speaks MCP revision %q, and the gateway speaks %q", revision, revisions)}
 	}
 	h, isHTTP := p.Conn.(*wire.HTTPConn)
 	if isHTTP {

@@ -148,5 +148,5 @@ func (l *Link) CheckDeclared(ctx context.Context, server string, t *gate.Tool) e
 	case "":
 		return fault.New(fault.NotConnected, server, "call", &fault.NotConnectedError{Words: "the server does not have the tool in its process for this client; a call of another tool of this server may add it, to repeat this call does not help"})
 	}
-	return fault.New(fault.Pinned, server, "call", errors.New("the client's own process declares another definition of the tool than the one that was listed"))
+	return fault.New(fault.Pinned, server, "call", errors.New("the client's own process declares a definition of the tool that differs from the listed one"))
 }

@@ -170,5 +170,5 @@ func (s *listenStream) judge(asked int, uri string) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, &wire.RPCError{Code: mcp.CodeInvalidParams, Message: "the server does not tell of this resource"}
+	return false, &wire.RPCError{Code: mcp.CodeInvalidParams, Message: "the server does not report changes of this resource"}
 }

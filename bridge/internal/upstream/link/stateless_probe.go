@@ -19,7 +19,7 @@ func (l stateless) discovered(ctx context.Context) (gate.Doc, error) {
 		return gate.Doc{}, err
 	}
 	if res.Get("capabilities").Kind() != doc.Object {
-		return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("the answer to " + mcp.MethodDiscover + " says nothing of capabilities")}
+		return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("the answer to " + mcp.MethodDiscover + " has no capabilities")}
 	}
 	for v := range res.Get("supportedVersions").Elements() {
 		if v.Text() == mcp.Stateless {

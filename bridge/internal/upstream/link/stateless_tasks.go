@@ -99,7 +99,7 @@ func (t *statelessTask) see(task gate.Doc) (gate.Doc, error) {
 			return gate.Doc{}, &mcp.ProtocolError{Err: err}
 		}
 		if task.Get("inputRequests").IsZero() {
-			return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("a task asks for more, and does not say of what")}
+			return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("a task requires input, and does not name the input")}
 		}
 	case mcp.TaskCompleted:
 		res := task.Get("result")
@@ -195,7 +195,7 @@ func (t *statelessTask) again(ctx *pace.Deadline, err error) bool {
 // of the call: there will be no result.
 func lostTask(err error) error {
 	if rpc, ok := errors.AsType[*wire.RPCError](err); ok {
-		return &wire.RPCError{Code: rpc.Code, Data: rpc.Data, Message: "the server has made a task of the call, and does not tell of it any more: " + rpc.Message}
+		return &wire.RPCError{Code: rpc.Code, Data: rpc.Data, Message: "the server has made a task of the call, and no longer reports its state: " + rpc.Message}
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func (s *taskState) next(task gate.Doc) error {
 	case task.Get("taskId").Text() != s.id:
 		return &mcp.ProtocolError{Err: errors.New("the server was asked for one task, and answers with another")}
 	case !slices.Contains([]string{mcp.TaskWorking, mcp.TaskInput, mcp.TaskCompleted, mcp.TaskFailed, mcp.TaskCancelled}, status):
-		return &mcp.ProtocolError{Err: fmt.Errorf("a task of the status %s, which MCP does not have", mcp.Quote(task.Get("status").Raw()))}
+		return &mcp.ProtocolError{Err: fmt.Errorf("a task of the status %s, which MCP does not define", mcp.Quote(task.Get("status").Raw()))}
 	case s.ended() && status != s.status:
 		return &mcp.ProtocolError{Err: fmt.Errorf("a task was %s, and is %s again", s.status, status)}
 	}

@@ -20,7 +20,7 @@ const (
 
 // errSuperseded is the cause of the end of a question to which its task wants no answer
 // any more.
-var errSuperseded = errors.New("the server wants no answer any more")
+var errSuperseded = errors.New("the server no longer waits for an answer")
 
 // Inputs are what a task asks of the client of its call. Each is asked once. They are
 // used by one goroutine.
@@ -69,11 +69,11 @@ func (q *Inputs) Want(requests []Request) error {
 		case twice && before.what == what:
 			continue
 		case twice:
-			return &mcp.ProtocolError{Err: fmt.Errorf("the task asks for two things by the key %.100q", r.Key)}
+			return &mcp.ProtocolError{Err: fmt.Errorf("the task has two questions with the key %.100q", r.Key)}
 		case len(r.Key) > maxInputKey:
 			return &mcp.ProtocolError{Err: fmt.Errorf("a key of more than %d bytes", maxInputKey)}
 		case len(q.asked) == maxTaskInputs:
-			return &mcp.ProtocolError{Err: fmt.Errorf("the task asks for more than %d things", maxTaskInputs)}
+			return &mcp.ProtocolError{Err: fmt.Errorf("the task asks more than %d questions", maxTaskInputs)}
 		case !q.of.Hold():
 			return wire.ErrUnasked
 		}

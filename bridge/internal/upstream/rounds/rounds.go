@@ -61,7 +61,7 @@ func MoreOf(action gate.Action, res gate.Doc) (*More, error) {
 	case IsTask(res):
 		return nil, errors.New("the server has made a task of a request that was not declared to be capable of it")
 	case kind.Text() != mcp.ResultMore:
-		return nil, fmt.Errorf("a result of the type %s, which MCP does not have", mcp.Quote(kind.Raw()))
+		return nil, fmt.Errorf("a result of the type %s, which MCP does not define", mcp.Quote(kind.Raw()))
 	case action != gate.CallTool && action != gate.GetPrompt && action != gate.ReadResource:
 		return nil, fmt.Errorf("%s must not ask for input", action)
 	}
@@ -99,7 +99,7 @@ func Requests(requests gate.Doc) (all []Request, err error) {
 		case len(all) == maxInputs:
 			return nil, fmt.Errorf("more than %d requests in one answer", maxInputs)
 		case !actions.IsPeerRequest(method):
-			return nil, fmt.Errorf("the server asks for %.100q, which is nothing to ask a client for", method)
+			return nil, fmt.Errorf("the server asks for %.100q, which a server cannot ask of a client", method)
 		case params.IsZero():
 			params = gate.MustDoc("{}")
 		case params.Kind() != doc.Object:

@@ -17,9 +17,9 @@ func TestMoreOf(t *testing.T) {
 		`{` + asks + `,"content":[{}]}`:          "but also has content",
 		`{` + asks + `,"requestState":1}`:        "not a string",
 		`{"resultType":"task"}`:                  "not declared",
-		`{"resultType":"other"}`:                 "which MCP does not have",
+		`{"resultType":"other"}`:                 "which MCP does not define",
 		`{"resultType":"input_required"}`:        "neither inputRequests nor requestState",
-		`{"resultType":"input_required","inputRequests":{"a":{"method":"system/exec"}}}`:            "nothing to ask a client for",
+		`{"resultType":"input_required","inputRequests":{"a":{"method":"system/exec"}}}`:            "which a server cannot ask of a client",
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":[]}}}`: "not an object",
 		`{"resultType":"input_required","inputRequests":[]}`:                                        "not an object",
 	} {

@@ -174,7 +174,7 @@ func endedBy(res gate.Doc, err error) []byte {
 	case errors.As(err, &client):
 		return append([]byte(`,"error":`), client.JSON()...)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return errorMember(codeUnasked, "nobody has answered in time")
+		return errorMember(codeUnasked, "no one answered in time")
 	default:
 		return errorMember(codeUnasked, "the client did not answer")
 	}

@@ -166,7 +166,7 @@ type origin struct {
 
 func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != o.scheme || r.URL.Host != o.host {
-		return nil, fmt.Errorf("the server points to another origin, %s://%s; configure that URL if it is meant", r.URL.Scheme, r.URL.Host)
+		return nil, fmt.Errorf("the server redirects to another origin, %s://%s; configure that URL if it is meant", r.URL.Scheme, r.URL.Host)
 	}
 	return o.send(r.Clone(r.Context()))
 }

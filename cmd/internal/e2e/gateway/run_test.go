@@ -146,7 +146,7 @@ func testRefusedStarts(t *testing.T, p *e2e.Program) {
 		"an address beyond loopback as a flag": {started, "0.0.0.0:7420", 2, []string{"--listen", "auth names no way", "tls", "public_url"}},
 		"a broken configuration": {"lisen: 1\n" + started + "  X_: {url: 'ftp://h'}\n  y: {timeout: soon, url: 'http://127.0.0.1:1'}\naudit: {path: 7}\n", "", 2,
 			[]string{"wasmgate.yaml:3: lisen", "wasmgate.yaml:6: servers.X_", "wasmgate.yaml:7: servers.y.timeout", "audit.path"}},
-		"a key of a later version":         {"tenants: {}\n" + started, "", 2, []string{"tenants", "not in this version"}},
+		"a key of a later version":         {"tenants: {}\n" + started, "", 2, []string{"tenants", "this version of wasmgate does not have it"}},
 		"an audit log that is a folder":    {"audit: {path: policies}\n" + started, "127.0.0.1:0", 1, []string{"audit", "policies"}},
 		"an audit log that cannot be made": {"audit: {path: wasmgate.yaml/audit.jsonl}\n" + started, "127.0.0.1:0", 1, []string{"audit", "wasmgate.yaml/"}},
 	}

@@ -252,7 +252,7 @@ policy:
 	pl.Verify()
 }
 
-// refuseEach puts each kind of bad bundle into the depot: the last good one stays,
+// refuseEach puts each kind of bad bundle into the depot: the last good one is still in use,
 // and status, the audit log and the operator's log tell why.
 func refuseEach(t *testing.T, pl *e2e.Place, d *depot, release, other signer, works func() bool) {
 	t.Helper()

@@ -327,7 +327,7 @@ func testWrongModules(t *testing.T, p *e2e.Program) {
 		"it is not a module":               {"module: text.wasm", "not a WebAssembly module", "does not begin with", false},
 		"its manifest is none":             {"module: listed.wasm", "listed.yaml:1", `tool: unknown key; did you mean "tools"?`, false},
 		"it may reach this machine":        {"module: asker.wasm, grant: {kv: true, http: [{origin: 'http://127.0.0.1:1'}]}", "loopback", "private: true", false},
-		"it is granted an unknown secret":  {"module: asker.wasm, grant: {secrets: [API]}", "tools.x.grant.secrets", `"API" is none of the secrets`, true},
+		"it is granted an unknown secret":  {"module: asker.wasm, grant: {secrets: [API]}", "tools.x.grant.secrets", `no secret is named "API"`, true},
 		"it is in a registry, by its name": {"module: 'oci://example.com/a:latest'", "names no digest", "@sha256:", true},
 	}
 	for name, tt := range tests {

@@ -51,7 +51,7 @@ func (l limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var errTooMuch = errors.New("more than may be read")
+var errTooMuch = errors.New("the body is larger than allowed")
 
 // exchange writes a message, and reads the head of its answer. It tells whether anything
 // was sent. The connection is kept once the body of the answer was read.
