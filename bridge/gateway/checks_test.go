@@ -129,10 +129,10 @@ func TestReconfigureRefuses(t *testing.T) {
 		p               *gateway.Policy
 		approvals       *approval.Options
 	}{
-		`unknown profile "loose"`:  {profile: "loose"},
-		`unknown profile "looser"`: {profile: "strict", server: "looser"},
-		"secrets":                  {profile: "strict", secrets: clean.SecretRules{Skip: []string{"no-such-rule"}}},
-		"no-such-pack":             {profile: "strict", p: &broken},
+		`unknown profile "loose"`:      {profile: "loose"},
+		`unknown profile "looser"`:     {profile: "strict", server: "looser"},
+		"secrets":                      {profile: "strict", secrets: clean.SecretRules{Skip: []string{"no-such-rule"}}},
+		"no-such-pack":                 {profile: "strict", p: &broken},
 		"approvals cannot be switched": {profile: "strict", approvals: &approval.Options{}},
 	} {
 		next, _ := configured("two", tt.profile, tt.server)
