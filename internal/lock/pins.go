@@ -269,7 +269,7 @@ func unpinned(of Kind, k Key, state State, cause error) error {
 	if of == Page {
 		of = "app"
 	}
-	reason := "the " + string(of) + "'s " + how.subject + " is new, and nobody has approved it yet"
+	reason := "the " + string(of) + "'s " + how.subject + " is new, and no one has approved it yet"
 	if state == StateChanged {
 		reason = "the " + string(of) + "'s " + how.subject + " has changed since it was approved"
 	}
@@ -636,7 +636,7 @@ func (p *Pins) Faulted(server string) error {
 }
 
 // ErrNothing says that a selector names nothing that is declared.
-var ErrNothing = errors.New("no server declares that")
+var ErrNothing = errors.New("no server declares a definition of this name")
 
 // Select returns the entries that a person names: a tool by the name it is called
 // by, all of a server by its name, and everything by "". The error wraps
@@ -649,7 +649,7 @@ func Select(all []Entry, selector string) ([]Entry, error) {
 		}
 	}
 	if len(some) == 0 && selector != "" {
-		return nil, fmt.Errorf("%s: %w; `wasmgate pin list` shows what is", Visible(selector), ErrNothing)
+		return nil, fmt.Errorf("%s: %w; `wasmgate pin list` shows the pinned definitions", Visible(selector), ErrNothing)
 	}
 	return some, nil
 }

@@ -30,14 +30,14 @@ On a terminal it shows what differs, and asks. Without a terminal it needs --yes
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return shell.Misuse("name a tool or a server, or approve of everything with --all")
+				return shell.Misuse("name a tool or a server, or approve everything with --all")
 			}
 			return c.pinned(cmd, func(ctx context.Context, cfg *config.Config, p shell.Pinning) error {
 				return c.approvePins(ctx, cfg, p, selector(args), yes)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "everything that any server declares")
+	cmd.Flags().BoolVar(&all, "all", false, "approve everything that the servers declare")
 	shell.YesFlag(cmd, &yes)
 	return cmd
 }
@@ -82,7 +82,7 @@ func approve(ctx context.Context, cfg *config.Config, p shell.Pinning, pins []lo
 		return nil, where, err
 	}
 	if err := p.ReloadPins(ctx, gate.Local().ID); err != nil {
-		return nil, where, fmt.Errorf("%s has it, but the gateway does not take it over: %w", where, err)
+		return nil, where, fmt.Errorf("%s has it, but the gateway does not load it: %w", where, err)
 	}
 	return added, where, nil
 }
