@@ -116,7 +116,7 @@ func (d *decoder) kinds(to *map[string]string, empty bool) reader {
 				(*to)[f.Key] = ""
 				return
 			}
-			d.text(&kind, matches(kindPattern, "must be must be the name of a kind of ids: letters, digits and . _ -"))(f.Value, path)
+			d.text(&kind, matches(kindPattern, "the name of a kind of ids: letters, digits and . _ -"))(f.Value, path)
 			(*to)[f.Key] = kind
 		})
 	}

@@ -60,7 +60,7 @@ func TestReadLabelsProblems(t *testing.T) {
 		"no effect":                    {"a__b: {result: echo}\n", `labels.yaml:1: a__b.effect: is missing: list what the tool does, such as [read]`},
 		"a pointer without its stroke": {"a__b: {effect: [external], control: [to]}\n", `labels.yaml:1: a__b.control[0]: "to" is not a JSON Pointer to an argument, such as /to`},
 		"both ways to say to":          {"a__b: {effect: [external], control: [/to], to: [/to]}\n", `labels.yaml:1: a__b.control: means the same as to and commits together: write one or the other`},
-		"a kind of ids that is none":   {"a__b: {effect: [read], ids: {/x: a b}}\n", `labels.yaml:1: a__b.ids["/x"]: "a b" is not must be must be the name of a kind of ids: letters, digits and . _ -`},
+		"a kind of ids that is none":   {"a__b: {effect: [read], ids: {/x: a b}}\n", `labels.yaml:1: a__b.ids["/x"]: "a b" is not the name of a kind of ids: letters, digits and . _ -`},
 		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key`},
 	}
 	for name, tt := range tests {
