@@ -91,6 +91,7 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 		}
 		if !admitted {
 			q.Session = now
+			followed(w, now)
 			continue
 		}
 		p, err := w.grant(ctx, q, now, r)
@@ -131,7 +132,17 @@ func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b searched
 	}
 	q = Query{Call: c, Tool: t}
 	q.Session, err = w.view(ctx, c)
+	followed(w, q.Session)
 	return q, b, err
+}
+
+// followed has the call decided on by the parts of now, if other gateways may have changed the policy before
+// the state of its session was read.
+func followed(w *way, s Session) {
+	if s.Generation > 0 {
+		w.Parts = w.gate.parts.Load()
+		w.rec.Snapshot = w.Snapshot
+	}
 }
 
 // answer returns the result of a permitted call as its client gets it.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -57,11 +58,12 @@ func (d Document) Change(ctx context.Context, f func([]byte) ([]byte, error)) er
 			return err
 		}
 		var raw []byte
-		if err := tx.QueryRow(ctx, "select body from documents where name = $1 for update", d.name).Scan(&raw); err != nil {
+		err := tx.QueryRow(ctx, "select body from documents where name = $1 for update", d.name).Scan(&raw)
+		if err != nil {
 			return err
 		}
-		raw, err := f(raw)
-		if err != nil {
+		before := raw
+		if raw, err = f(raw); err != nil || raw != nil && bytes.Equal(raw, before) {
 			return err
 		}
 		var body *string

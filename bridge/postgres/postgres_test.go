@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
@@ -337,7 +338,7 @@ func TestApprovalsOfTheDead(t *testing.T) {
 func TestGeneration(t *testing.T) {
 	all := open(t)
 	for i := range uint64(5) {
-		if err := all[i%2].Document(fmt.Sprint("d", i%3)).Change(t.Context(), func([]byte) ([]byte, error) { return []byte("x"), nil }); err != nil {
+		if err := all[i%2].Document(fmt.Sprint("d", i%3)).Change(t.Context(), func([]byte) ([]byte, error) { return []byte(fmt.Sprint(i)), nil }); err != nil {
 			t.Fatal(err)
 		}
 		n, err := all[2].Sessions().Read(t.Context(), session.Known{}.Key, 1)
@@ -438,6 +439,15 @@ func TestPins(t *testing.T) {
 				return err
 			}
 			all = append(all, storetest.Pinner{Pins: p, Approve: approve, Follow: follow})
+		}
+		return all
+	})
+}
+
+func TestGrants(t *testing.T) {
+	storetest.Grants(t, func(t *testing.T) (all []state.Document) {
+		for _, s := range open(t) {
+			all = append(all, s.Document(config.GrantsName))
 		}
 		return all
 	})

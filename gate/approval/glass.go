@@ -17,7 +17,8 @@ var BreakGlass = gate.Local()
 const MaxGlass = 24 * time.Hour
 
 // A Glass is broken for a time, in an emergency. The zero Glass is whole. It may be used from
-// several goroutines, and is whole again when its process ends.
+// several goroutines, and is whole again when its process ends; [Glass.Follow] has it as another gateway
+// has left it.
 type Glass struct {
 	mu    sync.Mutex
 	until time.Time
@@ -32,7 +33,7 @@ func (g *Glass) Break(d time.Duration, note func(what string) error) (until time
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if d == 0 && g.timer == nil {
+	if d == 0 && g.timer == nil && !time.Now().Before(g.until) {
 		return until, errors.New("there is no break-glass to end")
 	}
 	if d > 0 {
@@ -64,6 +65,19 @@ func (g *Glass) Break(d time.Duration, note func(what string) error) (until time
 		g.timer = mine
 	}
 	return until, nil
+}
+
+// Follow has the glass broken until a time that another gateway has recorded.
+func (g *Glass) Follow(until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if until.Equal(g.until) {
+		return
+	}
+	if g.until = until; g.timer != nil {
+		g.timer.Stop()
+		g.timer = nil
+	}
 }
 
 // Until returns when the glass is whole again; the zero time if it is.

@@ -349,7 +349,7 @@ func TestPolicyReload(t *testing.T) {
 		t.Errorf("problems %q", problem())
 	}
 
-	if _, err := config.AddGrant(cfg.Policy.Grants, config.Grant{To: []string{"local"}, Tools: []string{"files__x"}}); err != nil {
+	if _, err := config.AddGrant(t.Context(), config.GrantsFile(cfg.Policy.Grants), config.Grant{To: []string{"local"}, Tools: []string{"files__x"}}); err != nil {
 		t.Fatal(err)
 	}
 	second := a.Status().Policy

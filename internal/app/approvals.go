@@ -135,7 +135,7 @@ type Decided struct {
 
 // Always tells of the grant for an answer that is to hold for good.
 type Always struct {
-	Grants string `json:"grants"` // the file
+	Grants string `json:"grants"` // the file, or the document that gateways share
 	Added  bool   `json:"added"`  // false if it has the grant already, or none was written
 	// Still says what the policy would make of the same call with the grant, unless it would allow
 	// it. No grant is written then.
@@ -271,7 +271,7 @@ type GlassRequest struct {
 }
 
 // BreakGlass has the operator answer any question, whoever may otherwise, until a time, which it
-// returns. It opens nothing else, and ends with the gateway.
+// returns. It opens nothing else, and ends with the gateway, unless gateways share it.
 func (a *App) BreakGlass(ctx context.Context, r GlassRequest) (time.Time, error) {
 	until, err := a.glass.Break(r.For, func(what string) error {
 		return a.gateway.Operator().Admin(context.WithoutCancel(ctx), policy.AdminQuery{
@@ -280,6 +280,11 @@ func (a *App) BreakGlass(ctx context.Context, r GlassRequest) (time.Time, error)
 	})
 	if err != nil {
 		return until, keyError("%v", err)
+	}
+	if a.shared.Store != nil {
+		if err := a.shared.document(glassName).Change(ctx, func([]byte) ([]byte, error) { return until.MarshalText() }); err != nil {
+			return until, fmt.Errorf("it holds at this gateway only: %w", err)
+		}
 	}
 	a.log.Warn("break-glass", "until", until, "reason", r.Reason)
 	return until, nil
@@ -294,7 +299,8 @@ func (r *Remote) BreakGlass(ctx context.Context, g GlassRequest) (time.Time, err
 // written if the policy asks all the same.
 func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 	to, tool := alwaysFor(r)
-	done := &Always{Grants: a.policy.Load().Policy.Grants}
+	grants := grantsOf(a)
+	done := &Always{Grants: grants.Name()}
 	still, err := a.stillAsked(ctx, []approval.Request{r})
 	if err != nil {
 		return nil, err
@@ -303,7 +309,7 @@ func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 		a.log.Warn("a grant does not stop the question, and none was written", "tool", tool, "principal", to, "approval", r.ID, "policy", done.Still)
 		return done, nil
 	}
-	if done.Added, err = config.AddAlways(done.Grants, tool, to); err != nil {
+	if done.Added, err = config.AddAlways(ctx, grants, tool, to); err != nil {
 		return nil, err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

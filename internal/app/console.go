@@ -47,15 +47,15 @@ func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, 
 	return background.Documents(a.cfg, wanted, most)
 }
 
-// Grants returns those of the file that is in use, and what names its state.
-func (a *App) Grants() ([]config.Grant, string, error) {
-	return config.SeeGrants(a.policy.Load().Policy.Grants)
+// Grants returns those that can be changed, and what names their state.
+func (a *App) Grants(ctx context.Context) ([]config.Grant, string, error) {
+	return config.SeeGrants(ctx, grantsOf(a))
 }
 
 // SetGrants puts grants in the place of those that were seen. If the policy is refused with
-// them, the file has them nevertheless, and the policy before holds: see [config.SetGrants].
+// they are kept nevertheless, and the policy before holds: see [config.SetGrants].
 func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) error {
-	if err := config.SetGrants(a.policy.Load().Policy.Grants, seen, next); err != nil {
+	if err := config.SetGrants(ctx, grantsOf(a), seen, next); err != nil {
 		return err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

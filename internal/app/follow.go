@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
@@ -11,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/cluster"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
@@ -49,6 +52,7 @@ const (
 	keysName    = "keys"
 	revokedName = "revoked"
 	pausedName  = "paused"
+	glassName   = "break-glass"
 )
 
 // home returns the gateway that has what the requests of an owner leave behind.
@@ -73,10 +77,20 @@ func (a *App) follow(ctx context.Context, to uint64) error {
 		return err
 	}
 	errs := []error{a.gateway.Operator().RefreshSessions(ctx, true), followPins(a, changed)}
-	for name, follow := range map[string]func(context.Context) error{keysName: a.followKeys, revokedName: a.followRevocations, pausedName: a.followPauses} {
-		if slices.Contains(changed, name) {
-			errs = append(errs, follow(ctx))
+	for _, name := range changed {
+		switch name {
+		case keysName:
+			err = a.followKeys(ctx)
+		case revokedName:
+			err = a.followRevocations(ctx)
+		case pausedName:
+			err = a.followPauses(ctx)
+		case glassName:
+			err = followGlass(ctx, a)
+		case config.GrantsName:
+			err = followGrants(ctx, a)
 		}
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -90,6 +104,19 @@ func followPins(a *App, changed []string) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	return a.gateway.Operator().FollowPins(byAnother, changed)
+}
+
+func followGlass(ctx context.Context, a *App) error {
+	raw, _, err := a.shared.document(glassName).Load(ctx, 0)
+	if err != nil || raw == nil {
+		return err
+	}
+	var until time.Time
+	if err := until.UnmarshalText(raw); err != nil {
+		return fmt.Errorf("%s: %w", a.shared.document(glassName).Name(), err)
+	}
+	a.glass.Follow(until)
+	return nil
 }
 
 func (a *App) followKeys(ctx context.Context) error {

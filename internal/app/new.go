@@ -50,6 +50,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 			err = errors.Join(err, a.closeShared(ctx))
 		}
 	}()
+	if _, err = readGrants(ctx, a); err != nil {
+		return nil, err
+	}
 	if a.senders, err = newSenders(ctx, cfg, a.records); err != nil {
 		return nil, err
 	}

@@ -1,12 +1,15 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 )
 
@@ -40,10 +43,15 @@ func (a *App) reconfigure(ctx context.Context, next *config.Config, checks gatew
 	}
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	if err := a.decideBy(ctx, policyfiles.New(next), bundles, checks, sameSenders(a.Config(), next)); err != nil {
+	shared := a.policy.Load().Policy.Shared
+	files, shadow := policyfiles.New(next), policyfiles.Shadow(next)
+	if files.Policy.Shared = shared; shadow != nil {
+		shadow.Policy.Shared = shared
+	}
+	if err := a.decideBy(ctx, files, bundles, checks, sameSenders(a.Config(), next)); err != nil {
 		return err
 	}
-	if shadow := policyfiles.Shadow(next); !reflect.DeepEqual(shadow, a.shadow.Load()) {
+	if !reflect.DeepEqual(shadow, a.shadow.Load()) {
 		a.shadow.Store(shadow)
 		a.reloadShadow(ctx)
 	}
@@ -71,6 +79,53 @@ func (a *App) decideBy(ctx context.Context, files *policyfiles.Files, bundles po
 func (a *App) reloadPolicy(ctx context.Context) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
+	if _, err := readGrants(ctx, a); err != nil {
+		return err
+	}
+	return loadPolicy(ctx, a)
+}
+
+// readGrants reads the grants that gateways share, and reports whether they have changed.
+func readGrants(ctx context.Context, a *App) (changed bool, err error) {
+	if a.shared.Store == nil {
+		return false, nil
+	}
+	all, _, err := grantsOf(a).Load(ctx, 0)
+	if err != nil || bytes.Equal(all, a.policy.Load().Policy.Shared) {
+		return false, err
+	}
+	for _, of := range []*atomic.Pointer[policyfiles.Files]{&a.policy, &a.shadow} {
+		if files := of.Load(); files != nil {
+			next := *files
+			next.Policy.Shared = all
+			of.Store(&next)
+		}
+	}
+	return true, nil
+}
+
+// grantsOf returns the grants that commands and people change: the file, or those that gateways share.
+func grantsOf(a *App) state.Document {
+	if a.shared.Store != nil {
+		return a.shared.document(config.GrantsName)
+	}
+	return config.GrantsFile(a.policy.Load().Policy.Grants)
+}
+
+// followGrants puts what other gateways have granted and revoked in place. While that cannot be, no call
+// is admitted.
+func followGrants(ctx context.Context, a *App) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	changed, err := readGrants(ctx, a)
+	if refused := a.policyError.Load(); err != nil || !changed && (refused == nil || refused.err == nil) {
+		return err
+	}
+	return loadPolicy(context.WithoutCancel(ctx), a)
+}
+
+// loadPolicy is reloadPolicy for callers that hold reloading, with the shared grants as they were read.
+func loadPolicy(ctx context.Context, a *App) error {
 	bundles := *a.bundles.Load()
 	for _, s := range bundles {
 		if s.Config.Path != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
+	"github.com/wasmgate/wasmgate/internal/app/traits"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/background/altered"
 	"github.com/wasmgate/wasmgate/internal/find"
@@ -231,7 +232,15 @@ type Tool struct {
 	Sandboxed  bool            `json:"sandboxed"`
 	Digest     string          `json:"digest"`
 	Definition json.RawMessage `json:"definition,omitempty"`
-	Traits     *Traits         `json:"traits,omitempty"` // absent unless all tools are asked for
+	Traits     *traits.Traits  `json:"traits,omitempty"` // absent unless all tools are asked for
+}
+
+// Described returns the tool as policies see it; nil without Traits.
+func (t Tool) Described() (*gate.Tool, error) {
+	if t.Traits == nil {
+		return nil, nil
+	}
+	return t.Traits.Tool(t.Name, t.Digest, t.Definition)
 }
 
 // KnownTools are the tools of all servers as they were last listed, without waiting for any.
@@ -273,7 +282,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 			tool.Why = a.whyNot(t, who)
 		}
 		if all {
-			tool.Traits = traitsOf(t)
+			tool.Traits = traits.Of(t)
 			if tool.Verdict, tool.Condition, err = policy.VerdictOf(ctx, a.gateway.Operator().Policy(), who, t); err != nil {
 				return nil, err
 			}

@@ -47,10 +47,10 @@ func TestManyGrants(t *testing.T) {
 		if got, err := config.ReadGrants(path); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%d grants: read %d, %v", n, len(got), err)
 		}
-		if added, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || !added {
+		if added, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || !added {
 			t.Fatalf("%d grants: added %v, %v", n, added, err)
 		}
-		if r, err := config.RevokeGrant(path, want[n/2].Tools[0]); err != nil || r.Removed != 1 {
+		if r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), want[n/2].Tools[0]); err != nil || r.Removed != 1 {
 			t.Fatalf("%d grants: revoked %+v, %v", n, r, err)
 		}
 		if n > 5000 {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
@@ -69,13 +71,54 @@ func ParseGrants(path string, data []byte) ([]Grant, error) {
 // ErrGrantsChanged says that a grants file is not what it was when it was seen.
 var ErrGrantsChanged = errors.New("the grants were changed after you loaded them: look again")
 
-// SeeGrants is [ReadGrants], with what names the state of the file.
-func SeeGrants(path string) (grants []Grant, seen string, err error) {
-	data, err := tree.ReadEntries(path)
+// GrantsName is the name of the document with the grants that gateways share.
+const GrantsName = "grants"
+
+// GrantsFile is a grants file as a document, whose generation says nothing.
+type GrantsFile string
+
+// Name is the path of the file.
+func (f GrantsFile) Name() string { return string(f) }
+
+// Load implements [state.Document].
+func (f GrantsFile) Load(context.Context, uint64) ([]byte, uint64, error) {
+	data, err := tree.ReadEntries(string(f))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, "", fmt.Errorf("read grants: %w", err)
+		return nil, 0, fmt.Errorf("read grants: %w", err)
 	}
-	grants, _, err = parseGrants(path, data)
+	return data, 0, nil
+}
+
+// Change puts another file in place of the old one in one step. Of two processes that do so at once, one
+// waits for the other.
+func (f GrantsFile) Change(ctx context.Context, edit func(data []byte) ([]byte, error)) error {
+	path := canonical(string(f)) // not the link to it, if it is one
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	unlock, err := files.LockBeside(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	data, _, err := GrantsFile(path).Load(ctx, 0)
+	if err != nil {
+		return err
+	}
+	out, err := edit(data)
+	if err != nil || bytes.Equal(out, data) {
+		return err
+	}
+	return files.ReplaceSynced(path, out, files.Mode(path, 0o600)) // else its owner's alone
+}
+
+// SeeGrants returns the grants of a document, with what names their state.
+func SeeGrants(ctx context.Context, at state.Document) (grants []Grant, seen string, err error) {
+	data, _, err := at.Load(ctx, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	grants, err = ParseGrants(at.Name(), data)
 	return grants, stateOf(data), err
 }
 
@@ -84,18 +127,18 @@ func stateOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// SetGrants makes the file at path hold the grants of next, if it is still what was seen: others
+// SetGrants makes a document hold the grants of next, if it is still what was seen: others
 // go, and new ones come last. Lines of those that stay are left alone. The error wraps
 // [ErrGrantsChanged] if it is not.
-func SetGrants(path, seen string, next []Grant) error {
+func SetGrants(ctx context.Context, at state.Document, seen string, next []Grant) error {
 	var text []byte
 	for _, g := range next {
 		text = append(text, renderGrant(g)...)
 	}
-	if _, _, err := parseGrants(path, text); err != nil {
+	if _, _, err := parseGrants(at.Name(), text); err != nil {
 		return err
 	}
-	return editGrantsOf(path, func(data []byte, e *editor) error {
+	return editGrantsOf(ctx, at, func(data []byte, e *editor) error {
 		if stateOf(data) != seen {
 			return ErrGrantsChanged
 		}
@@ -135,10 +178,10 @@ func parseGrants(path string, data []byte) (grants []Grant, lines []int, err err
 	return grants, lines, d.problems.Err()
 }
 
-// AddGrant adds a grant to the file at path, which it creates if need be. It returns
-// false, and changes nothing, if one entry of the file grants all of it already.
-func AddGrant(path string, g Grant) (added bool, err error) {
-	err = editGrants(path, func(e *editor) {
+// AddGrant adds a grant to a document. It returns false, and changes nothing, if one entry
+// grants all of it already.
+func AddGrant(ctx context.Context, at state.Document, g Grant) (added bool, err error) {
+	err = editGrants(ctx, at, func(e *editor) {
 		if !slices.ContainsFunc(e.grants, func(has Grant) bool { return has.grants(g) }) {
 			added = true
 			e.add(g)
@@ -164,8 +207,8 @@ func (g Grant) grants(other Grant) bool {
 
 // AddAlways adds, for one principal or role, the grant of a tool about which nobody
 // is asked again, as [AddGrant] does.
-func AddAlways(path, tool, to string) (added bool, err error) {
-	return AddGrant(path, Grant{To: []string{to}, Tools: []string{tool}, Always: []string{tool}})
+func AddAlways(ctx context.Context, at state.Document, tool, to string) (added bool, err error) {
+	return AddGrant(ctx, at, Grant{To: []string{to}, Tools: []string{tool}, Always: []string{tool}})
 }
 
 // Revoked says what [RevokeGrant] has done, in numbers of entries.
@@ -175,11 +218,11 @@ type Revoked struct {
 	Left     int // that cover it still
 }
 
-// RevokeGrant takes a tool pattern out of the file at path. Entries that name
+// RevokeGrant takes a tool pattern out of a document. Entries that name
 // exactly the pattern lose it. If there are none, those whose patterns or
 // servers cover it get it as an exception.
-func RevokeGrant(path, pattern string) (r Revoked, err error) {
-	err = editGrants(path, func(e *editor) {
+func RevokeGrant(ctx context.Context, at state.Document, pattern string) (r Revoked, err error) {
+	err = editGrants(ctx, at, func(e *editor) {
 		for i, g := range slices.Backward(e.grants) {
 			tools, always := without(g.Tools, pattern), without(g.Always, pattern)
 			if len(tools)+len(always) < len(g.Tools)+len(g.Always) {
@@ -206,11 +249,11 @@ func RevokeGrant(path, pattern string) (r Revoked, err error) {
 	return r, nil
 }
 
-// RevokeNamed takes names out of the file at path, each under the key of g that has it:
+// RevokeNamed takes names out of a document, each under the key of g that has it:
 // servers, groups, resources, prompts, methods. Entries that name exactly that lose it.
 // It returns how many did.
-func RevokeNamed(path string, g Grant) (removed int, err error) {
-	err = editGrants(path, func(e *editor) {
+func RevokeNamed(ctx context.Context, at state.Document, g Grant) (removed int, err error) {
+	err = editGrants(ctx, at, func(e *editor) {
 		for i, entry := range slices.Backward(e.grants) {
 			changed := false
 			named := g.keys()
@@ -262,41 +305,28 @@ func (g Grant) Empty() bool {
 	return len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0
 }
 
-// editGrants edits a grants file and puts it in place of the old one in one
-// step. Of two processes that do so at once, one waits for the other. An edit
-// whose result does not read back as it was meant is an error, and changes
-// nothing.
-func editGrants(path string, edit func(*editor)) error {
-	return editGrantsOf(path, func(_ []byte, e *editor) error { edit(e); return nil })
+// editGrants edits the grants of a document. An edit whose result does not read back as it was meant
+// is an error, and changes nothing.
+func editGrants(ctx context.Context, at state.Document, edit func(*editor)) error {
+	return editGrantsOf(ctx, at, func(_ []byte, e *editor) error { edit(e); return nil })
 }
 
-func editGrantsOf(path string, edit func(data []byte, e *editor) error) error {
-	path = canonical(path) // not the link to it, if it is one
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	unlock, err := files.LockBeside(path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	data, err := tree.ReadEntries(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read grants: %w", err)
-	}
-	grants, lines, err := parseGrants(path, data)
-	if err != nil {
-		return err
-	}
-	e := newEditor(data, grants, lines)
-	if err := edit(data, e); err != nil || !e.edited {
-		return err
-	}
-	out := bytes.Join(e.lines, nil)
-	if got, _, err := parseGrants(path, out); err != nil || !slices.EqualFunc(got, e.grants, Grant.Equal) {
-		return fmt.Errorf("the grants file %s is written in a way that only a person can edit: do it by hand", path)
-	}
-	return files.ReplaceSynced(path, out, files.Mode(path, 0o600)) // else its owner's alone
+func editGrantsOf(ctx context.Context, at state.Document, edit func(data []byte, e *editor) error) error {
+	return at.Change(ctx, func(data []byte) ([]byte, error) {
+		grants, lines, err := parseGrants(at.Name(), data)
+		if err != nil {
+			return nil, err
+		}
+		e := newEditor(data, grants, lines)
+		if err := edit(data, e); err != nil || !e.edited {
+			return data, err
+		}
+		out := bytes.Join(e.lines, nil)
+		if got, _, err := parseGrants(at.Name(), out); err != nil || !slices.EqualFunc(got, e.grants, Grant.Equal) {
+			return nil, fmt.Errorf("%s is written in a way that only a person can edit: do it by hand", at.Name())
+		}
+		return out, nil
+	})
 }
 
 // String returns the grant as a grants file has it.

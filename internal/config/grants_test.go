@@ -50,7 +50,7 @@ func TestAddGrant(t *testing.T) {
 			if tt.file != "" {
 				write(t, path, tt.file)
 			}
-			added, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{"files__read"}})
+			added, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{"files__read"}})
 			if err != nil || added != tt.added {
 				t.Fatalf("added %v, error %v", added, err)
 			}
@@ -83,7 +83,7 @@ func TestAddAlways(t *testing.T) {
 			if tt.file != "" {
 				write(t, path, tt.file)
 			}
-			added, err := config.AddAlways(path, "mail__send", "local")
+			added, err := config.AddAlways(t.Context(), config.GrantsFile(path), "mail__send", "local")
 			if err != nil || added != tt.added {
 				t.Fatalf("added %v, error %v", added, err)
 			}
@@ -93,7 +93,7 @@ func TestAddAlways(t *testing.T) {
 		})
 	}
 	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), always)
-	if r, err := config.RevokeGrant(path, "mail__send"); err != nil || r != (config.Revoked{Removed: 1}) || read(t, path) != "" {
+	if r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "mail__send"); err != nil || r != (config.Revoked{Removed: 1}) || read(t, path) != "" {
 		t.Errorf("revoked %+v, error %v, left %q", r, err, read(t, path))
 	}
 }
@@ -154,7 +154,7 @@ func TestRevokeGrant(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), tt.file)
-			got, err := config.RevokeGrant(path, tt.pattern)
+			got, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), tt.pattern)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,9 +178,9 @@ func TestGrantsThatOnlyAPersonCanEdit(t *testing.T) {
 	for name, file := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), file)
-			_, err := config.RevokeGrant(path, "a__b")
+			_, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "a__b")
 			if err == nil {
-				_, err = config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{"new__tool"}})
+				_, err = config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{"new__tool"}})
 			}
 			if err == nil || !strings.Contains(err.Error(), "by hand") {
 				t.Errorf("error %v, and the file is now\n%s", err, read(t, path))
@@ -196,10 +196,10 @@ func TestGrantsFileThatIsBroken(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), "- {too: [a]}\n- {to: [a], tools: a__b}\n")
 	for name, edit := range map[string]func() error{
 		"add": func() error {
-			_, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{"a__b"}})
+			_, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{"a__b"}})
 			return err
 		},
-		"revoke": func() error { _, err := config.RevokeGrant(path, "a__b"); return err },
+		"revoke": func() error { _, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "a__b"); return err },
 	} {
 		var problems tree.Problems
 		if err := edit(); !errors.As(err, &problems) || len(problems) < 2 || problems[0].Line != 1 {
@@ -219,7 +219,7 @@ func TestGrantsFileBehindLink(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
-	if _, err := config.AddGrant(link, config.Grant{To: []string{"local"}, Tools: []string{"c__d"}}); err != nil {
+	if _, err := config.AddGrant(t.Context(), config.GrantsFile(link), config.Grant{To: []string{"local"}, Tools: []string{"c__d"}}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(file)
@@ -241,9 +241,9 @@ func TestGrantsEditedAtOnce(t *testing.T) {
 	if path := os.Getenv(editorEnv); path != "" {
 		for i := range 20 {
 			grant := config.Grant{To: []string{"local"}, Tools: []string{fmt.Sprintf("p%d__t%d", os.Getpid(), i)}}
-			_, err := config.AddGrant(path, grant)
+			_, err := config.AddGrant(t.Context(), config.GrantsFile(path), grant)
 			for errors.Is(err, files.ErrLocked) { // the others took their time
-				_, err = config.AddGrant(path, grant)
+				_, err = config.AddGrant(t.Context(), config.GrantsFile(path), grant)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -289,7 +289,7 @@ func FuzzEditGrants(f *testing.F) {
 		if err != nil {
 			return
 		}
-		added, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{pattern}})
+		added, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{pattern}})
 		after := grants(t, path)
 		switch {
 		case err != nil || !added:
@@ -300,7 +300,7 @@ func FuzzEditGrants(f *testing.F) {
 			t.Fatalf("added to %v, which is now %v", before, after)
 		}
 		text := read(t, path)
-		r, err := config.RevokeGrant(path, pattern)
+		r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), pattern)
 		if err != nil {
 			if read(t, path) != text {
 				t.Fatalf("refused with %v, and changed to %q", err, read(t, path))
@@ -346,7 +346,7 @@ func TestAddGrantOfOthers(t *testing.T) {
 	whole := config.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"roots"}}
 	add := func(g config.Grant, want bool) {
 		t.Helper()
-		if added, err := config.AddGrant(path, g); err != nil || added != want {
+		if added, err := config.AddGrant(t.Context(), config.GrantsFile(path), g); err != nil || added != want {
 			t.Errorf("%+v: added %v, %v; want %v", g, added, err, want)
 		}
 	}
@@ -355,14 +355,14 @@ func TestAddGrantOfOthers(t *testing.T) {
 	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}}, false) // less than there is
 	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"sampling"}}, true)
 	add(config.Grant{To: []string{"bob"}, Servers: []string{"files"}}, true)
-	if removed, err := config.RevokeNamed(path, config.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || removed != 3 || read(t, path) != "" {
+	if removed, err := config.RevokeNamed(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || removed != 3 || read(t, path) != "" {
 		t.Errorf("removed %d, %v; left %q", removed, err, read(t, path))
 	}
 	if err := os.WriteFile(path, []byte("- {to: [local], servers: [files], except: [files__rm], resources: [\"file:///a\", \"file:///b\"]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}}, true) // nothing excepted
-	if removed, err := config.RevokeNamed(path, config.Grant{Resources: []string{"file:///a"}}); err != nil || removed != 1 {
+	if removed, err := config.RevokeNamed(t.Context(), config.GrantsFile(path), config.Grant{Resources: []string{"file:///a"}}); err != nil || removed != 1 {
 		t.Errorf("removed %d, %v", removed, err)
 	}
 	if want := "- {to: [local], servers: [files], except: [files__rm], resources: [\"file:///b\"]}\n- {to: [local], servers: [files]}\n"; read(t, path) != want {

@@ -93,7 +93,7 @@ func TestGrantsOfGroups(t *testing.T) {
 	if err != nil || len(grants) != 1 || !cmp.Equal(grants[0].Groups, []string{"docs"}) {
 		t.Fatalf("grants %+v, %v", grants, err)
 	}
-	r, err := config.RevokeGrant(path, "files__read_file")
+	r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "files__read_file")
 	if err != nil || r.Excepted != 1 {
 		t.Fatalf("revoked %+v, %v", r, err)
 	}

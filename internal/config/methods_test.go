@@ -60,7 +60,7 @@ func TestMethods(t *testing.T) {
 func TestGrantsOfMethods(t *testing.T) {
 	path := t.TempDir() + "/grants.yaml"
 	write(t, path, "- {to: [alice], tools: [a__b], methods: [\"acme/*\", \"files__acme/x\"], asks: [roots]}\n")
-	if _, err := config.RevokeGrant(path, "a__b"); err != nil {
+	if _, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "a__b"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := config.ReadGrants(path)

@@ -15,6 +15,7 @@ type Policy struct {
 	Packs      []string      `key:"packs pack" default:"grants"` // built-in packs; may be empty
 	Paths      []string      `key:"paths existing"`              // files and folders of the user's own policies
 	Grants     string        // path of the grants file, which need not exist
+	Shared     []byte        // grants that gateways share, in the form of that file
 	Labels     string        // path of the labels file, see [ReadLabels]; empty for none
 	RateLimits string        // path of the rate limits file, see [ReadRateLimits]; empty for none
 	Timeout    time.Duration `key:"timeout 1ms..1m" default:"50ms"`

@@ -20,8 +20,8 @@ import (
 )
 
 // getGrants also says by ETag which state of the file it is.
-func (c *Console) getGrants(w http.ResponseWriter, _ *http.Request) error {
-	all, seen, err := c.app.Grants()
+func (c *Console) getGrants(w http.ResponseWriter, r *http.Request) error {
+	all, seen, err := c.app.Grants(r.Context())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *Console) putGrants(w http.ResponseWriter, r *http.Request) error {
 
 // setGrants puts grants in place. Each that comes or goes is decided on, and recorded, by itself.
 func (c *Console) setGrants(ctx context.Context, seen string, next []config.Grant) error {
-	now, is, err := c.app.Grants()
+	now, is, err := c.app.Grants(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *Console) setGrants(ctx context.Context, seen string, next []config.Gran
 }
 
 func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
-	all, seen, err := c.app.Grants()
+	all, seen, err := c.app.Grants(r.Context())
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
 		return &misused{"the form names nothing that can be granted"}
 	}
 	kind := grantKinds[at]
-	all, _, err := c.app.Grants() // if it is another than was seen, nothing is done
+	all, _, err := c.app.Grants(r.Context()) // if it is another than was seen, nothing is done
 	if err != nil {
 		return err
 	}

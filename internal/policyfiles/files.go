@@ -70,7 +70,11 @@ func (p *Files) Load() (gateway.Policy, error) {
 		return gateway.Policy{}, err
 	}
 	o := policy.Options{Packs: p.Policy.Packs, Timeout: p.Policy.Timeout}
-	for _, g := range grants {
+	shared, err := config.ParseGrants("the grants that gateways share", p.Policy.Shared)
+	if err != nil {
+		return gateway.Policy{}, err
+	}
+	for _, g := range slices.Concat(grants, shared) {
 		o.Grants = append(o.Grants, policy.Grant(g))
 	}
 	labels, err := config.ReadLabels(p.Policy.Labels)

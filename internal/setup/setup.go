@@ -3,6 +3,7 @@ package setup
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -315,7 +316,7 @@ func (m *Made) Grant(tools map[string]gate.Doc) error {
 	if len(reads) == 0 {
 		return nil
 	}
-	if _, err := config.AddGrant(m.Grants, config.Grant{To: []string{"local"}, Tools: reads}); err != nil {
+	if _, err := config.AddGrant(context.Background(), config.GrantsFile(m.Grants), config.Grant{To: []string{"local"}, Tools: reads}); err != nil {
 		return err
 	}
 	m.Granted = append(m.Granted, reads...)

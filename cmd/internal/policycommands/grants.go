@@ -11,7 +11,9 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/unknown"
+	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -61,15 +63,17 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 					return err
 				}
 			}
-			added, err := config.AddGrant(cfg.Policy.Grants, g)
-			if err != nil {
-				return err
-			}
-			said := fmt.Sprintf("granted %s to %s", grantWords(g), to)
-			if !added {
-				said = fmt.Sprintf("%s is granted to %s already", grantWords(g), to)
-			}
-			return c.edited(cmd, cfg, said, grantJSON(g, map[string]any{"added": added, "to": to}))
+			return members.WithGrants(cmd.Context(), cfg, func(at state.Document) error {
+				added, err := config.AddGrant(cmd.Context(), at, g)
+				if err != nil {
+					return err
+				}
+				said := fmt.Sprintf("granted %s to %s", grantWords(g), to)
+				if !added {
+					said = fmt.Sprintf("%s is granted to %s already", grantWords(g), to)
+				}
+				return c.edited(cmd, cfg, at, said, grantJSON(g, map[string]any{"added": added, "to": to}))
+			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "local", "principal, role:NAME, or * for everyone")
@@ -170,10 +174,12 @@ of the grants that cover it. --server and the other flags remove grants of that 
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				return c.revokeNamed(cmd, cfg, g)
-			}
-			return c.revokePattern(cmd, cfg, args[0])
+			return members.WithGrants(cmd.Context(), cfg, func(at state.Document) error {
+				if len(args) == 0 {
+					return c.revokeNamed(cmd, cfg, at, g)
+				}
+				return c.revokePattern(cmd, cfg, at, args[0])
+			})
 		},
 	}
 	grantFlags(cmd, &g)
@@ -181,43 +187,51 @@ of the grants that cover it. --server and the other flags remove grants of that 
 }
 
 // revokeNamed takes back what grants name beside tools.
-func (c grants) revokeNamed(cmd *cobra.Command, cfg *config.Config, g config.Grant) error {
-	removed, err := config.RevokeNamed(cfg.Policy.Grants, g)
+func (c grants) revokeNamed(cmd *cobra.Command, cfg *config.Config, at state.Document, g config.Grant) error {
+	removed, err := config.RevokeNamed(cmd.Context(), at, g)
 	switch {
 	case err != nil:
 		return err
 	case removed == 0:
-		return shell.Misuse("no grant in %s names %s", cfg.Policy.Grants, grantWords(g))
+		return shell.Misuse("no grant in %s names %s%s", at.Name(), grantWords(g), inFile(cfg))
 	}
-	return c.edited(cmd, cfg, fmt.Sprintf("removed %s from %s", grantWords(g), show.Plural(removed, "grant")), grantJSON(g, map[string]any{"removed": removed}))
+	return c.edited(cmd, cfg, at, fmt.Sprintf("removed %s from %s", grantWords(g), show.Plural(removed, "grant")), grantJSON(g, map[string]any{"removed": removed}))
 }
 
 // revokePattern takes back a pattern of tools.
-func (c grants) revokePattern(cmd *cobra.Command, cfg *config.Config, pattern string) error {
-	r, err := config.RevokeGrant(cfg.Policy.Grants, pattern)
+func (c grants) revokePattern(cmd *cobra.Command, cfg *config.Config, at state.Document, pattern string) error {
+	r, err := config.RevokeGrant(cmd.Context(), at, pattern)
 	if err != nil {
 		return err
 	}
 	said := fmt.Sprintf("removed %s from %s", pattern, show.Plural(r.Removed, "grant"))
 	switch {
 	case r == config.Revoked{}:
-		return shell.Misuse("no grant in %s covers %s", cfg.Policy.Grants, pattern)
+		return shell.Misuse("no grant in %s covers %s%s", at.Name(), pattern, inFile(cfg))
 	case r.Removed == 0:
 		said = fmt.Sprintf("added %s as an exception to %s", pattern, show.Plural(r.Excepted, "grant"))
 	case r.Left > 0:
 		fmt.Fprintf(c.Err, "what it matches is still covered by %s; revoke it again to make it an exception there\n", show.Plural(r.Left, "other grant"))
 	}
-	return c.edited(cmd, cfg, said, map[string]any{"removed": r.Removed, "excepted": r.Excepted, "left": r.Left, "pattern": pattern})
+	return c.edited(cmd, cfg, at, said, map[string]any{"removed": r.Removed, "excepted": r.Excepted, "left": r.Left, "pattern": pattern})
+}
+
+// inFile says where grants are that gateways do not share.
+func inFile(cfg *config.Config) string {
+	if !cfg.Store.On() {
+		return ""
+	}
+	return "; take what " + cfg.Policy.Grants + " grants out of that file, at each gateway"
 }
 
 // edited tells the running gateway, if there is one, and says what was done.
-func (c grants) edited(cmd *cobra.Command, cfg *config.Config, said string, result map[string]any) error {
+func (c grants) edited(cmd *cobra.Command, cfg *config.Config, at state.Document, said string, result map[string]any) error {
 	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
 		defer r.Close()
 		if err := r.Reload(cmd.Context()); err != nil {
 			return fmt.Errorf("%s, but the running gateway refuses the policy: %w", said, err)
 		}
 	}
-	result["grants"] = cfg.Policy.Grants
-	return c.Said(result, said+", in "+cfg.Policy.Grants)
+	result["grants"] = at.Name()
+	return c.Said(result, said+", in "+at.Name())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
@@ -79,6 +80,11 @@ func (c commands) newestPolicy(ctx context.Context, cfg *config.Config) (p gatew
 	log, err := c.Logger(cfg, true)
 	if err != nil {
 		return gateway.Policy{}, nil, err
+	}
+	if cfg.Store.On() {
+		if cfg.Policy.Shared, err = members.Grants(ctx, cfg); err != nil {
+			return gateway.Policy{}, nil, err
+		}
 	}
 	return policyfiles.Read(ctx, cfg, log)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/internal/cluster"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/pg"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
@@ -90,6 +91,29 @@ func open(ctx context.Context, c *config.Config) (*postgres.Store, error) {
 		return nil, ErrNoStore
 	}
 	return postgres.Inspect(ctx, Options(c, operatorNode))
+}
+
+// Grants returns the grants that the gateways of a database share, in the form of a grants file.
+func Grants(ctx context.Context, c *config.Config) (all []byte, err error) {
+	err = WithGrants(ctx, c, func(at state.Document) error {
+		all, _, err = at.Load(ctx, 0)
+		return err
+	})
+	return all, err
+}
+
+// WithGrants does something with the grants that commands change: the file of a configuration, or those
+// that its gateways share.
+func WithGrants(ctx context.Context, c *config.Config, do func(at state.Document) error) error {
+	if !c.Store.On() {
+		return do(config.GrantsFile(c.Policy.Grants))
+	}
+	s, err := open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer s.Close(ctx)
+	return do(s.Document(config.GrantsName))
 }
 
 // differences says which gateways that run differ in something, and what to do about it; nothing if

@@ -77,7 +77,7 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 		pl := p.Place(t, "")
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {packs: [grants, flow], paths: [policies], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
-servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}}
+servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}, more: {url: %q}}
 public_url: %s
 auth: {keys: true, issuers: {corp: {issuer: %q}}}
 principals: {alice: {}, bob: {}}
@@ -88,10 +88,10 @@ state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
 cluster: {listen: "127.0.0.1:%d"}
-`, up, asker, shifty, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
+`, up, asker, shifty, up, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
-		pl.Write("labels.yaml", "shifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		pl.Write("labels.yaml", "more__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
 		c.processes = append(c.processes, pl.Serve("--listen", at))
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
@@ -208,6 +208,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("a task at any gateway", func(t *testing.T) { c.tasks(t) })
 	t.Run("found here, used there", func(t *testing.T) { c.values(t, 2*rounds(t)) })
 	t.Run("seen here, held against it there", func(t *testing.T) { c.pins(t) })
+	t.Run("granted here, revoked there", func(t *testing.T) { c.grants(t, rounds(t)/4) })
 	t.Run("a gateway dies", func(t *testing.T) {
 		for range max(1, rounds(t)/50) {
 			c.dies(t)
@@ -292,16 +293,16 @@ func (c *cluster) ends(t *testing.T, n int) {
 		switch round % 4 {
 		case 0:
 			id, key := c.key(t, at, "bob")
-			calls += c.end(t, at, key, "key", "revoke", id)
+			calls += c.end(t, at, key, "own__read_web", "key", "revoke", id)
 		case 1:
 			id := fmt.Sprint("t", round)
-			calls += c.end(t, at, c.token(t, "carol", id), "auth", "revoke", "--issuer", "corp", "--jti", id)
+			calls += c.end(t, at, c.token(t, "carol", id), "own__read_web", "auth", "revoke", "--issuer", "corp", "--jti", id)
 		default:
 			var server []string
 			if round%4 == 3 {
 				server = []string{"--server", "own"}
 			}
-			calls += c.end(t, at, bob, append([]string{"pause"}, server...)...)
+			calls += c.end(t, at, bob, "own__read_web", append([]string{"pause"}, server...)...)
 			c.nodes[(at+1)%3].Must(append([]string{"resume"}, server...)...)
 			for i := range 3 {
 				timelimit.Wait(t, "calls pass after the end of the pause", func() bool {
@@ -316,7 +317,7 @@ func (c *cluster) ends(t *testing.T, n int) {
 
 // end runs a command at a gateway by which a key or token lets no calls pass, while the others carry
 // out calls. None is admitted that began after the command. It returns how many were admitted before.
-func (c *cluster) end(t *testing.T, at int, key string, command ...string) int {
+func (c *cluster) end(t *testing.T, at int, key, tool string, command ...string) int {
 	t.Helper()
 	var returned atomic.Bool
 	var admitted atomic.Int64
@@ -327,7 +328,7 @@ func (c *cluster) end(t *testing.T, at int, key string, command ...string) int {
 	}()
 	for i := range c.urls {
 		w := c.client(c.urls[i], key)
-		if ok, code := passes(t, w, "own__read_web", `{}`); !ok {
+		if ok, code := passes(t, w, tool, `{}`); !ok {
 			t.Fatalf("node %d refuses a call before %q: %s", i, command, code)
 		}
 		if i == at {
@@ -336,7 +337,7 @@ func (c *cluster) end(t *testing.T, at int, key string, command ...string) int {
 		calling.Go(func() {
 			for after := false; !after; {
 				after = returned.Load()
-				ok, _ := passes(t, w, "own__read_web", `{}`)
+				ok, _ := passes(t, w, tool, `{}`)
 				switch {
 				case ok && after:
 					t.Errorf("node %d admits a call after %q at node %d", i, command, at)
@@ -350,7 +351,7 @@ func (c *cluster) end(t *testing.T, at int, key string, command ...string) int {
 	returned.Store(true)
 	calling.Wait()
 	for i := range 6 { // twice a node
-		if ok, _ := passes(t, c.client(c.any, key), "own__read_web", `{}`); ok {
+		if ok, _ := passes(t, c.client(c.any, key), tool, `{}`); ok {
 			t.Errorf("call %d passes after %q at node %d", i, command, at)
 		}
 	}

@@ -66,3 +66,54 @@ func (c *cluster) pins(t *testing.T) {
 		}
 	}
 }
+
+// grants: what is granted at one gateway any allows soon, and what is revoked at one no other admits.
+func (c *cluster) grants(t *testing.T, n int) {
+	token := c.token(t, "greta", "greta")
+	calls := 0
+	for round := range max(n, 3) {
+		at := round % 3
+		c.nodes[at].Must("grant", "more__find", "--to", "*")
+		for node, url := range c.urls {
+			timelimit.Wait(t, fmt.Sprint("what was granted passes at node ", node), func() bool {
+				ok, _ := passes(t, c.client(url, token), "more__find", `{}`)
+				return ok
+			})
+		}
+		calls += c.end(t, (at+1)%3, token, "more__find", "revoke", "more__find")
+	}
+	t.Logf("other gateways carried out %d calls", calls)
+	if o := c.nodes[0].Run("revoke", "own__find"); o.Code == 0 || !strings.Contains(o.Stderr, "grants.yaml grants out of that file, at each gateway") {
+		t.Errorf("exit %d: %s", o.Code, o.Stderr)
+	}
+	for _, pl := range c.nodes {
+		if raw, err := os.ReadFile(filepath.Join(pl.Dir, "grants.yaml")); err != nil || strings.Contains(string(raw), "more") {
+			t.Errorf("a file has %s, %v", raw, err)
+		}
+	}
+	c.nodes[0].Must("grant", "more__find", "--to", "bob")
+	timelimit.Wait(t, "a call is refused by the grants of now", func() bool {
+		if ok, code := passes(t, c.client(c.urls[1], token), "more__find", `{}`); ok {
+			t.Fatalf("a call that is not granted passes: %s", code)
+		}
+		for _, pl := range c.nodes { // one is the caller's home, and has the record
+			if o := pl.Run("policy", "explain"); o.Code == 0 && !strings.Contains(o.Stdout, "the policy has changed since") {
+				return true
+			}
+		}
+		return false
+	})
+
+	c.nodes[0].Must("auth", "break-glass", "--for", "5m", "--reason", "a test")
+	broken := func(want bool) {
+		t.Helper()
+		for node, pl := range c.nodes {
+			timelimit.Wait(t, fmt.Sprint("break-glass is known at node ", node), func() bool {
+				return strings.Contains(pl.Must("status", "--json"), `"break_glass"`) == want
+			})
+		}
+	}
+	broken(true)
+	c.nodes[2].Must("auth", "break-glass", "--end")
+	broken(false)
+}

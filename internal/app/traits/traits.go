@@ -1,4 +1,5 @@
-package app
+// Package traits carries what policies see of a tool to processes that do not have the tool.
+package traits
 
 import (
 	"encoding/json"
@@ -22,7 +23,8 @@ type Traits struct {
 	Teaches      gate.Labels     `json:"teaches,omitempty"`
 }
 
-func traitsOf(t *gate.Tool) *Traits {
+// Of returns the traits of a tool.
+func Of(t *gate.Tool) *Traits {
 	return &Traits{
 		Name: t.Name.String(), Local: t.Local, Annotations: t.Annotations.Raw(),
 		Sandboxed: t.Sandboxed, Relay: t.Relay, Capabilities: t.Capabilities.Raw(), Origin: t.Origin.Raw(),
@@ -30,28 +32,24 @@ func traitsOf(t *gate.Tool) *Traits {
 	}
 }
 
-// Described returns the tool as policies see it. It has no schemas, so that no gate
-// lets it be called. It is nil without Traits.
-func (t Tool) Described() (*gate.Tool, error) {
-	if t.Traits == nil {
-		return nil, nil
-	}
-	name, err := gate.ParseToolName(t.Traits.Name)
+// Tool returns a tool with the traits, as policies see it. It has no schemas, so that no gate lets it be called.
+func (t *Traits) Tool(offered, digest string, definition json.RawMessage) (*gate.Tool, error) {
+	name, err := gate.ParseToolName(t.Name)
 	if err != nil {
-		return nil, fmt.Errorf("tool %s: %w", t.Name, err)
+		return nil, fmt.Errorf("tool %s: %w", offered, err)
 	}
 	g := &gate.Tool{
-		Name: name, Local: t.Traits.Local, Offered: t.Name, Digest: t.Digest, Sandboxed: t.Traits.Sandboxed, Relay: t.Traits.Relay,
-		Pinned: t.Traits.Pinned, Findings: t.Traits.Findings, Teaches: t.Traits.Teaches,
+		Name: name, Local: t.Local, Offered: offered, Digest: digest, Sandboxed: t.Sandboxed, Relay: t.Relay,
+		Pinned: t.Pinned, Findings: t.Findings, Teaches: t.Teaches,
 	}
 	for doc, raw := range map[*gate.Doc]json.RawMessage{
-		&g.Definition: t.Definition, &g.Annotations: t.Traits.Annotations, &g.Capabilities: t.Traits.Capabilities, &g.Origin: t.Traits.Origin,
+		&g.Definition: definition, &g.Annotations: t.Annotations, &g.Capabilities: t.Capabilities, &g.Origin: t.Origin,
 	} {
 		if len(raw) == 0 {
 			continue
 		}
 		if *doc, err = gate.ParseDoc(raw); err != nil {
-			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
+			return nil, fmt.Errorf("tool %s: %w", offered, err)
 		}
 	}
 	return g, nil
