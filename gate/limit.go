@@ -21,7 +21,7 @@ const (
 )
 
 // ErrBusy says that a limit is reached for the moment.
-var ErrBusy = errors.New("too many calls at once")
+var ErrBusy = errors.New("too many calls are in progress")
 
 // Busy says which limit on calls at once is reached for the moment. It is an error,
 // and [ErrBusy].

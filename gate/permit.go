@@ -76,7 +76,7 @@ func (p Permit) Approved() error {
 	if o == nil || o.parts.check(o.tool) == nil {
 		return nil
 	}
-	return &Refusal{Step: step.Pin, Call: o.call.ID, Name: o.call.Name, Reason: "the server is another than the one whose tools were approved"}
+	return &Refusal{Step: step.Pin, Call: o.call.ID, Name: o.call.Name, Reason: "the server differs from the one whose tools were approved"}
 }
 
 // relaying is what the permit of a [Tool] with Relay has more than others.

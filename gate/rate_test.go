@@ -102,7 +102,7 @@ func TestOverARate(t *testing.T) {
 	if !ok || gate.Code(err) != "refused_limit" || refused.RetryAfter != 1500*time.Millisecond || r.count("invoke") > 0 {
 		t.Fatalf("err = %v", err)
 	}
-	if want := "over the limit of 1 call in 1m0s; try again in 1.5s"; refused.Reason != want {
+	if want := "the rate limit of 1 call in 1m0s is reached; try again in 1.5s"; refused.Reason != want {
 		t.Errorf("reason %q, want %q", refused.Reason, want)
 	}
 }

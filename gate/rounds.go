@@ -58,7 +58,7 @@ func (a *asking) round(requests Doc) (Doc, error) {
 	out, n := emptyObject, 0
 	for key, r := range requests.Members() {
 		if n++; n > RoundRequests {
-			return Doc{}, fmt.Errorf("it asks more than %d things at once", RoundRequests)
+			return Doc{}, fmt.Errorf("it asks more than %d questions at once", RoundRequests)
 		}
 		if !plainKey(key) {
 			return Doc{}, fmt.Errorf("the name of a request is not a text of at most %d printable characters", maxRoundKey)

@@ -265,7 +265,7 @@ func algorithm(text string) (string, error) {
 			return "ES512", nil
 		}
 	}
-	return "", fmt.Errorf("a key of type %T signs no bundle", key)
+	return "", fmt.Errorf("a key of type %T cannot verify bundles", key)
 }
 
 // memory hands OPA's reader files that were read before. OPA's own loader of an

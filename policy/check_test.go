@@ -34,7 +34,7 @@ func TestCheckWarns(t *testing.T) {
 		},
 		"a question about what nothing allows": {
 			rules: `ask contains "x" if input.tool.server == "a"`, line: 3,
-			want: `so that it is denied: a question narrows what is allowed; grant it, or write: allow contains "x" if input.tool.server == "a"`,
+			want: `A question only narrows what is allowed; grant it, or write: allow contains "x" if input.tool.server == "a"`,
 		},
 		"a question about a tool that is not granted": {
 			rules: `ask contains "x" if input.tool.name == "b__c"`, line: 3, grants: someone, want: "write: wasmgate grant b__c --to NAME",

@@ -314,7 +314,7 @@ const (
 
 func (e *Engine) steps() int { return max(int(e.timeout/stepTime), 1) }
 
-var errSteps = errors.New("the policy takes too many steps")
+var errSteps = errors.New("the policy needs too many evaluation steps")
 
 // deadline ends an evaluation. OPA asks it at every step, from one goroutine; it
 // looks at the clock itself, which costs less than a timer and a goroutine for

@@ -94,7 +94,7 @@ func reasons(v ast.Value, effect gate.Effect) (list, scopes []string, err error)
 		}
 		some, err := names(member(o, "scopes"), spelling.Scope)
 		if err != nil || effect != gate.Deny || o.Len() != 2 || len(some) == 0 {
-			return nil, nil, fmt.Errorf("expected texts, or of deny objects of a reason and scopes, found %v", t)
+			return nil, nil, fmt.Errorf("expected strings (deny also takes objects of reason and scopes), found %v", t)
 		}
 		plain.Add(ast.StringTerm(reasonOf(o)))
 		scopes = append(scopes, some...)

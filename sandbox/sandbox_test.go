@@ -196,7 +196,7 @@ func TestCallArguments(t *testing.T) {
 func TestOutputIsReadAsByTheGateway(t *testing.T) {
 	m := compile(t, newRuntime(t, sandbox.Config{}), reactor(answer(0, get(argsPtr), get(argsLen))).bytes(), sandbox.ModuleConfig{Name: "m"})
 	_, err := m.Call(t.Context(), "t", []byte(`{"a":1,"a":2}`), sandbox.CallConfig{})
-	if err == nil || !strings.Contains(err.Error(), "two members of an object have the same name") {
+	if err == nil || !strings.Contains(err.Error(), "an object has two members of the same name") {
 		t.Errorf("error %v", err)
 	}
 }

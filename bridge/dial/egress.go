@@ -149,7 +149,7 @@ func (e *Egress) permit(ctx context.Context, t Target) (private bool, err error)
 		return false, &Denied{Target: t, Reason: "no rule allows it", Need: &need}
 	}
 	if e.scope.Ask == nil {
-		return false, &Denied{Target: t, Reason: "there is no policy to ask"}
+		return false, &Denied{Target: t, Reason: "the gateway has no policy that could allow it"}
 	}
 	if err := e.scope.Ask(ctx, t); err != nil {
 		return false, &Denied{Target: t, Reason: "the policy does not allow it", Err: err}
@@ -205,7 +205,7 @@ func (e *Egress) secret(ctx context.Context, name string, t Target) (Secret, err
 		return Secret{}, fmt.Errorf("secret %s is bound to another origin", name)
 	}
 	if e.scope.AskSecret == nil {
-		return Secret{}, fmt.Errorf("secret %s: there is no policy to ask", name)
+		return Secret{}, fmt.Errorf("secret %s: the gateway has no policy that could allow it", name)
 	}
 	if err := e.scope.AskSecret(ctx, name, t); err != nil {
 		return Secret{}, &withheld{name, err}

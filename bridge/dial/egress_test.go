@@ -118,11 +118,11 @@ func TestRefusedBeforeAnythingIsDone(t *testing.T) {
 	}{
 		"the zero scope":               {dial.Scope{}, get(origin + "/v1"), "no rule allows it", nil},
 		"no rule":                      {dial.Scope{Rules: rules, Ask: yes}, get(origin + "/v2"), "no rule allows it", nil},
-		"no policy":                    {dial.Scope{Rules: rules}, get(origin + "/v1"), "there is no policy", nil},
+		"no policy":                    {dial.Scope{Rules: rules}, get(origin + "/v1"), "no policy that could allow it", nil},
 		"the policy":                   {dial.Scope{Rules: rules, Ask: no}, get(origin + "/v1"), "the policy does not allow it", policy},
 		"a bad URL":                    {dial.Scope{Rules: rules, Ask: yes}, get("ftp://api.example/"), "scheme", nil},
 		"a secret in the URL":          {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: yesSecret}, get(origin + "/v1?{{secret:API}}"), "has a secret or the placeholder of one", nil},
-		"a secret without policy":      {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets}, with(origin+"/v1", "X", "{{secret:API}}"), "there is no policy", nil},
+		"a secret without policy":      {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets}, with(origin+"/v1", "X", "{{secret:API}}"), "no policy that could allow it", nil},
 		"a secret by policy":           {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: noSecret}, with(origin+"/v1", "X", "{{secret:API}}"), "the policy does not allow secret API", policy},
 		"a secret that is not granted": {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: yesSecret}, with(origin+"/v1", "X", "{{secret:NONE}}"), "secret NONE is not granted", nil},
 		"a secret of another origin":   {dial.Scope{Rules: rules, Ask: yes, Secrets: secrets, AskSecret: yesSecret}, with(origin+"/v1", "X", "{{secret:OTHER}}"), "secret OTHER is bound to another origin", nil},

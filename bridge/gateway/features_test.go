@@ -243,7 +243,7 @@ func TestFeaturesRefused(t *testing.T) {
 		"a hidden prompt":                  {prompt("library__secret", who), -32602, `unknown prompt "library__secret"`},
 		"an unknown prompt":                {prompt("library__nothing", who), -32602, `unknown prompt "library__nothing"`},
 		"a prompt by its server's name":    {prompt("greet", who), -32602, `unknown prompt "greet"`},
-		"a prompt without its argument":    {prompt("library__greet", nil), -32010, "requires is missing"},
+		"a prompt without its argument":    {prompt("library__greet", nil), -32010, "a required argument of the prompt is missing"},
 		"a prompt with another argument":   {prompt("library__greet", map[string]string{"who": "a", "x": "y"}), -32010, "does not declare"},
 		"a prompt that its server refuses": {prompt("library__greet", map[string]string{"who": "nobody"}), -32077, "nobody plain"},
 		"a hidden resource":                {read("doc://closed/b"), noResource, `unknown resource "doc://closed/b"`},
@@ -254,7 +254,7 @@ func TestFeaturesRefused(t *testing.T) {
 		"completion of a hidden prompt":    {complete(mcp.CompleteReference{Type: "ref/prompt", Name: "library__secret"}, "who"), -32602, `unknown prompt or template of resources "library__secret"`},
 		"completion of an unknown prompt":  {complete(mcp.CompleteReference{Type: "ref/prompt", Name: "library__nothing"}, "who"), -32602, `unknown prompt or template of resources "library__nothing"`},
 		"completion of a hidden template":  {complete(mcp.CompleteReference{Type: "ref/resource", URI: "doc://closed/pages/{page}"}, "page"), -32602, "unknown prompt or template"},
-		"completion of what is not there":  {complete(mcp.CompleteReference{Type: "ref/prompt", Name: "library__greet"}, "whom"), -32010, "not declared"},
+		"completion of what is not there":  {complete(mcp.CompleteReference{Type: "ref/prompt", Name: "library__greet"}, "whom"), -32010, "does not declare this argument"},
 	}
 	for front, c := range clients(t, g) {
 		for name, tt := range tests {

@@ -215,7 +215,7 @@ func TestRateIsToldToTheClient(t *testing.T) {
 	meta := res.Get("_meta").Get(gate.MetaRefusal)
 	wait, err := strconv.Atoi(meta.Get("retry_after_ms").String())
 	if err != nil || wait < 3_500_000 || wait > 3_600_000 || meta.Get("code").Text() != "refused_limit" ||
-		!strings.Contains(res.At("/content/0/text").Text(), "over the limit of 1 call in 1h0m0s; try again in ") {
+		!strings.Contains(res.At("/content/0/text").Text(), "the rate limit of 1 call in 1h0m0s is reached; try again in ") {
 		t.Errorf("the second call: %s", res)
 	}
 }

@@ -105,7 +105,7 @@ func TestSandboxCheck(t *testing.T) {
 	}
 	write("m.yaml", strings.Replace(asker, "tools:\n", "limits: {memory: 4GiB}\ntools:\n  - {name: other, description: x, inputSchema: {type: object}, outputSchema: {type: array}}\n", 1))
 	code, _, err = wasmgate("", "sandbox", "check", "m.wasm")
-	for _, want := range []string{"no case calls tool other", "tool other has an outputSchema of another type than object", "only the configuration can give it (limits: {memory: 4096MiB})"} {
+	for _, want := range []string{"no case calls tool other", "tool other has an outputSchema of another type than object", "only the configuration can allow (limits: {memory: 4096MiB})"} {
 		if !strings.Contains(err, want) {
 			t.Errorf("exit code %d, no %q in %s", code, want, err)
 		}

@@ -25,7 +25,7 @@ const (
 // ErrSurrogate is within the error of [Parse] for a \u escape that is half
 // of a surrogate pair: such text has no meaning in Unicode, and parsers differ
 // about it. See [ReplaceSurrogates].
-var ErrSurrogate = errors.New("half of a surrogate pair")
+var ErrSurrogate = errors.New("a string has half of a surrogate pair")
 
 // A SyntaxError says why, and where, bytes are no acceptable JSON document.
 type SyntaxError struct {
@@ -77,7 +77,7 @@ func (p *parser) document() error {
 	}
 	p.space()
 	if p.at != len(p.b) {
-		return errors.New("more after the end of the document")
+		return errors.New("there is more text after the end of the document")
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (p *parser) value(depth int) error {
 	}
 	c := p.b[p.at]
 	if depth == maxDepth && (c == '{' || c == '[') {
-		return fmt.Errorf("more than %d levels deep", maxDepth)
+		return fmt.Errorf("it is more than %d levels deep", maxDepth)
 	}
 	switch {
 	case c == '{':
@@ -201,7 +201,7 @@ func (p *parser) object(depth int) error {
 		}
 		if names.twice(uint32(key)) {
 			p.at = start
-			return errors.New("two members of an object have the same name")
+			return errors.New("an object has two members of the same name")
 		}
 		p.space()
 		if err := p.expect(':'); err != nil {
@@ -284,14 +284,14 @@ func (p *parser) number() error {
 		p.at++
 	}
 	if whole := p.digits(); whole == 0 {
-		return errors.New("a number without digits")
+		return errors.New("a number has no digits")
 	} else if whole > 1 && p.b[p.at-whole] == '0' {
-		return errors.New("a number with a leading zero")
+		return errors.New("a number has a leading zero")
 	}
 	if p.peek() == '.' {
 		p.at++
 		if p.digits() == 0 {
-			return errors.New("a number with a point but no digits after it")
+			return errors.New("a number has a point but no digits after it")
 		}
 	}
 	if c := p.peek(); c == 'e' || c == 'E' {
@@ -301,7 +301,7 @@ func (p *parser) number() error {
 		}
 	}
 	if p.at-start > maxNumber {
-		return fmt.Errorf("a number of more than %d bytes", maxNumber)
+		return fmt.Errorf("a number has more than %d bytes", maxNumber)
 	}
 	p.close(i)
 	return nil
@@ -313,12 +313,12 @@ func (p *parser) exponent() error {
 	}
 	n := p.digits()
 	if n == 0 {
-		return errors.New("a number without digits in its exponent")
+		return errors.New("a number has an exponent without digits")
 	}
 	exp := 0
 	for _, c := range p.b[p.at-n : p.at] {
 		if exp = exp*10 + int(c-'0'); exp > maxExponent {
-			return fmt.Errorf("a number with an exponent beyond %d", maxExponent)
+			return fmt.Errorf("a number has an exponent beyond %d", maxExponent)
 		}
 	}
 	return nil

@@ -69,5 +69,5 @@ type OverRate struct {
 
 // Error is what a client is told.
 func (e *OverRate) Error() string {
-	return fmt.Sprintf("over the limit of %s; try again in %s", e.Rate, e.After.Round(time.Millisecond))
+	return fmt.Sprintf("the rate limit of %s is reached; try again in %s", e.Rate, e.After.Round(time.Millisecond))
 }

@@ -84,7 +84,7 @@ func (bs *buckets) takeOne(c gate.Charge, now time.Time) error {
 }
 
 // errTable says that there is no room for another bucket.
-var errTable = errors.New("the gateway counts as many rates as it can")
+var errTable = errors.New("the gateway has reached its limit of rates that it counts")
 
 // bucket returns the bucket of a key as it is now. If there is none, and no room
 // for one, it returns when there will be.

@@ -259,7 +259,7 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 	case identity.Bound != "":
 		return nil, &gate.NotApproved{Reason: "the token of the person who answers is bound to a client certificate, which cannot be shown here"}
 	case d.As != "" && d.As != match.Name(who.Tenant, who.ID):
-		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", escaped.Text(match.Name(who.Tenant, who.ID)), escaped.Text(d.As))}
+		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token belongs to %s, not to %s", escaped.Text(match.Name(who.Tenant, who.ID)), escaped.Text(d.As))}
 	}
 	return who, nil
 }

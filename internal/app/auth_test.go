@@ -408,7 +408,7 @@ func TestApprovers(t *testing.T) {
 		"without the role":             {"", s.token(p, map[string]any{"sub": "bob"}), "bob may not approve it"},
 		"the operator":                 {"", "", "local may not approve it"},
 		"a listed one, by the name":    {"carol", "", "carol may not approve it"},
-		"somebody else's token":        {"carol", lead("dora"), "the token is of dora"},
+		"somebody else's token":        {"carol", lead("dora"), "the token belongs to dora"},
 		"a token of another's issuer":  {"", authtest.New(t).Sign(t, p.Claims(map[string]any{"aud": s.url, "groups": []string{"leads"}}), nil), "is refused"},
 		"somebody who is not listed":   {"nobody", "", "no principal"},
 		"a token for somebody's tools": {"", s.token(p, map[string]any{"sub": "dora", "aud": "https://elsewhere.example"}), "is refused"},

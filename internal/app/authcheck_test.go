@@ -69,7 +69,7 @@ auth:
 	if err != nil {
 		t.Fatal(err)
 	}
-	found(t, all, "auth.local", "no credential", "remove auth.local")
+	found(t, all, "auth.local", "without a credential", "remove auth.local")
 	found(t, all, "auth.issuers.slash", "calls itself "+slash.URL, "write issuer: "+slash.URL+", byte for byte")
 	found(t, all, "auth.issuers.algs", "none of its keys (ec, rsa)", "auth.issuers.algs.algs")
 	found(t, all, "auth.issuers.down", "502", "private: true")
@@ -110,7 +110,7 @@ auth:
 		t.Fatal(err)
 	}
 	found(t, all, "auth.issuers.late clock", "differ by 1h", "NTP")
-	found(t, all, "public_url", "is not this gateway's", "oauth-protected-resource")
+	found(t, all, "public_url", "it is not this gateway", "oauth-protected-resource")
 	found(t, all, "tls.cert", "it ends at", "replace the files")
 	write(t, s.cfg.TLS.Cert, "no PEM")
 	if all, err = s.AuthCheck(t.Context()); err != nil {

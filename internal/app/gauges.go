@@ -12,14 +12,14 @@ func (a *App) gauges() []telemetry.Metric {
 	all := []telemetry.Metric{
 		{Name: "wasmgate.build.info", Help: "The version of the gateway; always 1.", Labels: []string{"version"}, Points: telemetry.One(1, product.Version())},
 		{Name: "wasmgate.policy.info", Help: "The policy in use; always 1.", Labels: []string{"revision"}, Points: telemetry.One(1, g.Operator().Policy().Revision())},
-		telemetry.NewGauge("wasmgate.policy.failed", "Whether the policy of the files is not in use, because something is wrong with it.", "", telemetry.Truth(failed(a.policyError.Load()))),
-		telemetry.NewGauge("wasmgate.config.failed", "Whether the configuration of the files is not in use, because something is wrong with it.", "", telemetry.Truth(a.config.Load().err != nil)),
-		telemetry.NewGauge("wasmgate.bundles.failed", "Bundles of the policy that cannot be read, or what they hold now is not in use.", "{bundle}", float64(a.failedBundles())),
+		telemetry.NewGauge("wasmgate.policy.failed", "Whether the policy in the files has an error, so that an earlier one is in use.", "", telemetry.Truth(failed(a.policyError.Load()))),
+		telemetry.NewGauge("wasmgate.config.failed", "Whether the configuration in the files has an error, so that an earlier one is in use.", "", telemetry.Truth(a.config.Load().err != nil)),
+		telemetry.NewGauge("wasmgate.bundles.failed", "Policy bundles that cannot be read, or whose newest version cannot be used.", "{bundle}", float64(a.failedBundles())),
 		telemetry.NewGauge("wasmgate.healthy", "Whether calls can pass.", "", telemetry.Truth(g.Operator().Healthy() == nil)),
-		telemetry.NewGauge("wasmgate.ready", "Whether clients should be sent here: calls can pass, and servers that are required are ready.", "", telemetry.Truth(len(g.Operator().Ready()) == 0)),
-		telemetry.NewGauge("wasmgate.paused", "Servers whose new calls are refused; everything counts as one.", "{server}", float64(len(g.Operator().Paused()))),
-		telemetry.NewGauge("wasmgate.approvals.pending", "Calls that wait for a person.", "{call}", float64(a.pendingApprovals())),
-		telemetry.NewGauge("wasmgate.sessions", "Sessions whose labels are kept.", "{session}", float64(len(g.Operator().Sessions()))),
+		telemetry.NewGauge("wasmgate.ready", "Whether a load balancer should send clients here: calls can pass, and all required servers are ready.", "", telemetry.Truth(len(g.Operator().Ready()) == 0)),
+		telemetry.NewGauge("wasmgate.paused", "Servers that are paused. A pause of everything counts as one.", "{server}", float64(len(g.Operator().Paused()))),
+		telemetry.NewGauge("wasmgate.approvals.pending", "Calls that need approval now.", "{call}", float64(a.pendingApprovals())),
+		telemetry.NewGauge("wasmgate.sessions", "Sessions that the gateway keeps labels of.", "{session}", float64(len(g.Operator().Sessions()))),
 	}
 	all = append(all, telemetry.Places(g.Operator().Places())...)
 	if jobs, err := g.Operator().Jobs(); err == nil {

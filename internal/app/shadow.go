@@ -29,7 +29,7 @@ func (a *App) reloadShadow(ctx context.Context) {
 	}
 	a.shadowError.Store(&outcome{err})
 	if err != nil {
-		a.log.Error("shadow policy refused; it decides nothing, or as before", "error", err)
+		a.log.Error("shadow policy has an error; the earlier one is in use, if there was one", "error", err)
 	}
 }
 

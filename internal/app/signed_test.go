@@ -212,8 +212,8 @@ func TestSignedFiles(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ tools, err string }{
 		"signed":                {"m: {module: signed.wasm, verify: {key: cosign.pub}}", ""},
-		"signed by another":     {"m: {module: signed.wasm, verify: {key: cosign.pub, bundle: other.json}}", "of another key"},
-		"another file":          {"m: {module: bare.wasm, verify: {key: cosign.pub, bundle: signed.wasm.sigstore.json}}", "or of other content"},
+		"signed by another":     {"m: {module: signed.wasm, verify: {key: cosign.pub, bundle: other.json}}", "with another key"},
+		"another file":          {"m: {module: bare.wasm, verify: {key: cosign.pub, bundle: signed.wasm.sigstore.json}}", "over other content"},
 		"an empty bundle":       {"m: {module: signed.wasm, verify: {key: cosign.pub, bundle: empty.json}}", "not acceptable JSON"},
 		"no bundle":             {"m: {module: bare.wasm, verify: {key: cosign.pub}}", "cosign sign-blob"},
 		"a private key":         {"m: {module: signed.wasm, verify: {key: private.pem}}", "private"},
@@ -222,7 +222,7 @@ func TestSignedFiles(t *testing.T) {
 		"part of the program":   {`m: {module: "embedded:files"}`, ""},
 
 		"a manifest next to it":                 {"m: {module: apart.wasm, verify: {key: cosign.pub}}", "the manifest " + filepath.Join(dir, "apart.yaml") + " is not signed by"},
-		"a manifest signed by another":          {"m: {module: foreign.wasm, verify: {key: cosign.pub}}", "of another key"},
+		"a manifest signed by another":          {"m: {module: foreign.wasm, verify: {key: cosign.pub}}", "with another key"},
 		"a manifest signed by the key":          {"m: {module: both.wasm, verify: {key: cosign.pub}}", ""},
 		"a manifest that the module carries":    {"m: {module: twice.wasm, verify: {key: cosign.pub}}", ""},
 		"a manifest other than the carried one": {"m: {module: unlike.wasm, verify: {key: cosign.pub}}", "the manifest " + filepath.Join(dir, "unlike.yaml") + " is not signed by"},
@@ -269,7 +269,7 @@ func TestSignedArtifacts(t *testing.T) {
 		"signed by another": {func(r *registry, host string, image []byte) {
 			p := r.payload(image, host+"/someone/tool")
 			r.signed(image, [2]string{p, other.sign([]byte(p))})
-		}, "", "of another key"},
+		}, "", "with another key"},
 		"a signature of another image": {func(r *registry, host string, image []byte) {
 			p := r.payload([]byte("x"), host+"/someone/tool")
 			r.signed(image, [2]string{p, s.sign([]byte(p))})

@@ -169,11 +169,11 @@ func (a *Authenticator) sender(r *http.Request, resources []string) (*gate.Princ
 	case refusal != nil:
 		return nil, refusal
 	case text != "" && proxied && r.Header.Get(a.o.Proxy.User) != "":
-		return nil, malformed("the proxy names a user, and the request has a credential beside: have the proxy keep the header Authorization to itself")
+		return nil, malformed("the proxy names a user, and the request also has a credential: configure the proxy to remove the header Authorization")
 	case text != "":
 		who, identity, refusal := a.verify(r.Context(), text, resources)
 		if refusal == nil && identity.Bound != "" && !bound(r, identity.Bound) {
-			return nil, invalid("it is bound to a client certificate that the request does not show")
+			return nil, invalid("it is bound to a client certificate, and the request has no such certificate")
 		}
 		return who, refusal
 	case proxied:
@@ -206,7 +206,7 @@ func credential(r *http.Request) (string, *Refusal) {
 	if r.URL.RawQuery != "" {
 		for name := range r.URL.Query() {
 			if name == "access_token" || strings.EqualFold(name, "api_key") {
-				return "", malformed("a credential does not belong into a URL, where logs keep it")
+				return "", malformed("the request has a credential in its URL, where logs would keep it; send it in the header Authorization")
 			}
 		}
 	}
@@ -215,10 +215,10 @@ func credential(r *http.Request) (string, *Refusal) {
 	case len(authorization)+len(keys) == 0:
 		return "", nil
 	case len(authorization)+len(keys) > 1:
-		return "", malformed("more than one credential")
+		return "", malformed("the request has more than one credential")
 	case len(keys) == 1:
 		if _, ok := apikey.ID(keys[0]); !ok {
-			return "", invalid("no API key: its form is wrong")
+			return "", invalid("it does not have the form of an API key")
 		}
 		return keys[0], nil
 	}
@@ -316,7 +316,7 @@ func (a *Authenticator) look(ctx context.Context, text string, resources []strin
 	iss := t.claims.Get("iss")
 	i, ok := a.issuers[iss.Text()]
 	if !ok || iss.Kind() != doc.String {
-		return no(invalid("no issuer of this gateway"))
+		return no(invalid("the token's issuer is not configured here"))
 	}
 	if refusal := i.verify(ctx, t, resources); refusal != nil {
 		return no(refusal)
@@ -350,7 +350,7 @@ func (a *Authenticator) look(ctx context.Context, text string, resources []strin
 // key verifies an API key.
 func (a *Authenticator) key(text string) (*gate.Principal, Identity, *Refusal) {
 	if a.o.Keys == nil {
-		return nil, Identity{}, invalid("no API key is taken here")
+		return nil, Identity{}, invalid("this endpoint does not accept API keys")
 	}
 	key, refusal := a.o.Keys.find(text)
 	if refusal != nil {
@@ -388,7 +388,7 @@ func ofServers(servers []string) (names []string) {
 // where it knows the principal, and so are groups. The lock is held.
 func (a *Authenticator) principal(c claimed) (*gate.Principal, *Refusal) {
 	if strings.EqualFold(c.owner.ID, local.ID) {
-		return nil, stranger("the id %s is the one of callers that nobody has told apart", c.owner.ID)
+		return nil, stranger("the id %s is reserved for callers without authentication", c.owner.ID)
 	}
 	who := gate.Principal{
 		Owner: c.owner, Auth: c.how, Client: c.client, Issuer: c.issuer, Credential: c.credential,

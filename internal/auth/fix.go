@@ -13,13 +13,13 @@ func (r *Refusal) Fix(token, resource string) string {
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(token), apikey.Prefix):
 		switch {
-		case has("no API key is taken"):
+		case has("does not accept API keys"):
 			return "write auth: {keys: true} into the configuration"
-		case has("its form"):
+		case has("the form of an API key"):
 			return "copy the key whole: its end is a checksum"
 		case has("revoked"), has("ended"):
 			return "make another with `wasmgate key create`"
-		case has("does not know any more"):
+		case has("no longer has"):
 			return "list its principal under principals again, or revoke the key"
 		}
 		return "it is of another gateway, or of another state folder: see `wasmgate key list`"
@@ -29,9 +29,9 @@ func (r *Refusal) Fix(token, resource string) string {
 		return "copy the token whole, and as it is"
 	case has("ID token"):
 		return "send the access token: the ID token tells the client who signed in, and is for nobody else"
-	case has("no issuer of this gateway"):
+	case has("the token's issuer is not configured here"):
 		return "compare iss of the token with issuer in the configuration, byte for byte: often it is a / at the end. `wasmgate auth check` says what the issuer calls itself"
-	case has("another audience"):
+	case has("its audience is not"):
 		return "have the client ask for the resource " + resource + ", or name the token's aud under auth.issuers.NAME.audience"
 	case has("type "):
 		return "name the token's typ under auth.issuers.NAME.typ, if it is one of access tokens"
@@ -47,9 +47,9 @@ func (r *Refusal) Fix(token, resource string) string {
 		return "name another claim under auth.issuers.NAME.claims, or have the issuer put this one into access tokens"
 	case has("names no group"):
 		return "map one of the token's values under auth.issuers.NAME.groups"
-	case has("the one of callers"):
+	case has("reserved for callers"):
 		return "rename the account: the id local is that of callers without a credential"
-	case has("no key of the issuer fits"), has("signature"):
+	case has("no key of the issuer matches"), has("signature"):
 		return "the token is signed by a key that the issuer does not publish: `wasmgate auth check` shows its keys"
 	case r.Kind() == "unavailable":
 		return "the issuer's keys cannot be had: `wasmgate auth check` says why"

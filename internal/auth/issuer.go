@@ -168,7 +168,7 @@ func (i *issuer) verify(ctx context.Context, t *token, resources []string) *Refu
 		return refusal
 	}
 	if !i.meantFor(t, resources) {
-		return invalid("it is for another audience than %s", strings.Join(slices.Compact(slices.Clone(resources)), " or "))
+		return invalid("its audience is not %s", strings.Join(slices.Compact(slices.Clone(resources)), " or "))
 	}
 	key, refusal := i.keys.key(ctx, t)
 	if refusal != nil {
@@ -207,13 +207,13 @@ func (i *issuer) inTime(t *token) *Refusal {
 	case end.IsZero():
 		return invalid("it has no exp")
 	case now.After(end.Add(i.Skew)):
-		return expired("it ended at %s", end.UTC().Format(time.RFC3339))
+		return expired("it expired at %s", end.UTC().Format(time.RFC3339))
 	case now.Before(begin.Add(-i.Skew)):
 		return invalid("it is not valid yet")
 	case now.Before(made.Add(-i.Skew)):
-		return invalid("it was made in the future")
+		return invalid("its iat is in the future")
 	case i.MaxAge > 0 && now.After(made.Add(i.MaxAge+i.Skew)): // without iat: long ago
-		return expired("it is older than %s, or does not say how old it is", i.MaxAge)
+		return expired("it is older than %s, or has no iat", i.MaxAge)
 	}
 	return nil
 }
@@ -347,7 +347,7 @@ func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 	who := Identity{Issuer: i.Name, TokenID: t.claims.Get("jti").Text(), Subject: t.claims.Get("sub").Text()}
 	var ok bool
 	if who.ID, ok = escape(name); !ok {
-		return Identity{}, stranger("an id that is empty, too long or has control characters")
+		return Identity{}, stranger("the id is empty, is too long or has control characters")
 	}
 	if i.Claims.Tenant != "" {
 		if who.Tenant, ok = escape(claim(t.claims, i.Claims.Tenant).Text()); !ok {
@@ -360,7 +360,7 @@ func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 	if i.Claims.Groups != "" {
 		names := mapped(i.Groups, words(claim(t.claims, i.Claims.Groups)))
 		if len(names) == 0 {
-			return Identity{}, stranger("the token names no group that is mapped to one here")
+			return Identity{}, stranger("the token names no group that the configuration maps")
 		}
 		who.Groups = gate.Groups{names}
 	}
@@ -399,11 +399,11 @@ func confirmation(cnf gate.Doc) (thumbprint string, refusal *Refusal) {
 	}
 	for name := range cnf.Members() {
 		if name != "x5t#S256" {
-			return "", invalid("it is bound by %.20q, which is not checked here", name)
+			return "", invalid("it is bound to its sender by %.20q, which this gateway cannot check", name)
 		}
 	}
 	if thumbprint = cnf.Get("x5t#S256").Text(); thumbprint == "" {
-		return "", invalid("it is bound to nothing")
+		return "", invalid("its claim cnf is empty")
 	}
 	return thumbprint, nil
 }

@@ -213,7 +213,7 @@ func (k *Keys) change(ctx context.Context, f func(map[string]*Key) error) error 
 func (k *Keys) find(text string) (*Key, *Refusal) {
 	id, ok := apikey.ID(text)
 	if !ok {
-		return nil, invalid("no API key: its form is wrong")
+		return nil, invalid("it does not have the form of an API key")
 	}
 	k.mu.RLock()
 	key, known := k.all[id]
@@ -224,7 +224,7 @@ func (k *Keys) find(text string) (*Key, *Refusal) {
 	}
 	// Compared also when the key is not known: nobody learns by time which ids there are.
 	if same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1; !known || !same {
-		return nil, invalid("no API key of this gateway")
+		return nil, invalid("this gateway did not make this API key, or it was deleted")
 	}
 	switch {
 	case !key.Revoked.IsZero():

@@ -85,7 +85,7 @@ func (s *keySet) find(t *token) (*jose.JSONWebKey, chan struct{}, *Refusal) {
 		return key, nil, nil
 	}
 	if _, named := s.keys[t.kid]; key == nil && (s.locate == nil || named && t.kid != "") {
-		return nil, nil, invalid("no key of the issuer fits")
+		return nil, nil, invalid("no key of the issuer matches")
 	}
 	if s.busy == nil && s.now().Sub(s.tried) >= refetch {
 		s.tried, s.busy = s.now(), make(chan struct{})
@@ -99,7 +99,7 @@ func (s *keySet) find(t *token) (*jose.JSONWebKey, chan struct{}, *Refusal) {
 	case s.problem != nil:
 		return nil, nil, unavailable(refetch, "the keys of the issuer: %v", s.problem)
 	}
-	return nil, nil, unavailable(refetch, "no key of the issuer fits, and they were asked for a moment ago")
+	return nil, nil, unavailable(refetch, "no key of the issuer matches, and the keys were fetched a moment ago")
 }
 
 func (s *keySet) fitting(t *token) *jose.JSONWebKey {

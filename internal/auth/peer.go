@@ -88,11 +88,11 @@ func (p *Proxy) forget(r *http.Request) {
 // gets one of an issuer's by the name that goes before it.
 func (a *Authenticator) named(name string) (string, *Refusal) {
 	if first, _, in := strings.Cut(name, "/"); in && len(a.issuers) > 1 && slices.ContainsFunc(a.o.Issuers, func(i Issuer) bool { return i.Name == first }) {
-		return "", stranger("an id that begins as those of issuer %s do", first)
+		return "", stranger("the id begins like those of issuer %s", first)
 	}
 	id, ok := escape(name)
 	if !ok {
-		return "", stranger("an id that is empty, too long or has control characters")
+		return "", stranger("the id is empty, is too long or has control characters")
 	}
 	return id, nil
 }
@@ -176,7 +176,7 @@ func (a *Authenticator) certified(c *x509.Certificate) (*gate.Principal, *Refusa
 func (a *Authenticator) local(uid int) (*gate.Principal, *Refusal) {
 	owner, ok := a.o.Unix[uid]
 	if !ok {
-		return nil, stranger("user %d is none of those under auth.unix", uid)
+		return nil, stranger("user %d is not listed under auth.unix", uid)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

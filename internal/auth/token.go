@@ -32,18 +32,18 @@ var forbiddenHeaders = []string{"jku", "jwk", "x5u", "x5c", "crit", "b64", "zip"
 // of one token one is refused, so that none passes by a second reading.
 func parseToken(text string) (*token, *Refusal) {
 	if len(text) > maxToken {
-		return nil, invalid("a token of more than %d bytes", maxToken)
+		return nil, invalid("the token has more than %d bytes", maxToken)
 	}
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		return nil, invalid("a token of %d parts; a signed one has three", len(parts))
+		return nil, invalid("the token has %d parts; a signed token has three", len(parts))
 	}
 	if len(parts[0]) > maxHeader {
-		return nil, invalid("a header of more than %d bytes", maxHeader)
+		return nil, invalid("its header has more than %d bytes", maxHeader)
 	}
 	for _, part := range parts {
 		if !strictBase64(part) {
-			return nil, invalid("a part that is not canonical base64url")
+			return nil, invalid("it has a part that is not canonical base64url")
 		}
 	}
 	t := &token{text: text}
@@ -56,13 +56,13 @@ func parseToken(text string) (*token, *Refusal) {
 	}
 	for name := range t.header.Members() {
 		if slices.Contains(forbiddenHeaders, name) {
-			return nil, invalid("a header with %s", name)
+			return nil, invalid("its header has %s", name)
 		}
 	}
 	for name, to := range map[string]*string{"alg": &t.alg, "kid": &t.kid, "typ": &t.typ} {
 		if v := t.header.Get(name); !v.IsZero() {
 			if v.Kind() != doc.String {
-				return nil, invalid("a header whose %s is not a string", name)
+				return nil, invalid("its header has a %s that is not a string", name)
 			}
 			*to = v.Text()
 		}
@@ -70,7 +70,7 @@ func parseToken(text string) (*token, *Refusal) {
 	// A token for a client about a person is none for a resource (OpenID Connect Core, 2).
 	for _, name := range []string{"nonce", "at_hash", "c_hash"} {
 		if !t.claims.Get(name).IsZero() {
-			return nil, invalid("an ID token: it has %s", name)
+			return nil, invalid("it is an ID token, not an access token: it has %s", name)
 		}
 	}
 	return t, nil

@@ -14,7 +14,7 @@ func (d *decoder) methods(to *[]string) reader {
 	return func(n *tree.Node, path string) {
 		d.texts(to, actions.CheckMethod)(n, path)
 		if len(*to) > maxMethods {
-			d.fail(n, path, "has %d methods, of at most %d", len(*to), maxMethods)
+			d.fail(n, path, "has %d methods; at most %d are allowed", len(*to), maxMethods)
 		}
 	}
 }

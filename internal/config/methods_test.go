@@ -25,7 +25,7 @@ func TestMethods(t *testing.T) {
 		"nothing said":            {"", nil, ""},
 		"some":                    {"acme/search, acme/index/$all", []string{"acme/search", "acme/index/$all"}, ""},
 		"as many as there can be": {strings.Join(many[1:], ", "), many[1:], ""},
-		"too many":                {strings.Join(many, ", "), nil, at + ": has 65 methods, of at most 64"},
+		"too many":                {strings.Join(many, ", "), nil, at + ": has 65 methods; at most 64 are allowed"},
 		"a method of MCP":         {"acme/search, tools/call", nil, at + `[1]: "tools/call" begins with tools/, as methods of MCP or of the gateway do`},
 		"a notification":          {"notifications/x", nil, at + `[0]: "notifications/x" begins with notifications/, as methods of MCP or of the gateway do`},
 		"a pattern":               {`"acme/*"`, nil, at + `[0]: "acme/*" is not a method such as acme/search: letters, digits and _ . $ - in two parts or more, with / between them`},

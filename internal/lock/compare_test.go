@@ -82,7 +82,7 @@ func TestMeaning(t *testing.T) {
 		"a narrower type":             {props(`"n":{"type":["string","null"]}`, ""), props(`"n":{"type":"string"}`, ""), "n: null must no longer be passed"},
 		"another type":                {props(`"n":{"type":"string"}`, ""), props(`"n":{"type":"boolean"}`, ""), "n: boolean can now be passed|n: string must no longer be passed"},
 		"integers are numbers":        {props(`"n":{"type":"integer"}`, ""), props(`"n":{"type":"number"}`, ""), "n: number can now be passed"},
-		"any type":                    {props(`"n":{"type":"string"}`, ""), props(`"n":{}`, ""), "n: a value of any type can now be passed; before, only string"},
+		"any type":                    {props(`"n":{"type":"string"}`, ""), props(`"n":{}`, ""), "n: any type can now be passed; before, only string"},
 		"no longer any":               {props(`"n":{}`, ""), props(`"n":{"type":"string"}`, ""), "n: only string can now be passed; before, any type"},
 		"an enum that grew":           {props(`"n":{"enum":["a"]}`, ""), props(`"n":{"enum":["a","delete"]}`, ""), `n: "delete" can now be passed`},
 		"an enum that shrank":         {props(`"n":{"enum":["a","b"]}`, ""), props(`"n":{"enum":["b"]}`, ""), `n: "a" must no longer be passed`},

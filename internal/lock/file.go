@@ -150,7 +150,7 @@ func (p *parser) open(s string) (err error) {
 
 func (p *parser) digest(s string) error {
 	if p.block == (Key{}) {
-		return errors.New("the digest is not in a block: write it below the line of its tool, prompt or server")
+		return errors.New("this digest has no item above it: write it below the line of its tool, prompt or server")
 	}
 	m := digestLine.FindStringSubmatch(s)
 	if m == nil {

@@ -104,7 +104,7 @@ func (m *meaning) types(w words, name string, old, now gate.Doc) {
 	case len(a) == 0:
 		m.say("%s: only %s %s; before, any type", name, list(b), w.may)
 	case len(b) == 0:
-		m.say("%s: a value of any type %s; before, only %s", name, w.may, list(a))
+		m.say("%s: any type %s; before, only %s", name, w.may, list(a))
 	default:
 		if more := minus(b, a); len(more) > 0 {
 			m.say("%s: %s %s", name, list(more), w.may)

@@ -251,7 +251,7 @@ func (g *grant) identity(s *Server, text string, now time.Time) error {
 	case !slices.Contains(c.Audience, s.ClientID), c.Party != "" && c.Party != s.ClientID:
 		return errors.New("the ID token is not for the gateway's client: see idp_client")
 	case c.Subject == "" || g.Subject != "" && g.Subject != c.Subject: // OpenID Connect Core, 12.2
-		return errors.New("the ID token is of another person than the login")
+		return errors.New("the ID token belongs to a different person than the login")
 	case !now.Before(c.ends()):
 		return errors.New("the ID token has expired")
 	}

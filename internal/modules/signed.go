@@ -103,7 +103,7 @@ func (r Reader) verify(ctx context.Context, key *signature.Key, m config.Module,
 	if m.Ref == "" || m.Verify.Bundle != "" {
 		bundle, err := os.ReadFile(bundleFile(m))
 		if err != nil {
-			return fmt.Errorf("its bundle: %w; `cosign sign-blob --key cosign.key --bundle` writes one, and verify.bundle names another file", err)
+			return fmt.Errorf("its signature bundle: %w; `cosign sign-blob --key cosign.key --bundle` writes one, and verify.bundle names another file", err)
 		}
 		return key.CheckBundle(bundle, subjectOf(wasm))
 	}

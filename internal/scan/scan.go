@@ -188,7 +188,7 @@ func snake(name string) string {
 func (w *walk) text(at, text string) {
 	if w.read += len(text); w.read > maxText {
 		if !w.cut {
-			w.add(RuleUnread, at, fmt.Sprintf("more than %d bytes of text", maxText))
+			w.add(RuleUnread, at, fmt.Sprintf("the definition has more than %d bytes of text", maxText))
 		}
 		text, w.cut = text[:max(0, len(text)-(w.read-maxText))], true
 	}

@@ -53,7 +53,7 @@ var counts = map[string]bool{
 // examine checks what has to be known before the compiler sees a schema.
 func examine(raw gate.Doc) (*finding, error) {
 	if size := len(raw.Raw()); size > maxBytes {
-		return nil, at("", "schema of %d bytes, of at most %d", size, maxBytes)
+		return nil, at("", "the schema has %d bytes; at most %d are allowed", size, maxBytes)
 	}
 	if dialect := raw.Get("$schema"); !dialect.IsZero() && !knownDialect(dialect.Text()) {
 		return nil, keywordError([]string{"$schema"}, "%s is not one of the drafts 4, 6, 7, 2019-09 and 2020-12", quote(dialect.Text()))
@@ -63,7 +63,7 @@ func examine(raw gate.Doc) (*finding, error) {
 		return nil, err
 	}
 	if len(f.names)*f.objects > maxLookups {
-		return nil, at("", "schema of %d objects with %d references and identifiers is too large", f.objects, len(f.names))
+		return nil, at("", "the schema is too large: it has %d objects with %d references and identifiers", f.objects, len(f.names))
 	}
 	return f, nil
 }
@@ -80,15 +80,15 @@ func knownDialect(uri string) bool {
 // walk looks at every value, schema or not: what is data costs the same.
 func (f *finding) walk(d gate.Doc) error {
 	if len(f.path) > maxDepth {
-		return at("", "schema of more than %d levels", maxDepth)
+		return at("", "the schema has more than %d levels", maxDepth)
 	}
 	if f.values++; f.values > maxValues {
-		return at("", "schema of more than %d values", maxValues)
+		return at("", "the schema has more than %d values", maxValues)
 	}
 	switch d.Kind() {
 	case doc.Object, doc.Bool:
 		if f.objects++; f.objects > maxObjects {
-			return at("", "schema of more than %d objects", maxObjects)
+			return at("", "the schema has more than %d objects", maxObjects)
 		}
 	}
 	for name, v := range d.Members() {
@@ -115,7 +115,7 @@ func (f *finding) descend(name string, v gate.Doc) error {
 		f.anchors = append(f.anchors, anchor)
 		f.names["#"+anchor] = struct{}{}
 	case v.Kind() == doc.Number && counts[name] && !isInt64(v.String()):
-		return keywordError(append(slices.Clone(f.path), name), "a number that is not a count")
+		return keywordError(append(slices.Clone(f.path), name), "a bound is not a whole number from 0")
 	}
 	f.path = append(f.path, name)
 	err := f.walk(v)

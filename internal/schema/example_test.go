@@ -25,7 +25,7 @@ func ExampleCompile() {
 	// Output:
 	// <nil>
 	// (root): missing "path"; /depth: must be at most 5
-	// /properties/a/$ref: reference to another document "https://example.com/a.json"
+	// /properties/a/$ref: the schema refers to another document, "https://example.com/a.json"
 }
 
 func ExampleNormalize() {

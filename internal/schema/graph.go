@@ -261,7 +261,7 @@ func (g *graph) reach(p *part) (reach, error) {
 	if r, ok := g.reaches[p]; r.all > 0 {
 		return r, nil
 	} else if ok {
-		return r, at(fragment(g.named[p].Location), "reference cycle that goes no deeper into the document")
+		return r, at(fragment(g.named[p].Location), "the schema refers to itself without an end")
 	}
 	g.reaches[p] = reach{}
 	r := reach{all: 1}

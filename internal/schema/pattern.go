@@ -54,7 +54,7 @@ func (p patterns) compile(s string) (jsonschema.Regexp, error) {
 
 func (p patterns) parse(s string) (*pattern, error) {
 	if len(s) > maxPattern {
-		return nil, fmt.Errorf("a pattern of %d bytes, of at most %d", len(s), maxPattern)
+		return nil, fmt.Errorf("a pattern has %d bytes; at most %d are allowed", len(s), maxPattern)
 	}
 	tree, err := syntax.Parse(ecma(s), syntax.Perl)
 	if err != nil {

@@ -125,7 +125,7 @@ func explain(raw gate.Doc, err error) error {
 			ref, _, _ := strings.Cut(v.Text(), "#")
 			return references[name] && ref != "" && strings.HasSuffix(load.URL, ref)
 		}
-		return keywordError(findMember(raw, document), "reference to another document %q", cut(strings.TrimPrefix(load.URL, base), maxName))
+		return keywordError(findMember(raw, document), "the schema refers to another document, %q", cut(strings.TrimPrefix(load.URL, base), maxName))
 	case errors.As(err, &noAnchor):
 		return nowhere(raw, noAnchor.Reference)
 	case errors.As(err, &noPlace):
@@ -148,7 +148,7 @@ func nowhere(raw gate.Doc, url string) error {
 	if len(path) == 0 {
 		path = findMember(raw, within)
 	}
-	return keywordError(path, "reference to %s, which is not there", quote("#"+to))
+	return keywordError(path, "the schema refers to %s, which does not exist", quote("#"+to))
 }
 
 // at returns an error that names a place in the schema.

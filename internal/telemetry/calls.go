@@ -90,22 +90,22 @@ func NewCalls(series int) *Calls {
 		return Metric{Name: name, Help: help, Unit: what, Kind: Counter, Labels: labels}
 	}
 	c := &Calls{budget: b}
-	c.sessions = newFamily[none](b, seconds("mcp.server.session.duration", "How long sessions of clients were that have ended.", sessionBounds), perSecond)
+	c.sessions = newFamily[none](b, seconds("mcp.server.session.duration", "Duration of client sessions that have ended.", sessionBounds), perSecond)
 	c.sessions.cell(none{}) // it is there before the first has ended
-	c.appends = newFamily[none](b, seconds("wasmgate.audit.append.duration", "How long a record took to be kept.", ownBounds), perSecond)
-	c.failed = newFamily[none](b, count("wasmgate.audit.failed", "Records that could not be kept.", "{record}"), 1)
-	c.overhead = newFamily[word](b, seconds("wasmgate.overhead.duration", "What the gateway itself took of a call: without its server, and without the wait for a person.", ownBounds, "action"), perSecond)
-	c.steps = newFamily[word](b, seconds("wasmgate.step.duration", "What each step of a call took.", ownBounds, "step"), perSecond)
-	c.approvals = newFamily[word](b, count("wasmgate.approvals", "What became of questions to people.", "{approval}", "state"), 1)
-	c.waits = newFamily[word](b, seconds("wasmgate.approval.wait", "How long calls waited for a person.", waitBounds, "action"), perSecond)
-	c.findings = newFamily[pair](b, count("wasmgate.findings", "What was found in texts, by rule.", "{finding}", "rule", "removed"), 1)
-	c.hostCalls = newFamily[pair](b, count("wasmgate.sandbox.host_calls", "What sandboxed tools asked their host for.", "{call}", "action", "code"), 1)
-	c.fuel = newFamily[word](b, count("wasmgate.sandbox.fuel", "Instructions that sandboxed tools were charged for.", "{instruction}", "wasmgate.server"), 1)
+	c.appends = newFamily[none](b, seconds("wasmgate.audit.append.duration", "Time until an audit record was written.", ownBounds), perSecond)
+	c.failed = newFamily[none](b, count("wasmgate.audit.failed", "Audit records that could not be written.", "{record}"), 1)
+	c.overhead = newFamily[word](b, seconds("wasmgate.overhead.duration", "Time that the gateway itself took for a call, without its server and without the wait for approval.", ownBounds, "action"), perSecond)
+	c.steps = newFamily[word](b, seconds("wasmgate.step.duration", "Time that each step of a call took.", ownBounds, "step"), perSecond)
+	c.approvals = newFamily[word](b, count("wasmgate.approvals", "Approval questions, by outcome.", "{approval}", "state"), 1)
+	c.waits = newFamily[word](b, seconds("wasmgate.approval.wait", "How long calls waited for approval.", waitBounds, "action"), perSecond)
+	c.findings = newFamily[pair](b, count("wasmgate.findings", "Findings in definitions and results, by rule.", "{finding}", "rule", "removed"), 1)
+	c.hostCalls = newFamily[pair](b, count("wasmgate.sandbox.host_calls", "Host calls of sandboxed tools.", "{call}", "action", "code"), 1)
+	c.fuel = newFamily[word](b, count("wasmgate.sandbox.fuel", "Fuel (instructions) that sandboxed tools used.", "{instruction}", "wasmgate.server"), 1)
 	c.memory = newFamily[word](b, Metric{Name: "wasmgate.sandbox.memory.peak", Help: "The most memory that a call of a sandboxed tool had.", Unit: "By", Kind: Histogram, Bounds: memoryBounds, Labels: []string{"wasmgate.server"}}, 1)
 	c.calls = newFamily[outcome](b, count("wasmgate.calls", "Calls that have ended, refused ones included.", "{call}", "action", "server", "tool", "code", "effect"), 1)
-	c.received = newFamily[operation](b, seconds("mcp.server.operation.duration", "How long requests took that the gateway received.", operationBounds,
+	c.received = newFamily[operation](b, seconds("mcp.server.operation.duration", "Duration of requests that the gateway received.", operationBounds,
 		"mcp.method.name", "gen_ai.tool.name", "gen_ai.prompt.name", "error.type"), perSecond)
-	c.sent = newFamily[sentKey](b, seconds("mcp.client.operation.duration", "How long requests took that the gateway sent on.", operationBounds,
+	c.sent = newFamily[sentKey](b, seconds("mcp.client.operation.duration", "Duration of requests that the gateway sent to servers.", operationBounds,
 		"mcp.method.name", "wasmgate.server", "error.type"), perSecond)
 	c.failed.add(none{}, 0) // an alert on it needs the series before the first failure
 	return c
@@ -239,6 +239,6 @@ func (c *Calls) Metrics() []Metric {
 	return []Metric{
 		c.received.metric(), c.sent.metric(), c.calls.metric(), c.overhead.metric(), c.steps.metric(), c.hostCalls.metric(), c.findings.metric(),
 		c.approvals.metric(), c.waits.metric(), c.sessions.metric(), c.fuel.metric(), c.memory.metric(), c.appends.metric(), c.failed.metric(), overflow,
-		NewGauge("wasmgate.inflight", "Calls that servers have.", "{call}", float64(max(0, c.inflight.Load()))),
+		NewGauge("wasmgate.inflight", "Calls that servers are carrying out.", "{call}", float64(max(0, c.inflight.Load()))),
 	}
 }

@@ -56,9 +56,9 @@ func One(value float64, labels ...string) []Point {
 // Places are the gauges of places for calls: taken, waited for, and all.
 func Places(taken, waiting, most int64) []Metric {
 	return []Metric{
-		NewGauge("wasmgate.places.taken", "Calls that have a place at servers (limits.concurrent).", "{call}", float64(taken)),
-		NewGauge("wasmgate.places.waiting", "Calls that wait for a place.", "{call}", float64(waiting)),
-		NewGauge("wasmgate.places", "Places for calls at servers.", "{call}", float64(most)),
+		NewGauge("wasmgate.places.taken", "Calls that have a slot at servers (limits.concurrent).", "{call}", float64(taken)),
+		NewGauge("wasmgate.places.waiting", "Calls that wait for a slot.", "{call}", float64(waiting)),
+		NewGauge("wasmgate.places", "Slots for calls at servers.", "{call}", float64(most)),
 	}
 }
 

@@ -75,7 +75,7 @@ func TestOwnConnectionsArePinned(t *testing.T) {
 			}
 			c.Client = silent{}
 			_, err = g.Do(t.Context(), c)
-			if gate.Code(err) != tt.code || err != nil && !strings.Contains(err.Error(), "another") {
+			if gate.Code(err) != tt.code || err != nil && !strings.Contains(err.Error(), "differs from") {
 				t.Errorf("got %v, want %s", err, tt.code)
 			}
 			if want := map[string]int32{"ok": 2}[tt.code]; calls.Load() != max(1, want) {

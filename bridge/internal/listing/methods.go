@@ -17,7 +17,7 @@ const MaxMethods = 64
 // CheckMethods refuses methods that a server cannot have.
 func CheckMethods(methods []string) error {
 	if len(methods) > MaxMethods {
-		return fmt.Errorf("%d methods, of at most %d", len(methods), MaxMethods)
+		return fmt.Errorf("the server has %d methods; at most %d are allowed", len(methods), MaxMethods)
 	}
 	for i, name := range methods {
 		if err := actions.CheckMethod(name); err != nil {

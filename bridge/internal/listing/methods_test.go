@@ -575,7 +575,7 @@ func TestMethodConfig(t *testing.T) {
 		"a method of MCP":   {[]string{"tools/call"}, `method "tools/call" begins with tools/`},
 		"a pattern":         {[]string{"acme/*"}, "is not a method"},
 		"one twice":         {[]string{"acme/a", "acme/a"}, "listed twice"},
-		"too many":          {many, "65 methods, of at most 64"},
+		"too many":          {many, "65 methods; at most 64 are allowed"},
 		"a server's, too":   {[]string{"wiki__acme/a"}, "between a server and its method"},
 		"as many as it can": {many[1:], ""},
 	} {

@@ -29,12 +29,12 @@ func (s PromptSchema) Validate(args gate.Doc) error {
 	found := notStrings("", args)
 	for name := range args.Members() {
 		if !slices.Contains(s.Declared, name) {
-			found = append(found, doc.Violation{Message: "an argument that the prompt does not declare"})
+			found = append(found, doc.Violation{Message: "the prompt does not declare this argument"})
 		}
 	}
 	for _, name := range s.required {
 		if args.Get(name).IsZero() {
-			found = append(found, doc.Violation{Message: "an argument that the prompt requires is missing"})
+			found = append(found, doc.Violation{Message: "a required argument of the prompt is missing"})
 		}
 	}
 	return violations(found)
@@ -50,15 +50,15 @@ func (s CompletionSchema) Validate(args gate.Doc) error {
 	var found doc.Violations
 	for name := range args.Members() {
 		if name != "argument" && name != "context" {
-			found = append(found, doc.Violation{Message: "a member that completion/complete does not have"})
+			found = append(found, doc.Violation{Message: "it has a member that completion/complete does not define"})
 		}
 	}
 	argument := args.Get("argument")
 	found = append(found, notStrings("/argument", argument)...)
 	if argument.Get("name").IsZero() || argument.Get("value").IsZero() {
-		found = append(found, doc.Violation{Pointer: "/argument", Message: "no name or no value"})
+		found = append(found, doc.Violation{Pointer: "/argument", Message: "the name or the value is missing"})
 	} else if !slices.Contains(s.Declared, argument.Get("name").Text()) {
-		found = append(found, doc.Violation{Pointer: "/argument/name", Message: "an argument that is not declared"})
+		found = append(found, doc.Violation{Pointer: "/argument/name", Message: "the prompt or template does not declare this argument"})
 	}
 	return violations(append(found, notStrings("/context/arguments", args.At("/context/arguments"))...))
 }
@@ -78,7 +78,7 @@ func (noArguments) Validate(args gate.Doc) error {
 func notStrings(at string, object gate.Doc) (found doc.Violations) {
 	for _, v := range object.Members() {
 		if v.Kind() != doc.String {
-			found = append(found, doc.Violation{Pointer: at, Message: "a value that is not a string"})
+			found = append(found, doc.Violation{Pointer: at, Message: "a value is not a string"})
 		}
 	}
 	return found

@@ -91,7 +91,7 @@ func arguments(d gate.Doc, without func(string) []byte) gate.Doc {
 	kept := []byte{'['}
 	for a := range d.Elements() {
 		if a.Get("name").Kind() != doc.String {
-			without("an argument without a name")
+			without("an argument has no name")
 			continue
 		}
 		if len(kept) > 1 {
@@ -129,14 +129,14 @@ func objectSchema(s gate.Doc) (gate.Doc, error) {
 		return gate.MustDoc(`{"type":"object"}`), nil
 	}
 	if s.Kind() != doc.Object {
-		return gate.Doc{}, errors.New("nothing is as it says")
+		return gate.Doc{}, errors.New("the value is not of the declared type")
 	}
 	is := s.Get("type").Text() == "object" || s.Get("type").IsZero()
 	for name := range s.Get("type").Elements() {
 		is = is || name.Text() == "object"
 	}
 	if !is {
-		return gate.Doc{}, errors.New("it is for something else than an object")
+		return gate.Doc{}, errors.New("it describes something other than an object")
 	}
 	if s.Get("type").Text() != "object" {
 		s = s.With("type", []byte(`"object"`))

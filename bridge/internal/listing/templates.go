@@ -160,7 +160,7 @@ func climbs(uri string) bool {
 // are. They are absolute (RFC 3986, section 4.3), which no name of a prompt is.
 func CheckURI(uri string) error {
 	if len(uri) > maxURI {
-		return fmt.Errorf("a URI of more than %d bytes", maxURI)
+		return fmt.Errorf("its URI has more than %d bytes", maxURI)
 	}
 	if !mcp.URIScheme.MatchString(uri) {
 		return errors.New("its URI has no scheme")

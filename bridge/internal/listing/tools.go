@@ -143,10 +143,10 @@ func checkSize(def gate.Doc) error {
 // checkLocal refuses names that cannot be shown for what they are.
 func checkLocal(name string) error {
 	if name == "" {
-		return fmt.Errorf("a tool without a name")
+		return fmt.Errorf("the tool has no name")
 	}
 	if utf8.RuneCountInString(name) > mcp.MaxName {
-		return fmt.Errorf("a name of more than %d characters", mcp.MaxName)
+		return fmt.Errorf("the name has more than %d characters", mcp.MaxName)
 	}
 	return checkShown("its name", name)
 }

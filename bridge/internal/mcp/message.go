@@ -14,7 +14,7 @@ func ReadLine(r *bufio.Reader, max int64) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if int64(len(line)+len(part)) > max+1 {
-			return append(line, part...), &ProtocolError{fmt.Errorf("a message of more than %d bytes", max)}
+			return append(line, part...), &ProtocolError{fmt.Errorf("the message has more than %d bytes", max)}
 		}
 		line = append(line, part...)
 		switch {

@@ -12,7 +12,7 @@ const MaxSkipped = 1 << 30
 type TooLarge struct{ Size, Max int64 }
 
 func (t *TooLarge) Error() string {
-	return fmt.Sprintf("a message of %s; limits.result is %s", Bytes(t.Size), Bytes(t.Max))
+	return fmt.Sprintf("the message has %s; limits.result is %s", Bytes(t.Size), Bytes(t.Max))
 }
 
 // Bytes writes a number of bytes for people, in the units of configurations.

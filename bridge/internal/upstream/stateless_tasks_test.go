@@ -95,7 +95,7 @@ func TestModernTask(t *testing.T) {
 			[]string{"tools/call", "tasks/get"},
 		},
 		"the server forgets it": {
-			[]string{`?{"code":-32602,"message":"no such task"}`}, "tool_error", "does not tell of it any more: no such task",
+			[]string{`?{"code":-32602,"message":"no such task"}`}, "tool_error", "no longer reports its state: no such task",
 			[]string{"tools/call", "tasks/get", "tasks/cancel"},
 		},
 		"connections break": {
@@ -110,11 +110,11 @@ func TestModernTask(t *testing.T) {
 		"no result":                       {[]string{task("completed", "")}, "protocol", "no complete result", nil},
 		"a result that is none yet":       {[]string{task("completed", `"result":{"resultType":"input_required"}`)}, "protocol", "no complete result", nil},
 		"no error":                        {[]string{task("failed", "")}, "protocol", "has no error", nil},
-		"no requests":                     {[]string{task("input_required", "")}, "protocol", "does not say of what", nil},
+		"no requests":                     {[]string{task("input_required", "")}, "protocol", "does not name the input", nil},
 		"requests that are not an object": {[]string{wants(`[]`)}, "protocol", "not an object", nil},
-		"a request of its own":            {[]string{wants(`{"a":{"method":"tools/call"}}`)}, "protocol", "nothing to ask a client for", nil},
-		"a key for two things":            {[]string{wants(`{"a":` + askRoots + `}`), wants(`{"a":` + askName + `}`)}, "protocol", "two things", nil},
-		"requests without end":            {without, "protocol", "more than 100 things", nil},
+		"a request of its own":            {[]string{wants(`{"a":{"method":"tools/call"}}`)}, "protocol", "which a server cannot ask of a client", nil},
+		"a key for two things":            {[]string{wants(`{"a":` + askRoots + `}`), wants(`{"a":` + askName + `}`)}, "protocol", "two questions", nil},
+		"requests without end":            {without, "protocol", "more than 100 questions", nil},
 		"a key that is too long":          {[]string{wants(`{"` + strings.Repeat("a", 300) + `":` + askRoots + `}`)}, "protocol", "key of more than", nil},
 	}
 	for name, tt := range tests {

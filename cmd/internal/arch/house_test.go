@@ -98,7 +98,7 @@ func TestHouse(t *testing.T) {
 			t.Errorf("package %s has %d lines, of at most %d", p.Path, p.Lines, most.lines)
 		}
 		if p.Methods > most.methods {
-			t.Errorf("package %s: %s has %d methods, of at most %d", p.Path, p.Struct, p.Methods, most.methods)
+			t.Errorf("package %s: %s has %d methods; at most %d are allowed", p.Path, p.Struct, p.Methods, most.methods)
 		}
 		if excepted && len(p.Group) <= bounds.group && p.Lines <= bounds.lines && p.Methods <= bounds.methods {
 			t.Errorf("package %s is within the bounds: delete its exception", p.Path)

@@ -298,7 +298,7 @@ func readLine(r *bufio.Reader, max int64) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if int64(len(line)+len(part)) > max+1 {
-			return nil, fmt.Errorf("a message of more than %d bytes", max)
+			return nil, fmt.Errorf("the message has more than %d bytes", max)
 		}
 		line = append(line, part...)
 		if err == nil {

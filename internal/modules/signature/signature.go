@@ -65,7 +65,7 @@ type Subject struct {
 }
 
 var (
-	errKey  = errors.New("the signature is of another key or of other content")
+	errKey  = errors.New("the signature was made with another key or over other content")
 	errNone = errors.New("the signature is empty or missing")
 )
 
@@ -148,7 +148,7 @@ func (k *Key) checkMessage(m gate.Doc, s Subject) error {
 	if digest := m.Get("messageDigest"); !digest.IsZero() {
 		sum, err := base64.StdEncoding.DecodeString(digest.Get("digest").Text())
 		if err != nil || digest.Get("algorithm").Text() != "SHA2_256" || hex.EncodeToString(sum) != s.Digest {
-			return errors.New("it is the signature of another file: its messageDigest is not this one's")
+			return errors.New("it is the signature of another file: its messageDigest does not match this file")
 		}
 	}
 	return k.checkBlob(m.Get("signature"), s)
@@ -212,7 +212,7 @@ func (k *Key) checkEnvelope(e gate.Doc, s Subject) error {
 	return errOther
 }
 
-var errOther = errors.New("it is the signature of another artifact: its digest is not this one's")
+var errOther = errors.New("it is the signature of another artifact: its digest does not match this artifact")
 
 // CheckPayload returns nil if sig is a signature, by the key, of a payload of "simple
 // signing" that names the subject (containers/image, docs/containers-signature.5.md).

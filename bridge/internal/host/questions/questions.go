@@ -48,7 +48,7 @@ func (s *Questions) Add(method gate.Action, params gate.Doc) (*Question, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.open) == Max {
-		return nil, &gate.Refusal{Step: step.Busy, Name: string(method), Reason: fmt.Sprintf("the server has asked %d things without waiting for an answer", Max)}
+		return nil, &gate.Refusal{Step: step.Busy, Name: string(method), Reason: fmt.Sprintf("the server has asked %d questions without waiting for an answer", Max)}
 	}
 	s.last++
 	q := &Question{key: "ask-" + strconv.Itoa(s.last), Method: method, Params: params, answer: make(chan Reply, 1)}

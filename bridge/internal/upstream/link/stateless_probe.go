@@ -66,6 +66,6 @@ func (l stateless) failed(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-	l.Peer.Fail(fmt.Errorf("the server does not speak MCP revision %s any more: %w", mcp.Stateless, err))
+	l.Peer.Fail(fmt.Errorf("the server no longer speaks MCP revision %s: %w", mcp.Stateless, err))
 	return &wire.Unseen{Err: err}
 }

@@ -167,7 +167,7 @@ func (t *statelessTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
 	case err != nil:
 		return gate.Doc{}, err
 	case l != t.l && l.Revision != mcp.Stateless:
-		return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server does not speak MCP revision %s any more, and has a task", mcp.Stateless)}
+		return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server no longer speaks MCP revision %s, so the result of its task is lost", mcp.Stateless)}
 	case l != t.l:
 		if err := t.about.of.Permit().Approved(); err != nil {
 			return gate.Doc{}, err

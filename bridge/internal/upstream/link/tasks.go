@@ -33,7 +33,7 @@ type taskState struct{ id, status string }
 func newTask(made gate.Doc) (taskState, error) {
 	id := made.Get("taskId")
 	if id.Kind() != doc.String || id.Text() == "" || len(id.Raw()) > maxTaskID {
-		return taskState{}, &mcp.ProtocolError{Err: errors.New("a task without an acceptable taskId")}
+		return taskState{}, &mcp.ProtocolError{Err: errors.New("the task has no valid taskId")}
 	}
 	s := taskState{id: id.Text()}
 	return s, s.next(made)
@@ -46,9 +46,9 @@ func (s *taskState) next(task gate.Doc) error {
 	case task.Get("taskId").Text() != s.id:
 		return &mcp.ProtocolError{Err: errors.New("the server was asked for one task, and answers with another")}
 	case !slices.Contains([]string{mcp.TaskWorking, mcp.TaskInput, mcp.TaskCompleted, mcp.TaskFailed, mcp.TaskCancelled}, status):
-		return &mcp.ProtocolError{Err: fmt.Errorf("a task of the status %s, which MCP does not define", mcp.Quote(task.Get("status").Raw()))}
+		return &mcp.ProtocolError{Err: fmt.Errorf("the task has the status %s, which MCP does not define", mcp.Quote(task.Get("status").Raw()))}
 	case s.ended() && status != s.status:
-		return &mcp.ProtocolError{Err: fmt.Errorf("a task was %s, and is %s again", s.status, status)}
+		return &mcp.ProtocolError{Err: fmt.Errorf("a task that was %s became %s again", s.status, status)}
 	}
 	s.status = status
 	return nil

@@ -71,7 +71,7 @@ func (q *Inputs) Want(requests []Request) error {
 		case twice:
 			return &mcp.ProtocolError{Err: fmt.Errorf("the task has two questions with the key %.100q", r.Key)}
 		case len(r.Key) > maxInputKey:
-			return &mcp.ProtocolError{Err: fmt.Errorf("a key of more than %d bytes", maxInputKey)}
+			return &mcp.ProtocolError{Err: fmt.Errorf("a question has a key of more than %d bytes", maxInputKey)}
 		case len(q.asked) == maxTaskInputs:
 			return &mcp.ProtocolError{Err: fmt.Errorf("the task asks more than %d questions", maxTaskInputs)}
 		case !q.of.Hold():

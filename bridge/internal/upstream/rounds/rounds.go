@@ -61,7 +61,7 @@ func MoreOf(action gate.Action, res gate.Doc) (*More, error) {
 	case IsTask(res):
 		return nil, errors.New("the server has made a task of a request that was not declared to be capable of it")
 	case kind.Text() != mcp.ResultMore:
-		return nil, fmt.Errorf("a result of the type %s, which MCP does not define", mcp.Quote(kind.Raw()))
+		return nil, fmt.Errorf("the result has the type %s, which MCP does not define", mcp.Quote(kind.Raw()))
 	case action != gate.CallTool && action != gate.GetPrompt && action != gate.ReadResource:
 		return nil, fmt.Errorf("%s must not ask for input", action)
 	}
@@ -97,7 +97,7 @@ func Requests(requests gate.Doc) (all []Request, err error) {
 		method, params := gate.Action(r.Get("method").Text()), r.Get("params")
 		switch {
 		case len(all) == maxInputs:
-			return nil, fmt.Errorf("more than %d requests in one answer", maxInputs)
+			return nil, fmt.Errorf("the server asks more than %d questions in one answer", maxInputs)
 		case !actions.IsPeerRequest(method):
 			return nil, fmt.Errorf("the server asks for %.100q, which a server cannot ask of a client", method)
 		case params.IsZero():

@@ -359,7 +359,7 @@ func (c *HTTPConn) single(ctx context.Context, resp *http.Response, id string) e
 	}
 	doc, err := parseMessage(bytes.TrimPrefix(b, []byte(byteOrderMark))) // RFC 8259, 8.1: a parser may ignore the mark
 	if err == nil && !answers(doc, id) {
-		err = &mcp.ProtocolError{Err: errors.New("the answer is to another request")}
+		err = &mcp.ProtocolError{Err: errors.New("the answer belongs to another request")}
 	}
 	unknown := err == nil && string(doc.At("/error/code").Raw()) == strconv.Itoa(codeNoSession) && c.sessionID() != ""
 	if resp.StatusCode != http.StatusOK && (err != nil || unknown) {

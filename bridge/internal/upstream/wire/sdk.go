@@ -94,7 +94,7 @@ func (c *SDKConn) receive() error {
 			return err
 		}
 		if int64(len(b)) > c.max {
-			return &mcp.ProtocolError{Err: fmt.Errorf("a message of more than %d bytes", c.max)}
+			return &mcp.ProtocolError{Err: fmt.Errorf("the message has more than %d bytes", c.max)}
 		}
 		doc, err := parseMessage(b)
 		if err != nil {

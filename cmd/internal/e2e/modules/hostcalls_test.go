@@ -328,7 +328,7 @@ func testWrongModules(t *testing.T, p *e2e.Program) {
 		"its manifest is none":             {"module: listed.wasm", "listed.yaml:1", `tool: unknown key; did you mean "tools"?`, false},
 		"it may reach this machine":        {"module: asker.wasm, grant: {kv: true, http: [{origin: 'http://127.0.0.1:1'}]}", "loopback", "private: true", false},
 		"it is granted an unknown secret":  {"module: asker.wasm, grant: {secrets: [API]}", "tools.x.grant.secrets", `no secret is named "API"`, true},
-		"it is in a registry, by its name": {"module: 'oci://example.com/a:latest'", "names no digest", "@sha256:", true},
+		"it is in a registry, by its name": {"module: 'oci://example.com/a:latest'", "has no digest", "@sha256:", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -384,7 +384,7 @@ func checkWrongServers(t *testing.T, p *e2e.Program, none string) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"asks": "a server has functions of wasi_snapshot_preview1 alone", "other": "write that as its sha256",
+		"asks": "a server can have functions only of wasi_snapshot_preview1", "other": "write that as its sha256",
 		"component": "wasm32-wasip1", "text": "not a WebAssembly module",
 	}
 	for _, s := range status.Servers {
