@@ -58,7 +58,7 @@ func TestAsk(t *testing.T) {
 		"approved, and allowed by then":           {approves, gate.Allow, "ok", ""},
 		"approved, and denied by then":            {approves, gate.Deny, "refused_authorize", "because"},
 		"a person denies":                         {fails(&gate.NotApproved{Reason: "denied", Err: errInternal}), "", "refused_approve", "denied"},
-		"nobody has answered yet":                 {fails(pending), "", "refused_approve", "waits for approval n-7; once a person has approved it, by 2001-09-09T01:46:40Z, call again"},
+		"nobody has answered yet":                 {fails(pending), "", "refused_approve", "waits for approval n-7 until 2001-09-09T01:46:40Z; once a person has approved it, call again"},
 		"nobody can be asked":                     {fails(errInternal), gate.Allow, "refused_approve", "this call needs approval, and no person can be asked now"},
 		"an approval that is none":                {fails(nil), "", "refused_approve", "this call needs approval, and no person can be asked now"},
 		"the approver panics":                     {func(context.Context, gate.Question) (gate.Approval, error) { panic(internal) }, "", "refused_approve", "internal error"},

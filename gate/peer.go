@@ -95,7 +95,7 @@ func (p Permit) peerWay(method Action, params Doc) (*nested, error) {
 	}
 	switch {
 	case p.of == nil || p.of.over.Load():
-		return refuse(step.Authorize, "no call is in progress for which the client could be asked")
+		return refuse(step.Authorize, "the server may ask the client only while it answers a call, and no call is in progress")
 	case p.of.asking == nil:
 		return refuse(step.Authorize, "the client cannot be asked")
 	case p.of.asking.times.Add(1) > maxPeerRequests+1:

@@ -111,7 +111,7 @@ func (p *Pending) Error() string {
 	if p.Closed != "" {
 		closed = "the client " + p.Closed + " the question without asking a person; the call "
 	}
-	return fmt.Sprintf("%swaits for approval %s; once a person has approved it, by %s, call again with the same arguments",
+	return fmt.Sprintf("%swaits for approval %s until %s; once a person has approved it, call again with the same arguments",
 		closed, p.ID, p.Expires.UTC().Format(time.RFC3339))
 }
 

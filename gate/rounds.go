@@ -42,7 +42,7 @@ func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, er
 	}
 	doc, err := p.asking.round(requests)
 	if err != nil {
-		return Result{}, w.fail(ctx, "the server's answer is not valid", err)
+		return Result{}, w.fail(ctx, "the server's request is malformed", err)
 	}
 	if err := w.learn(ctx, p, doc); err != nil {
 		return Result{}, err

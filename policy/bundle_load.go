@@ -62,7 +62,7 @@ func overlaps(bundles []*Bundle) []Problem {
 			for _, ra := range a.roots {
 				for _, rb := range b.roots {
 					if bundle.RootPathsOverlap(ra, rb) && !(ra == sharedRoot && rb == sharedRoot) {
-						say("the bundles %s and %s claim the same data: give their manifests roots that do not overlap, as %q and %q do", b.name, a.name, rb, ra)
+						say("the bundles %s and %s claim the same data: their roots %q and %q overlap; change the roots in one of the manifests", b.name, a.name, rb, ra)
 					}
 				}
 			}

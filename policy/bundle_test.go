@@ -394,7 +394,7 @@ func TestABundleThatDoesNotLoadIsRefused(t *testing.T) {
 		},
 		"two bundles claim the same": {
 			bundles: []map[string]string{base, {".manifest": `{"roots": ["base/x"]}`, "x.rego": "package base.x\n\nsize := 1"}},
-			want:    `the bundles one and two claim the same data: give their manifests roots that do not overlap, as "base" and "base/x" do`,
+			want:    `the bundles one and two claim the same data: their roots "base" and "base/x" overlap; change the roots in one of the manifests`,
 		},
 		"a bundle without roots claims all": {
 			bundles: []map[string]string{base, {"other.rego": "package other\n\nx := 1"}},

@@ -104,7 +104,7 @@ type ReplayedSession struct {
 func Replay(ctx context.Context, e *Engine, o ReplayOptions, r RecordedSession) (ReplayedSession, error) {
 	out := ReplayedSession{ID: r.ID, Decisions: []ReplayedCall{}}
 	if o.Sessions == nil || r.Who == nil {
-		return out, errors.New("replay: there are no sessions, or no principal")
+		return out, errors.New("replay: set ReplayOptions.Sessions, and Who of each session")
 	}
 	out.Principal = r.Who.ID
 	p := &player{engine: e, options: o, sessions: o.Sessions(), tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}

@@ -114,7 +114,7 @@ func (d Definition) in(of gate.Doc) (gate.Doc, error) {
 		}
 		above, name, ok = cutLast(above)
 	}
-	return of, fmt.Errorf("define %s: it is not a JSON Pointer to a member", d.pointer)
+	return of, fmt.Errorf("define %s: it must be a JSON Pointer into the definition, such as /inputSchema/properties/unit/enum", d.pointer)
 }
 
 // cutLast cuts the last name off a JSON Pointer.

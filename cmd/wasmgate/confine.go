@@ -58,7 +58,7 @@ before you use it. The server is not confined meanwhile: do not watch one that y
 			return c.learn(cmd, r)
 		},
 	}
-	cmd.Flags().DurationVar(&r.For, "for", r.For, "how long to watch after the calls")
+	cmd.Flags().DurationVar(&r.For, "for", r.For, "how long to go on watching the server after the calls")
 	cmd.Flags().StringArrayVar(&calls, "call", nil, "a call to make: TOOL and its arguments as JSON; may be repeated")
 	return cmd
 }

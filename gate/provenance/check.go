@@ -32,7 +32,7 @@ func CheckLabel(calls []Saying) []Contradiction {
 		here := slices.Collect(documents(s.Result.Get("content"), s.Result.Get("structuredContent"), s.Structure))
 		docs = append(docs, here...)
 		if at := proseAmongIDs(s); at != "" {
-			add(at, "labelled ids, and has a value that is not an id", i+1)
+			add(at, "labelled ids, and a result has a text there that is not an id", i+1)
 		} else if at := Contradicts(echoes, s); at != "" {
 			why := "labelled trusted, and has none of the labelled places"
 			if s.Said.Result == ResultEcho {

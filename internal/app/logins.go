@@ -132,7 +132,7 @@ func (a *App) signsIn(issuer string) *login.Server {
 func (a *App) proxied(r *http.Request) (*gate.Principal, error) {
 	who, err := a.senders.now.Load().Principal(r)
 	if err == nil && who.Auth != auth.ByProxy {
-		err = errors.New("the page was opened directly: open it through the proxy that signs people in")
+		err = errors.New("the login page was opened directly: open it through the proxy that signs people in")
 	}
 	return who, err
 }

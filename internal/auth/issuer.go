@@ -110,7 +110,7 @@ func newIssuer(c Issuer, verifying chan struct{}, now func() time.Time) (*issuer
 		return i, nil
 	}
 	if c.Fetch == nil {
-		return nil, fmt.Errorf("issuer %s: it has no keys, and nothing to fetch them with", c.Name)
+		return nil, fmt.Errorf("issuer %s: set Keys or Fetch", c.Name)
 	}
 	locate := func(ctx context.Context) (string, error) { return metadata(ctx, c.Fetch, c.URL) }
 	if c.KeysURL != "" {

@@ -176,7 +176,7 @@ func (d *decoder) ownServers(n *tree.Node, path string) *tree.Node {
 	out := &tree.Node{Kind: tree.Table, Line: n.Line}
 	for _, f := range n.Fields {
 		if !slices.ContainsFunc([]string{"command", "cmd", "url", "uri"}, func(key string) bool { return f.Value.Get(key) != nil }) {
-			d.warn(f.Line, tree.Join(path, f.Key), "ignored: it is built into the client")
+			d.warn(f.Line, tree.Join(path, f.Key), "not imported, because the client has it built in")
 			continue
 		}
 		out.Put(f)

@@ -31,7 +31,7 @@ type Tried struct {
 
 var (
 	// ErrNoTool says that there is no such tool.
-	ErrNoTool = errors.New("there is no such tool")
+	ErrNoTool = errors.New("the gateway has no tool of this name")
 	// ErrArguments says that arguments are no JSON object.
 	ErrArguments = errors.New("the arguments are not a JSON object")
 )

@@ -83,7 +83,7 @@ func (c commands) newAuth() *cobra.Command {
 
 func (c commands) newAuthCheck() *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Look for common mistakes, and say how to fix them", Args: cobra.NoArgs,
+		Use: "check", Short: "Look for common mistakes in authentication, and say how to fix them", Args: cobra.NoArgs,
 		Long: `Checks the metadata, keys and clock of each issuer, the public_url, the certificate, API keys, and roles
 without a grant. For servers with auth it checks whether the gateway can get tokens, and who can read its
 keys. To find out why a token is refused, use wasmgate whoami --token -. It exits with 3 if something is
@@ -267,9 +267,9 @@ has the roles of its principal; --role, --group and --server give it less.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.As, "as", "", "principal of the key, ID or TENANT/ID")
-	f.StringSliceVar(&r.Roles, "role", nil, "only this role of the principal; may be repeated, as the others may")
-	f.StringSliceVar(&r.Groups, "group", nil, "only what is in this group")
-	f.StringSliceVar(&r.Servers, "server", nil, "only what this server has")
+	f.StringSliceVar(&r.Roles, "role", nil, "the key has only this role of the principal; may be repeated, as the others may")
+	f.StringSliceVar(&r.Groups, "group", nil, "the key reaches only what is in this group")
+	f.StringSliceVar(&r.Servers, "server", nil, "the key reaches only what this server has")
 	f.DurationVar(&r.Expires, "expires", 0, "time until it expires, such as 720h (default: never)")
 	return cmd
 }

@@ -102,7 +102,7 @@ func See(file string) (seen string, data []byte, err error) {
 func Plan(file string, data []byte, e Exception) (out []byte, lines string, err error) {
 	byHand := func(why string) ([]byte, string, error) { return nil, "", &ByHand{file, why} }
 	if ext := strings.ToLower(filepath.Ext(file)); ext != ".yaml" && ext != ".yml" {
-		return byHand("it is not a file of YAML")
+		return byHand("wasmgate edits only files whose names end with .yaml or .yml")
 	}
 	if _, err := config.Parse(file, data, config.Options{}); err != nil { // which also bounds what is parsed below
 		return byHand("it has problems, which wasmgate doctor lists")
