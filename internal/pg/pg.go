@@ -51,7 +51,8 @@ type Options struct {
 	// Lost is called once if another process has the name of this gateway; nil does nothing.
 	Lost func(error)
 
-	now func() time.Time // nil is the clock
+	now      func() time.Time // nil is the clock
+	patience time.Duration    // how long it waits for its name; zero means a lease and a beat
 }
 
 // A DB is an open database. Use it from several goroutines.
@@ -93,6 +94,9 @@ func connect(ctx context.Context, o Options, ready func(*DB) error) (*DB, error)
 	}
 	if o.Connections <= 0 {
 		o.Connections = 4
+	}
+	if o.patience <= 0 {
+		o.patience = lease + beat
 	}
 	if len(o.Secret) < MinSecret {
 		return nil, fmt.Errorf("store: the secret has %d bytes; give all gateways of the database the same %d random bytes or more, such as of `openssl rand -hex 32`", len(o.Secret), MinSecret)
@@ -248,7 +252,7 @@ func (e *errTaken) Error() string {
 
 // claim takes the name of the node, as soon as it is free.
 func (d *DB) claim(ctx context.Context) error {
-	until := time.Now().Add(lease + beat)
+	until := time.Now().Add(d.o.patience)
 	for {
 		tag, err := d.Exec(ctx, `insert into nodes as n (node, boot, version, started, lease_until, url)
 			values ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond', $5)

@@ -129,10 +129,8 @@ func TestLease(t *testing.T) {
 	url := s.New(t)
 	d := open(t, options(url))
 	second := options(url)
-	second.Boot = "b2"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := Open(ctx, second); err == nil || !strings.Contains(err.Error(), "another gateway runs as node n1; give each a name of its own under store.node") {
+	second.Boot, second.patience = "b2", time.Nanosecond
+	if _, err := Open(t.Context(), second); err == nil || !strings.Contains(err.Error(), "another gateway runs as node n1; give each a name of its own under store.node") {
 		t.Errorf("error %v", err)
 	}
 	s.Do(t, url, "update nodes set lease_until = clock_timestamp() - interval '1 second'") // it has died, as it seems
@@ -153,10 +151,8 @@ func TestLease(t *testing.T) {
 		t.Error(err)
 	}
 	third := options(url) // the first one's end has given nothing of the second one back
-	third.Boot = "b3"
-	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := Open(ctx, third); err == nil {
+	third.Boot, third.patience = "b3", time.Nanosecond
+	if _, err := Open(t.Context(), third); err == nil {
 		t.Error("two gateways of one name")
 	}
 }
