@@ -45,6 +45,7 @@ type Gateway struct {
 	calls  drain.Counter // those of Do
 
 	draining atomic.Bool
+	leaving  atomic.Bool              // its cluster
 	required atomic.Pointer[[]string] // servers
 
 	broken broken.Inputs

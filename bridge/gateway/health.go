@@ -30,6 +30,8 @@ func (g operator) SetRequired(ids []string) {
 func (g operator) Ready() (why []notReady) {
 	if g.draining.Load() {
 		why = append(why, notReady{"draining", ErrDraining.Error()})
+	} else if g.leaving.Load() {
+		why = append(why, notReady{"draining", "the gateway leaves its cluster: other gateways answer what clients begin"})
 	} else if err := g.Healthy(); err != nil {
 		why = append(why, notReady{"audit", err.Error()})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/find"
 )
 
@@ -64,4 +65,14 @@ func (g operator) Resolve(ctx context.Context, who *gate.Principal, name string)
 		return "", err
 	}
 	return find.Resolve(name, known, visible)
+}
+
+// Leave says that the gateway is about to leave its cluster: clients should be sent to others.
+func (g operator) Leave() { g.leaving.Store(true) }
+
+// HandOver gives away what is known of the sessions of an owner, each by its ID, and forgets it if give
+// returns nil. It waits a while for requests of the owner that are under way.
+func (g operator) HandOver(ctx context.Context, of gate.Owner, give func(ctx context.Context, values map[string][]byte) error) error {
+	g.host.Await(ctx, of)
+	return session.HandOver(ctx, g.sessions, of, give)
 }

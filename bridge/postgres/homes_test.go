@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
@@ -193,4 +196,149 @@ func TestHomeComesBack(t *testing.T) {
 	if v := admit(); v.Values != v.Values.Lost() {
 		t.Error("the values of before count")
 	}
+}
+
+// A gateway that gives its homes away hands over what its sessions have met, once. What it meets after that,
+// and what another gateway can not read, is lost.
+func TestHandOver(t *testing.T) {
+	provenance.ShareKey([]byte("0123456789abcdef"))
+	all, _, do := cluster(t)
+	var sessions []*session.Sessions
+	for _, s := range all {
+		sessions = append(sessions, session.New(session.Options{Shared: s.Sessions(), Reader: s.Reader(), TTL: time.Hour, Follow: func(context.Context, uint64) error { return nil }, Followed: func() uint64 { return 0 }}))
+	}
+	admit := func(at int, k gate.SessionKey) gate.Session {
+		t.Helper()
+		c := &gate.Call{ID: gate.NewID(), Who: &gate.Principal{Owner: k.Owner}, Session: k}
+		v, err := sessions[at].View(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if v, err = sessions[at].Admit(t.Context(), v, c, nil); err == nil {
+				return v
+			}
+		}
+		t.Fatal(err)
+		return gate.Session{}
+	}
+	learn := func(at int, k gate.SessionKey, text string, from provenance.Source, labels ...string) {
+		t.Helper()
+		err := sessions[at].Learn(t.Context(), k, gate.Lesson{Call: gate.NewID(), Labels: gate.NewLabels(labels...), From: doc.Must(text), Source: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	handOver := func(at int, of gate.Owner) {
+		t.Helper()
+		err := session.HandOver(t.Context(), sessions[at], of, func(ctx context.Context, values map[string][]byte) error { return all[at].Release(ctx, of, values) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const known = "bob@corp.example"
+	for name, tt := range map[string]struct {
+		before, after func(k gate.SessionKey)
+		lost          bool
+	}{
+		"handed over": {},
+		"by a home that had no call": {after: func(k gate.SessionKey) {
+			handOver(1, k.Owner)
+			home(t, all[2], k.Owner, "n2")
+			handOver(2, k.Owner)
+			home(t, all[1], k.Owner, "n1")
+		}},
+		"a late lesson":   {after: func(k gate.SessionKey) { learn(0, k, `"eve@evil.example"`, provenance.FromUntrusted, "untrusted") }, lost: true},
+		"met elsewhere":   {before: func(k gate.SessionKey) { learn(2, k, `"eve@evil.example"`, provenance.FromUntrusted, "untrusted") }, lost: true},
+		"cannot be read":  {after: func(gate.SessionKey) { do("update session_values set sealed = '\\x00'") }, lost: true},
+		"of another home": {after: func(gate.SessionKey) { do("update session_values set epoch = epoch - 1") }, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := gate.SessionKey{Owner: gate.Owner{ID: name}}
+			home(t, all[0], k.Owner, "n0")
+			admit(0, k)
+			learn(0, k, `"`+known+`"`, provenance.FromTrusted)
+			learn(0, k, `"web"`, provenance.FromUntrusted, "untrusted")
+			if v := admit(0, k); v.Values == v.Values.Lost() || !v.Values.OfText(known).Trusted() {
+				t.Fatalf("at its home: %v", v.Values.OfText(known).Names())
+			}
+			if tt.before != nil {
+				tt.before(k)
+			}
+			handOver(0, k.Owner)
+			home(t, all[1], k.Owner, "n1")
+			home(t, all[0], k.Owner, "n1")
+			if tt.after != nil {
+				tt.after(k)
+			}
+			v := admit(1, k)
+			if lost := v.Values == v.Values.Lost(); lost != tt.lost || !lost && (!v.Values.OfText(known).Trusted() || v.Values.OfText("web") != provenance.FromUntrusted) {
+				t.Errorf("lost: %t; %v", lost, v.Values.OfText(known).Names())
+			}
+			if !v.Labels.Cover(gate.NewLabels("untrusted")) {
+				t.Errorf("labels %v", v.Labels)
+			}
+			if again := admit(1, k); again.Values != v.Values {
+				t.Error("the next call has other values")
+			}
+			if old := admit(0, k); old.Values != old.Values.Lost() {
+				t.Error("the gateway of before goes by its values")
+			}
+		})
+	}
+}
+
+// What a gateway has met while it was not the home is lost, also when it becomes the home again.
+func TestHandOverAndBack(t *testing.T) {
+	all, _, _ := cluster(t)
+	k := gate.SessionKey{Owner: gate.Owner{ID: "alice"}}
+	s := session.New(session.Options{Shared: all[0].Sessions(), Reader: all[0].Reader(), TTL: time.Hour, Follow: func(context.Context, uint64) error { return nil }, Followed: func() uint64 { return 0 }})
+	read := gate.Lesson{Call: gate.NewID(), Labels: gate.NewLabels("untrusted"), From: doc.Must(`"web"`), Source: provenance.FromUntrusted}
+	home(t, all[0], k.Owner, "n0")
+	for _, step := range []func() error{
+		func() error { return s.Learn(t.Context(), k, read) },
+		func() error {
+			return session.HandOver(t.Context(), s, k.Owner, func(ctx context.Context, values map[string][]byte) error { return all[0].Release(ctx, k.Owner, values) })
+		},
+		func() error { return s.Learn(t.Context(), k, read) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home(t, all[0], k.Owner, "n0")
+	v := gate.Session{Key: k}
+	for err := gate.ErrStale; err != nil; {
+		if v, err = s.Admit(t.Context(), v, &gate.Call{ID: gate.NewID(), Who: &gate.Principal{Owner: k.Owner}, Session: k}, nil); err != nil && !errors.Is(err, gate.ErrStale) {
+			t.Fatal(err)
+		}
+	}
+	if v.Values != v.Values.Lost() {
+		t.Error("what it has met in between is not known, and nothing is lost")
+	}
+}
+
+// While a gateway drains, others become the home of those that come to it.
+func TestDrain(t *testing.T) {
+	all, _, do := cluster(t)
+	alice, bob := gate.Owner{ID: "alice"}, gate.Owner{ID: "bob"}
+	home(t, all[0], alice, "n0")
+	if ok, err := all[1].Drain(t.Context(), "n9"); ok || err != nil {
+		t.Errorf("a gateway that is not there drains: %v", err)
+	}
+	if ok, err := all[0].Drain(t.Context(), "n0"); !ok || err != nil || !all[0].Drains() {
+		t.Fatal(ok, err)
+	}
+	do(fmt.Sprintf(end, "n2"))
+	home(t, all[0], bob, "n1")
+	home(t, all[0], alice, "n0") // until it is given up
+	if err := all[0].Release(t.Context(), alice, nil); err != nil {
+		t.Fatal(err)
+	}
+	home(t, all[0], alice, "n1")
+	if left, err := all[0].Homes(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("homes %v, %v", left, err)
+	}
+	do(fmt.Sprintf(end, "n1"))
+	home(t, all[0], alice, "n0") // since no other runs
 }

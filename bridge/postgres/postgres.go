@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"crypto/cipher"
 	"crypto/rand"
+	"errors"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -41,14 +43,18 @@ type Node struct {
 	Config string `json:"config,omitempty"`
 	Policy string `json:"policy,omitempty"`
 	Audit  string `json:"audit_head,omitempty"` // the last record of its audit log, as `wasmgate audit verify --head` takes it
-	Homes  int    `json:"homes"`                // principals whose requests it answers; counted by Overview only
+	// Draining says that it takes no home any more, and gives its own away.
+	Draining bool `json:"draining,omitempty"`
+	Busy     int  `json:"busy"`  // calls and requests that it answers
+	Homes    int  `json:"homes"` // principals whose requests it answers; counted by Overview only
 }
 
 // A Store is an open database. Use it from several goroutines.
 type Store struct {
-	db    *pg.DB
-	nodes atomic.Pointer[[]Node]
-	homes homes
+	db     *pg.DB
+	nodes  atomic.Pointer[[]Node]
+	values cipher.AEAD // seals values on their way
+	homes  homes
 }
 
 // A Sign is what a gateway tells the others of itself.
@@ -56,6 +62,7 @@ type Sign struct {
 	Config, Policy string // what identifies them
 	AuditSeq       uint64 // of the last record of its audit log
 	AuditHead      string // the hash of that record
+	Busy           int    // calls and requests that it answers
 }
 
 func (o Options) pg() pg.Options {
@@ -81,6 +88,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db}
+	if s.values, err = s.seal(valuesPurpose); err != nil {
+		return nil, errors.Join(err, db.Close(ctx))
+	}
 	s.look(ctx)
 	return s, nil
 }
@@ -110,12 +120,12 @@ func (s *Store) Overview(ctx context.Context) ([]Node, error) {
 // read returns the gateways that run, and those that ran in the last day.
 func (s *Store) read(ctx context.Context, homes string) (all []Node, err error) {
 	err = s.db.Rows(ctx, `select node, version, started, lease_until < clock_timestamp(), url, config, policy, audit_seq, audit_head,
-			extract(epoch from clock_timestamp() - seen)::float8, `+homes+` from nodes
+			extract(epoch from clock_timestamp() - seen)::float8, draining, busy, `+homes+` from nodes
 		where lease_until > clock_timestamp() - interval '1 day' order by node`, nil, func(row pgx.CollectableRow) error {
 		var n Node
 		var seq int64
 		var head string
-		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone, &n.URL, &n.Config, &n.Policy, &seq, &head, &n.Seen, &n.Homes)
+		err := row.Scan(&n.Name, &n.Version, &n.Started, &n.Gone, &n.URL, &n.Config, &n.Policy, &seq, &head, &n.Seen, &n.Draining, &n.Busy, &n.Homes)
 		if head != "" {
 			n.Audit = strconv.FormatInt(seq, 10) + ":" + head
 		}
@@ -124,6 +134,13 @@ func (s *Store) read(ctx context.Context, homes string) (all []Node, err error) 
 	})
 	return all, err
 }
+
+// Drain has a gateway take no home any more, and give its own away, until it starts again. It is false if
+// none of that name runs.
+func (s *Store) Drain(ctx context.Context, node string) (bool, error) { return s.db.Drain(ctx, node) }
+
+// Drains reports whether that was asked of this gateway.
+func (s *Store) Drains() bool { return s.db.Drains() }
 
 // Nodes returns the gateways of the database as they were a few seconds ago, by name.
 func (s *Store) Nodes() []Node {
@@ -153,6 +170,12 @@ func (s *Store) Close(ctx context.Context) error { return s.db.Close(ctx) }
 // Problem says what is wrong with the clocks of the machine and the database; nil if nothing is.
 func (s *Store) Problem() error { return s.db.Problem() }
 
+// Node is the name of this gateway.
+func (s *Store) Node() string {
+	node, _ := s.db.Node()
+	return node
+}
+
 // Reader names this run of this gateway among those that read: see [session.Options].
 func (s *Store) Reader() string { return s.db.Reader() }
 
@@ -162,7 +185,7 @@ func (s *Store) Generation(ctx context.Context) (generation uint64, err error) {
 }
 
 // Sessions are what all gateways know of sessions.
-func (s *Store) Sessions() session.Shared { return sessions{s.db} }
+func (s *Store) Sessions() session.Shared { return sessions{s.db, s.values} }
 
 // Document returns one of a name.
 func (s *Store) Document(name string) Document { return Document{s.db, name} }

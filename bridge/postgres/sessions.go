@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"crypto/cipher"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,7 +15,10 @@ import (
 )
 
 // sessions keeps a row for each session that has read something.
-type sessions struct{ db *pg.DB }
+type sessions struct {
+	db     *pg.DB
+	values cipher.AEAD
+}
 
 // columns are those of a session s that a [session.Known] holds.
 const columns = `s.labels, s.top, s.raised, s.readers, s.resets`
@@ -28,18 +33,22 @@ const read = `select
 	coalesce(s.labels, '{}'), coalesce(s.top, false), coalesce(s.raised, '{}'), coalesce(s.readers, '{}'), coalesce(s.resets, 0),
 	m.gen, n.boot is not distinct from $6, s.used > clock_timestamp() - $4 * interval '1 microsecond',
 	s.used < clock_timestamp() - $4 * interval '0.1 microsecond',
-	coalesce(h.epoch, 0), coalesce(h.node <> $5 or h.boot <> $6, false), coalesce(h.used < clock_timestamp() - $4 * interval '0.1 microsecond', false)
+	coalesce(h.epoch, 0), coalesce(h.node <> $5 or h.boot <> $6, false), v.id is not null, coalesce(h.used < clock_timestamp() - $7 * interval '1 microsecond', false)
 from meta m
 	left join sessions s on s.tenant = $1 and s.owner = $2 and s.id = $3
 	left join nodes n on n.node = $5
-	left join homes h on h.tenant = $1 and h.owner = $2`
+	left join homes h on h.tenant = $1 and h.owner = $2
+	left join session_values v on v.tenant = $1 and v.owner = $2 and v.id = $3 and v.epoch = h.epoch - 1`
+
+// homeTouch is how often the use of a home is written down.
+const homeTouch = time.Minute
 
 func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration) (session.Known, error) {
 	n := session.Known{Key: k}
 	var mine, touchHome bool
 	var fresh, touch *bool // nil without a row
 	node, boot := s.db.Node()
-	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot}, append(scan(&n), &n.Generation, &mine, &fresh, &touch, &n.Home, &n.Elsewhere, &touchHome)...)
+	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot, homeTouch.Microseconds()}, append(scan(&n), &n.Generation, &mine, &fresh, &touch, &n.Home, &n.Elsewhere, &n.Handed, &touchHome)...)
 	switch {
 	case err != nil:
 		return session.Known{}, err
@@ -47,7 +56,7 @@ func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration
 		return session.Known{}, s.db.Taken()
 	case fresh == nil:
 	case !*fresh:
-		n = session.Known{Key: k, Resets: n.Resets, Generation: n.Generation, Home: n.Home, Elsewhere: n.Elsewhere}
+		n = session.Known{Key: k, Resets: n.Resets, Generation: n.Generation, Home: n.Home, Elsewhere: n.Elsewhere, Handed: n.Handed}
 	case *touch:
 		_, err = s.db.Exec(ctx, "update sessions set used = clock_timestamp() where tenant = $1 and owner = $2 and id = $3", k.Tenant, k.Owner.ID, k.ID)
 	}
@@ -56,6 +65,23 @@ func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration
 	}
 	n.Labels = gate.NewLabels(n.Labels...)
 	return n, err
+}
+
+func (s sessions) Take(ctx context.Context, n session.Known) ([]byte, error) {
+	var sealed []byte
+	k := n.Key
+	err := s.db.Row(ctx, "delete from session_values where tenant = $1 and owner = $2 and id = $3 and epoch = $4 returning sealed", []any{k.Tenant, k.Owner.ID, k.ID, int64(n.Home - 1)}, &sealed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.values.Open(nil, nil, sealed, aboutValues(k))
+	if err != nil {
+		return []byte{}, nil // as what cannot be read
+	}
+	return raw, nil
 }
 
 // raise adds to a session, and begins anew if that has ended.
@@ -91,7 +117,8 @@ func (s sessions) Raise(ctx context.Context, k gate.SessionKey, ttl time.Duratio
 }
 
 func (s sessions) Reset(ctx context.Context, k gate.SessionKey) error {
-	_, err := s.db.Exec(ctx, `with now as (update meta set gen = gen + 1)
+	_, err := s.db.Exec(ctx, `with now as (update meta set gen = gen + 1),
+		handed as (delete from session_values where tenant = $1 and owner = $2 and id = $3)
 		update sessions set labels = '{}', top = false, raised = '{}', readers = '{}', resets = resets + 1, used = clock_timestamp()
 		where tenant = $1 and owner = $2 and id = $3`, k.Tenant, k.Owner.ID, k.ID)
 	return err
@@ -109,9 +136,9 @@ func (s sessions) All(ctx context.Context, ttl time.Duration, reset bool) (all [
 	return all, err
 }
 
-// sweep removes sessions that ended long ago, and homes that were as long not used.
+// sweep removes sessions that ended long ago, and homes and values that were as long not used.
 func (s *Store) sweep(ctx context.Context, ttl time.Duration) error {
-	for _, table := range []string{"sessions", "homes"} {
+	for _, table := range []string{"sessions", "homes", "session_values"} {
 		if _, err := s.db.Exec(ctx, "delete from "+table+" where used < clock_timestamp() - $1 * interval '2 microseconds'", ttl.Microseconds()); err != nil {
 			return err
 		}

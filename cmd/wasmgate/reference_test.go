@@ -21,7 +21,13 @@ func TestCommandReference(t *testing.T) {
 
 The page is generated from the commands: run ` + "`go test ./cmd/wasmgate -run CommandReference -update-reference`" + `.
 ` + "`wasmgate help COMMAND`" + ` prints the same. ` + "`wasmgate completion SHELL`" + ` completes commands in bash, zsh, fish and powershell.
-Exit codes are in [how a running gateway behaves](operation.md#exit-codes).
+
+| code | means |
+| --- | --- |
+| 0 | done |
+| 1 | failed, or the tool reports an error |
+| 2 | wrong usage, bad configuration, or a named file, server, record or session does not exist |
+| 3 | refused, or checked and found false |
 
 Every command takes these flags:
 

@@ -105,7 +105,7 @@ func (l *layer[V]) add(met map[uint64]V, both func(older, newer V) V) *layer[V] 
 	return &layer[V]{met, l, total}
 }
 
-// provenanceSeed keys the hashes of values, for the life of the process.
+// provenanceSeed keys the hashes of values, for the life of the process, unless there is a sharedKey.
 var provenanceSeed = maphash.MakeSeed()
 
 // Len returns how many values are kept.
@@ -213,7 +213,12 @@ func (p Provenance) find(form string) (s Source) {
 	return p.at(hashOf(form))
 }
 
-func hashOf(form string) uint64 { return maphash.String(provenanceSeed, form) }
+func hashOf(form string) uint64 {
+	if key := sharedKey.Load(); key != nil {
+		return sipHash(key, form)
+	}
+	return maphash.String(provenanceSeed, form)
+}
 
 func (p Provenance) at(key uint64) (s Source) {
 	for l := p.newest; l != nil; l = l.older {

@@ -65,6 +65,8 @@ type Sessions struct {
 	file    *keptFile // nil without Options.File
 	started time.Time
 
+	moving sync.RWMutex // held alone to give sessions away, or take them; over learning if several gateways share them
+
 	mu       sync.RWMutex // held alone to change anything but when a session was used
 	kept     map[key]*entry
 	values   int // kept of all sessions
@@ -266,6 +268,8 @@ func risen(before, now provenance.Provenance, args gate.Doc) bool {
 // be written.
 func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) error {
 	if s.o.Shared != nil {
+		s.moving.RLock()
+		defer s.moving.RUnlock()
 		if err := s.learnShared(ctx, k, l); err != nil {
 			return err
 		}

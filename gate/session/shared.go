@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // Shared keeps the labels of sessions where several gateways see them. Values stay in the gateway
@@ -23,6 +24,8 @@ type Shared interface {
 	Raise(ctx context.Context, k gate.SessionKey, ttl time.Duration, r Rise) (Known, error)
 	// Reset takes from a session all that it has read, and raises the generation.
 	Reset(ctx context.Context, k gate.SessionKey) error
+	// Take returns once what the home before this one has handed over of a session; nil if that is nothing.
+	Take(ctx context.Context, n Known) ([]byte, error)
 	// All returns the sessions that have read something, or only those that were reset.
 	All(ctx context.Context, ttl time.Duration, reset bool) ([]Known, error)
 }
@@ -44,6 +47,8 @@ type Known struct {
 	// the owner's requests, and Elsewhere says that it is not this one. Zero and false without homes.
 	Home      uint64
 	Elsewhere bool
+	// Handed says that the home before this one has handed over what it knew: see [Shared.Take].
+	Handed bool
 }
 
 // A Rise is what a session is to have at least.
@@ -70,12 +75,15 @@ func (s *Sessions) admitShared(ctx context.Context, v gate.Session, c *gate.Call
 	if err := s.o.Follow(ctx, known.Generation); err != nil {
 		return gate.Session{}, err
 	}
+	if err := adopt(ctx, s, known); err != nil {
+		return gate.Session{}, err
+	}
 	now := s.absorb(known, v.Key)
 	if v.Generation != known.Generation || behind(v, now) {
 		now.Labels, now.Top, now.Generation = now.Labels.Join(v.Labels), now.Top || v.Top, known.Generation
 		return now, gate.ErrStale
 	}
-	r := Rise{Labels: v.Labels.Join(labels), Top: v.Top, Call: c.ID, Reader: s.o.Reader}
+	r := Rise{Labels: v.Labels.Join(labels), Top: v.Top, Call: c.ID, Reader: readerOf(s, known)}
 	if !known.covers(r) {
 		if known, err = s.o.Shared.Raise(ctx, v.Key, s.ttl(), r); err != nil {
 			return gate.Session{}, err
@@ -155,8 +163,8 @@ func (s *Sessions) learnShared(ctx context.Context, k gate.SessionKey, l gate.Le
 	if len(l.Labels) == 0 && !l.Top {
 		return nil
 	}
-	r := Rise{Labels: l.Labels, Top: l.Top, Call: l.Call, Reader: s.o.Reader}
 	known, err := s.o.Shared.Read(ctx, k, s.ttl())
+	r := Rise{Labels: l.Labels, Top: l.Top, Call: l.Call, Reader: readerOf(s, known)}
 	if err == nil && !known.covers(r) {
 		known, err = s.o.Shared.Raise(ctx, k, s.ttl(), r)
 	}
@@ -164,6 +172,74 @@ func (s *Sessions) learnShared(ctx context.Context, k gate.SessionKey, l gate.Le
 		s.absorbOthers(known, k)
 	}
 	return err
+}
+
+// readerOf names this gateway among the readers of a session. What it reads once it has handed the session
+// over is by another name: the next home does not know it, and counts values as lost.
+func readerOf(s *Sessions, n Known) string {
+	if n.Elsewhere {
+		return s.o.Reader + " later"
+	}
+	return s.o.Reader
+}
+
+// HandOver gives away what is known of the sessions of an owner, each by its ID, and forgets it if give
+// returns nil. What is learned of them meanwhile waits, and is learned by a gateway that is not their home.
+func HandOver(ctx context.Context, s *Sessions, of gate.Owner, give func(ctx context.Context, values map[string][]byte) error) error {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	var all []*entry
+	values := map[string][]byte{}
+	s.mu.RLock()
+	for k, e := range s.kept {
+		if k.Owner == of && !k.program {
+			all = append(all, e)
+		}
+	}
+	now := time.Now()
+	for _, e := range all {
+		if raw, err := provenance.Encode(e.state.Values); err == nil && e.fresh(s, now) {
+			values[e.key.ID] = raw
+		}
+	}
+	s.mu.RUnlock()
+	if err := give(ctx, values); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range all {
+		if s.kept[e.key] == e {
+			s.remove(e)
+		}
+	}
+	return nil
+}
+
+// adopt takes over what the home before this one has handed over of a session. What cannot be read is lost.
+func adopt(ctx context.Context, s *Sessions, n Known) error {
+	if !n.Handed || n.Elsewhere {
+		return nil
+	}
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	raw, err := s.o.Shared.Take(ctx, n)
+	if err != nil || raw == nil { // another call has taken it
+		return err
+	}
+	values, err := provenance.Decode(raw)
+	if err != nil {
+		values = values.Lost()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := key{SessionKey: n.Key}
+	if e := s.kept[k]; e != nil {
+		s.remove(e)
+	}
+	s.keep(k, gate.Session{Key: n.Key, Version: 1, Values: values}, lesson{}, time.Now())
+	s.sync(n.Key, n)
+	return nil
 }
 
 // Refresh takes over what all gateways know of sessions: of all, for people who look at them, or
@@ -268,6 +344,9 @@ func (c *Common) Reset(_ context.Context, k gate.SessionKey) error {
 	}
 	return nil
 }
+
+// Take implements [Shared]: one process has no homes.
+func (c *Common) Take(context.Context, Known) ([]byte, error) { return nil, nil }
 
 // All implements [Shared].
 func (c *Common) All(_ context.Context, ttl time.Duration, reset bool) (all []Known, err error) {

@@ -7,12 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/postgres"
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/homes"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/auth"
-	"github.com/wasmgate/wasmgate/internal/cluster"
-	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
@@ -29,19 +26,11 @@ func (a *App) openShared(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o := members.Options(a.cfg, node)
-	o.Lost = func(err error) { a.log.Error("all calls are refused", "error", err) }
-	if a.shared.Store, err = postgres.Open(ctx, o); err != nil {
+	h, err := homes.Open(ctx, a.cfg, node, func() time.Duration { return a.config.Load().cfg.Sessions.TTL }, a.log)
+	if err != nil {
 		return err
 	}
-	key, err := members.Key(a.cfg)
-	if err != nil {
-		return errors.Join(err, a.closeShared(ctx))
-	}
-	a.shared.peers, err = cluster.New(cluster.Options{Node: node, Listen: a.cfg.Cluster.Listen, Key: key, Find: a.shared.Find, Home: a.home, Log: a.log})
-	if err != nil {
-		return errors.Join(err, a.closeShared(ctx))
-	}
+	a.shared.Store, a.shared.homes, a.shared.peers = h.Store, h, h.Peers
 	a.shared.catchUp = a.catchUp
 	a.records = records{a.shared.document(keysName), a.shared.document(revokedName), a.shared.document(pausedName)}
 	return nil
@@ -54,11 +43,6 @@ const (
 	pausedName  = "paused"
 	glassName   = "break-glass"
 )
-
-// home returns the gateway that has what the requests of an owner leave behind.
-func (a *App) home(ctx context.Context, of gate.Owner, now bool) (string, error) {
-	return a.shared.Home(ctx, of, a.config.Load().cfg.Sessions.TTL, now)
-}
 
 // follow brings the gateway up to a generation of the database. What other gateways have revoked or
 // paused holds here when it returns.

@@ -82,6 +82,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		}
 	}
 	if a.shared.peers != nil {
+		a.shared.homes.Gateway = a.gateway.Operator()
 		a.gateway.Operator().Share(a.shared.peers)
 	}
 	a.gateway.Operator().SetRequired(required(cfg))

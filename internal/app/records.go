@@ -2,16 +2,16 @@ package app
 
 import (
 	"context"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
+	"github.com/wasmgate/wasmgate/internal/app/homes"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/cluster"
+	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
@@ -31,6 +31,7 @@ func recordsOf(c *config.Config) records {
 type shared struct {
 	*postgres.Store // nil without one
 
+	homes *homes.Homes   // nil without a database
 	peers *cluster.Peers // nil if this gateway forwards nothing
 
 	catchUp   func(ctx context.Context)
@@ -95,5 +96,5 @@ func sealOf(c *config.Config) ([]byte, error) {
 	if !c.Store.On() {
 		return state.Secret(c.State)
 	}
-	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, "wasmgate seal 1", 32)
+	return members.Key(c, "wasmgate seal 1")
 }

@@ -108,6 +108,9 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	g.Go(func() error {
 		select {
 		case <-leave.Done():
+			if a.shared.peers != nil {
+				a.shared.homes.Linger(life, a.config.Load().cfg.Cluster.Lingers())
+			}
 			a.drain(life, server)
 		case <-life.Done():
 		}
@@ -120,6 +123,9 @@ func (a *App) Run(ctx context.Context, f Front) error {
 			a.shared.Run(life, a.sign, func() time.Duration { return a.config.Load().cfg.Sessions.TTL })
 			return nil
 		})
+	}
+	if a.shared.peers != nil {
+		g.Go(func() error { a.shared.homes.Run(life); return nil })
 	}
 	g.Go(func() error { f.Ready(life, a, a.url()); return nil })
 	return g.Wait()
@@ -256,6 +262,9 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 		a.log.Warn("calls cut off at shutdown", "number", a.gateway.Operator().UnderWay())
 	}
 	a.log.Info("drained", "took", time.Since(began).Round(time.Millisecond))
+	if a.shared.peers != nil {
+		a.shared.homes.Release(ctx)
+	}
 	answers, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	_ = s.Shutdown(answers) // what is busy after this is cut off
@@ -266,5 +275,5 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 func (a *App) sign() postgres.Sign {
 	o := a.gateway.Operator()
 	head := o.AuditHead()
-	return postgres.Sign{Config: o.Snapshot(), Policy: o.Policy().Revision(), AuditSeq: head.Seq, AuditHead: head.Hash}
+	return postgres.Sign{Config: o.Snapshot(), Policy: o.Policy().Revision(), AuditSeq: head.Seq, AuditHead: head.Hash, Busy: o.UnderWay()}
 }

@@ -37,6 +37,8 @@ const (
 	// header says to a gateway from where a request was forwarded. Clients may send it: only the
 	// listener for gateways reads it.
 	header = "Wasmgate-Forwarded"
+	// movedHeader says to a gateway that what it has forwarded is to be answered by another one.
+	movedHeader = "Wasmgate-Moved"
 )
 
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
@@ -54,7 +56,9 @@ type Options struct {
 	// Home returns the gateway that has what the requests of an owner leave behind, this one if there is
 	// none yet.
 	Home func(ctx context.Context, of gate.Owner, now bool) (node string, err error)
-	Log  *slog.Logger
+	// Drains reports whether this gateway gives its homes away.
+	Drains func() bool
+	Log    *slog.Logger
 }
 
 // Peers are the other gateways. Use them from several goroutines.
@@ -96,9 +100,16 @@ func (p *Peers) Node() string { return p.o.Node }
 
 // Why another gateway has not answered.
 var (
-	errAway = errors.New("the gateway that has this session, call or task does not answer; try again later")
-	errCut  = errors.New("the gateway that has this session, call or task stopped answering; the request may have been carried out")
+	errAway  = errors.New("the gateway that has this session, call or task does not answer; try again later")
+	errMoved = errors.New("another gateway is the home of the caller")
+	errCut   = errors.New("the gateway that has this session, call or task stopped answering; the request may have been carried out")
 )
+
+// An awayError is of a request that was not sent.
+type awayError string
+
+func (e awayError) Error() string { return string(e) }
+func (awayError) Unsent()         {}
 
 type forwardedKey struct{}
 
@@ -106,7 +117,7 @@ type forwardedKey struct{}
 // that name, or that the request was forwarded to this one: nothing was answered. Nor was it with an
 // error, which the client may read.
 func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, body []byte) (gone bool, err error) {
-	if r.Context().Value(forwardedKey{}) != nil || !nodePattern.MatchString(node) {
+	if p.Forwarded(r) || !nodePattern.MatchString(node) {
 		return true, nil
 	}
 	if gone, err := p.gone(r.Context(), node); gone || err != nil {
@@ -128,12 +139,23 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 				out.Out.Body = io.NopCloser(bytes.NewReader(body))
 			}
 		},
-		ModifyResponse: func(*http.Response) error {
+		ModifyResponse: func(r *http.Response) error {
+			if r.Header.Get(movedHeader) != "" {
+				return errMoved
+			}
+			closes := w.Header().Get("Connection")
 			clear(w.Header()) // which the other gateway has set itself
+			if closes != "" {
+				w.Header().Set("Connection", closes)
+			}
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, why error) {
 			if r.Context().Err() != nil { // the client has gone
+				return
+			}
+			if errors.Is(why, errMoved) {
+				gone = true
 				return
 			}
 			var unsent *dialError
@@ -149,13 +171,21 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 	return gone, err
 }
 
-// Home returns the gateway that is to answer a request of an owner: this one if it was forwarded already.
+// Home returns the gateway that is to answer a request of an owner.
 func (p *Peers) Home(ctx context.Context, of gate.Owner, now bool) (node string, err error) {
-	node, err = p.o.Home(ctx, of, now)
-	if ctx.Value(forwardedKey{}) != nil {
-		node = p.o.Node
-	}
-	return node, err
+	return p.o.Home(ctx, of, now)
+}
+
+// Drains reports whether this gateway gives its homes away.
+func (p *Peers) Drains() bool { return p.o.Drains() }
+
+// Forwarded reports whether another gateway has forwarded a request here.
+func (p *Peers) Forwarded(r *http.Request) bool { return r.Context().Value(forwardedKey{}) != nil }
+
+// Moved answers a request that was forwarded here, and is to be answered by another gateway.
+func (p *Peers) Moved(w http.ResponseWriter) {
+	w.Header().Set(movedHeader, "1")
+	w.WriteHeader(http.StatusConflict)
 }
 
 // gone reports whether there is no gateway of a name to forward to.

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"regexp"
+	"time"
 
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
@@ -25,7 +27,14 @@ func (s Store) On() bool { return s.Postgres != "" }
 type Cluster struct {
 	Listen string `key:"listen hostport"` // for other gateways
 	URL    string `key:"url web https"`   // at which they reach it; empty: that of Listen
+	// Linger is how long the gateway goes on serving when it ends, so that load balancers notice.
+	Linger time.Duration `key:"linger 1s..10m"` // zero: usualLinger
 }
+
+const usualLinger = 10 * time.Second
+
+// Lingers returns how long the gateway goes on serving when it ends.
+func (c Cluster) Lingers() time.Duration { return cmp.Or(c.Linger, usualLinger) }
 
 // At returns the URL at which other gateways reach this one; "" if they do not.
 func (c Cluster) At() string {

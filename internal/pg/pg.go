@@ -57,9 +57,10 @@ type Options struct {
 
 // A DB is an open database. Use it from several goroutines.
 type DB struct {
-	o    Options
-	pool *pgxpool.Pool
-	skew atomic.Int64 // time.Duration by which this machine's clock is ahead of the database's
+	o      Options
+	pool   *pgxpool.Pool
+	drains atomic.Bool
+	skew   atomic.Int64 // time.Duration by which this machine's clock is ahead of the database's
 }
 
 // Open connects to a database, brings its schema up to date, and takes the name of the node. It
@@ -256,7 +257,7 @@ func (d *DB) claim(ctx context.Context) error {
 	for {
 		tag, err := d.Exec(ctx, `insert into nodes as n (node, boot, version, started, lease_until, url)
 			values ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond', $5)
-			on conflict (node) do update set boot = excluded.boot, version = excluded.version, started = excluded.started, lease_until = excluded.lease_until, url = excluded.url
+			on conflict (node) do update set boot = excluded.boot, version = excluded.version, started = excluded.started, lease_until = excluded.lease_until, url = excluded.url, draining = false
 			where n.lease_until < clock_timestamp()`, d.o.Node, d.o.Boot, d.o.Version, lease.Microseconds(), d.o.Listens)
 		if err != nil || tag == 1 {
 			return err
@@ -277,6 +278,7 @@ type Sign struct {
 	Config, Policy string // what identifies them
 	AuditSeq       uint64 // of the last record of its audit log
 	AuditHead      string // the hash of that record
+	Busy           int    // calls and requests that it answers
 }
 
 // Run keeps the name of the node until ctx ends, and calls each now and then.
@@ -292,11 +294,12 @@ func (d *DB) Run(ctx context.Context, sign func() Sign, each func(ctx context.Co
 			}
 		}
 		var theirs time.Time
+		var drains bool
 		now := sign()
 		err := d.Row(ctx, `update nodes set lease_until = clock_timestamp() + $3 * interval '1 microsecond', seen = clock_timestamp(),
-			config = $4, policy = $5, audit_seq = $6, audit_head = $7
-			where node = $1 and boot = $2 returning clock_timestamp()`,
-			[]any{d.o.Node, d.o.Boot, lease.Microseconds(), now.Config, now.Policy, int64(now.AuditSeq), now.AuditHead}, &theirs)
+			config = $4, policy = $5, audit_seq = $6, audit_head = $7, busy = $8
+			where node = $1 and boot = $2 returning clock_timestamp(), draining`,
+			[]any{d.o.Node, d.o.Boot, lease.Microseconds(), now.Config, now.Policy, int64(now.AuditSeq), now.AuditHead, now.Busy}, &theirs, &drains)
 		if errors.Is(err, pgx.ErrNoRows) {
 			if d.o.Lost != nil {
 				d.o.Lost(&errTaken{d.o.Node})
@@ -305,10 +308,26 @@ func (d *DB) Run(ctx context.Context, sign func() Sign, each func(ctx context.Co
 		}
 		if err == nil {
 			_ = d.compare(theirs) // Problem tells
+			if drains {
+				d.drains.Store(true)
+			}
 		}
 		each(ctx)
 	}
 }
+
+// Drain has a gateway take no home any more, and give its own away, until it starts again. It is false if
+// none of that name runs.
+func (d *DB) Drain(ctx context.Context, node string) (bool, error) {
+	n, err := d.Exec(ctx, "update nodes set draining = true where node = $1 and lease_until >= clock_timestamp()", node)
+	if err == nil && n > 0 && node == d.o.Node {
+		d.drains.Store(true)
+	}
+	return n > 0, err
+}
+
+// Drains reports whether that was asked of this gateway.
+func (d *DB) Drains() bool { return d.drains.Load() }
 
 // URL returns where a gateway listens for others; "" if it does not, or does not run.
 func (d *DB) URL(ctx context.Context, node string) (url string, err error) {

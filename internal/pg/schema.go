@@ -108,6 +108,19 @@ alter table nodes -- what a gateway says of itself with each sign of life
 	add column audit_seq bigint not null default 0,
 	add column audit_head text not null default '',
 	add column seen timestamptz not null default clock_timestamp();
+`, `
+alter table nodes
+	add column draining bool not null default false, -- it is to take no home, and gives its own away
+	add column busy int not null default 0; -- calls and requests that it answers
+create table session_values ( -- where values of a session came from, on the way from one home to the next
+	tenant text not null,
+	owner text not null,
+	id text not null,
+	epoch bigint not null, -- of the home that was given up
+	sealed bytea not null,
+	used timestamptz not null default clock_timestamp(),
+	primary key (tenant, owner, id)
+);
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried

@@ -1,6 +1,7 @@
 package clustercommands
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -20,10 +21,10 @@ type commands struct{ *shell.Shell }
 func Cluster(c *shell.Shell) *cobra.Command {
 	return shell.WithCommands(&cobra.Command{
 		Use:     "cluster",
-		Short:   "Show the gateways that share a database",
-		Long:    "Shows the gateways that share the database of the configuration. No gateway has to run here.",
-		Example: "  wasmgate cluster\n  wasmgate cluster status --json",
-	}, commands{c}.newStatus())
+		Short:   "Show or drain the gateways that share a database",
+		Long:    "Shows or drains the gateways that share the database of the configuration. No gateway has to run here.",
+		Example: "  wasmgate cluster\n  wasmgate cluster drain gate-1 --wait",
+	}, commands{c}.newStatus(), commands{c}.newDrain())
 }
 
 // Store returns the command about the database that gateways share.
@@ -79,10 +80,55 @@ It names versions, configurations and policies that differ.`,
 }
 
 func state(n postgres.Node) string {
-	if n.Gone {
+	switch {
+	case n.Gone:
 		return "stopped"
+	case n.Draining:
+		return "draining"
 	}
 	return "runs"
+}
+
+// lookEvery is how often drain looks whether a gateway has drained.
+const lookEvery = time.Second
+
+func (c commands) newDrain() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Have a gateway give its work to the others",
+		Long: `Has a gateway answer /readyz with 503, and give its principals to the other gateways, with the values that
+their sessions have met. It answers what it has begun, and sessions of MCP 2025-11-25 until they end. It
+takes part again when it is started again. A gateway that is stopped drains by itself.`,
+		Example: "  wasmgate cluster drain gate-1 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := c.Open()
+			if err != nil {
+				return err
+			}
+			err = members.Drain(cmd.Context(), cfg, args[0])
+			if _, ok := errors.AsType[*members.NameError](err); ok {
+				return shell.Exit(shell.ExitMisuse, err)
+			}
+			said := args[0] + " drains; see `wasmgate cluster`"
+			for drained := false; err == nil && wait && !drained; {
+				said = args[0] + " has drained"
+				select {
+				case <-time.After(lookEvery):
+				case <-cmd.Context().Done():
+					return cmd.Context().Err()
+				}
+				drained, err = members.Drained(cmd.Context(), cfg, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return c.Said(map[string]string{"drains": args[0]}, said)
+		},
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "return once it has no principal and no call any more, or has stopped")
+	return cmd
 }
 
 func (c commands) newCheck() *cobra.Command {

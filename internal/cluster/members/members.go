@@ -22,6 +22,9 @@ import (
 // ErrNoStore says that a configuration has no database that gateways share.
 var ErrNoStore = errors.New("the configuration has no store; see docs/how-to/cluster.md")
 
+// ClusterKey is the purpose of the key by which gateways know each other.
+const ClusterKey = "wasmgate cluster 1"
+
 // operatorNode is the name of a command among gateways, which none of them has.
 const operatorNode = "operator"
 
@@ -32,9 +35,9 @@ func Options(c *config.Config, node string) postgres.Options {
 	}
 }
 
-// Key returns the key by which the gateways of a database know each other.
-func Key(c *config.Config) ([]byte, error) {
-	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, "wasmgate cluster 1", 32)
+// Key returns a key for a purpose, which all gateways of the database have.
+func Key(c *config.Config, purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, []byte(c.Store.Secret), nil, purpose, 32)
 }
 
 func database(c *config.Config) (pg.Options, error) {
@@ -84,6 +87,37 @@ func Inspect(ctx context.Context, c *config.Config) (*Cluster, error) {
 	problems = append(problems, differences(all, "configuration", "give all gateways the same files; write what differs as ${NODE}", func(n postgres.Node) string { return n.Config })...)
 	problems = append(problems, differences(all, "policy", "an approval that was given under one policy is asked for again under another", func(n postgres.Node) string { return n.Policy })...)
 	return &Cluster{Nodes: all, Problems: problems}, nil
+}
+
+// Drain has a gateway take no home any more, and give its own away, until it starts again.
+func Drain(ctx context.Context, c *config.Config, node string) error {
+	s, err := open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer s.Close(ctx)
+	runs, err := s.Drain(ctx, node)
+	if err == nil && !runs {
+		return &NameError{node}
+	}
+	return err
+}
+
+// A NameError says that no gateway of a name runs.
+type NameError struct{ Node string }
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("no gateway %s runs; `wasmgate cluster` lists those that do", e.Node)
+}
+
+// Drained reports whether a gateway has no homes any more and answers nothing, or has stopped.
+func Drained(ctx context.Context, c *config.Config, node string) (bool, error) {
+	all, err := Inspect(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(all.Nodes, func(n postgres.Node) bool { return n.Name == node && !n.Gone })
+	return at < 0 || all.Nodes[at].Homes == 0 && all.Nodes[at].Busy == 0, nil
 }
 
 func open(ctx context.Context, c *config.Config) (*postgres.Store, error) {
@@ -156,7 +190,7 @@ func CheckPeers(ctx context.Context, c *config.Config) (map[string]error, error)
 	if err != nil {
 		return nil, err
 	}
-	key, err := Key(c)
+	key, err := Key(c, ClusterKey)
 	if err != nil {
 		return nil, err
 	}

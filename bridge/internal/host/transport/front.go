@@ -21,6 +21,7 @@ type Front struct {
 	bodies   *bodies
 	peers    Peers // nil without other gateways
 	homes    func() bool
+	owners   owners
 }
 
 // Access says which clients over HTTP are served, and as whom.

@@ -29,6 +29,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.share(w, r) {
 		return
 	}
+	if f.peers != nil && f.peers.Drains() && !f.peers.Forwarded(r) { // the client's next request finds a gateway that stays
+		w.Header().Set("Connection", "close")
+	}
 	who, err := f.caller(r)
 	if err != nil {
 		refuseCaller(w, r, err)
@@ -128,7 +131,9 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, p sessions.Cli
 		no.Write(w)
 		return
 	}
-	if f.forwardMessage(w, r, p, m, body) {
+	leave, done := f.forwardMessage(w, r, p, m, body)
+	defer leave()
+	if done {
 		return
 	}
 	if !m.IsRequest() {

@@ -2,7 +2,10 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
@@ -16,20 +19,31 @@ type Peers interface {
 	// Node is the name of this gateway.
 	Node() string
 	// Forward has the gateway of a name answer a request, whose body was read. Nothing was answered
-	// if there is none of that name any more, nor with an error, which the client may read.
+	// if there is none of that name any more, nor with an error, which the client may read. Nothing was sent
+	// with one that has a method Unsent.
 	Forward(w http.ResponseWriter, r *http.Request, node string, body []byte) (gone bool, err error)
 	// Home is the gateway that has what the requests of an owner leave behind. Now asks for what holds
 	// at the moment, and not a few seconds ago.
 	Home(ctx context.Context, of gate.Owner, now bool) (node string, err error)
+	// Drains reports whether this gateway gives its homes away: others answer what clients begin.
+	Drains() bool
+	// Forwarded reports whether another gateway has forwarded a request here, and Moved answers it so that
+	// it forwards it to the home.
+	Forwarded(r *http.Request) bool
+	Moved(w http.ResponseWriter)
 }
 
 // Share has requests about what is at other gateways answered there, and while homes returns true those
 // of an owner at one of them. It is called before the first request.
 func (f *Front) Share(p Peers, homes func() bool) { f.peers, f.homes = p, homes }
 
+// Await waits until no request of an owner that a client without a session has sent is under way, but not long.
+func (f *Front) Await(ctx context.Context, of gate.Owner) { f.owners.await(ctx, of) }
+
 // forward has another gateway answer a request of a client. It is false if this one has to: the
-// request is about nothing that is elsewhere, or its gateway is gone.
-func (f *Front) forward(w http.ResponseWriter, r *http.Request, node string, body []byte, id gate.Doc) bool {
+// request is about nothing that is elsewhere, or its gateway is gone. Again says that the caller looks
+// once more where it is if that gateway does not answer.
+func (f *Front) forward(w http.ResponseWriter, r *http.Request, node string, body []byte, id gate.Doc, again bool) bool {
 	if f.peers == nil || node == "" || node == f.peers.Node() {
 		return false
 	}
@@ -37,6 +51,12 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, node string, bod
 		defer f.dispatch.End()
 	}
 	gone, err := f.peers.Forward(w, r, node, body)
+	if _, unsent := errors.AsType[interface {
+		error
+		Unsent()
+	}](err); unsent && again {
+		return false
+	}
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		message.Refuse(http.StatusServiceUnavailable, id.Raw(), mcp.CodeInternal, err.Error()).Write(w)
@@ -58,31 +78,91 @@ func (f *Front) forwardSession(w http.ResponseWriter, r *http.Request, p session
 		}
 		body = message
 	}
-	return f.forward(w, r, node, body, gate.Doc{})
+	return f.forward(w, r, node, body, gate.Doc{}, false)
 }
 
-// forwardMessage is forward of a message of a client without a session, or of one that begins a session.
-func (f *Front) forwardMessage(w http.ResponseWriter, r *http.Request, p sessions.Client, m message.Message, body []byte) bool {
+// forwardMessage is forward of a message of a client without a session, or of one that begins a session. Leave
+// is called once the message is answered.
+func (f *Front) forwardMessage(w http.ResponseWriter, r *http.Request, p sessions.Client, m message.Message, body []byte) (leave func(), done bool) {
 	if f.peers == nil || p.Session != nil {
-		return false
+		return none, false
 	}
 	if names := r.Header[mcp.HeaderName]; p.Stateless && len(names) > 0 { // which was decoded, and checked
 		r.Header.Set(mcp.HeaderName, mcp.EncodeHeader(names[0]))
 	}
 	if node := dispatch.NodeOf(m); p.Stateless && node != "" {
-		return f.forward(w, r, node, body, m.ID)
+		return none, f.forward(w, r, node, body, m.ID, false)
 	}
-	if !f.homes() {
-		return false
+	// It counts before it looks whether the gateway drains: who waits for it then, sees it.
+	leave = none
+	if f.homes() {
+		leave = f.owners.enter(p.Who.Owner)
 	}
-	for _, now := range []bool{false, true} { // the home of a moment ago may have ended
+	drains := f.peers.Drains()
+	if drains { // what the others begin with includes what requests under way bring
+		leave()
+		leave = none
+		f.owners.await(r.Context(), p.Who.Owner)
+	}
+	if !f.homes() && (!drains || f.peers.Forwarded(r)) {
+		return leave, false
+	}
+	for _, now := range []bool{drains, true, true} { // the home of a moment ago may have ended
 		node, err := f.peers.Home(r.Context(), p.Who.Owner, now)
 		if err != nil || node == f.peers.Node() {
-			return false // without the database no call is admitted here, and lists are answered
+			return leave, false // without the database no call is admitted here, and lists are answered
 		}
-		if f.forward(w, r, node, body, m.ID) {
-			return true
+		if f.peers.Forwarded(r) && !now {
+			continue
+		}
+		if f.peers.Forwarded(r) {
+			f.peers.Moved(w)
+			return leave, true
+		}
+		if f.forward(w, r, node, body, m.ID, !now) {
+			return leave, true
 		}
 	}
-	return false
+	return leave, false
+}
+
+func none() {}
+
+// owners are those that have requests under way here, of clients without a session.
+type owners struct {
+	mu  sync.Mutex
+	has map[gate.Owner]int
+}
+
+// enter counts a request until leave is called.
+func (o *owners) enter(of gate.Owner) (leave func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.has == nil {
+		o.has = map[gate.Owner]int{}
+	}
+	o.has[of]++
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.has[of]--; o.has[of] == 0 {
+			delete(o.has, of)
+		}
+	}
+}
+
+// drainTime is how long a request waits for others of its owner that a gateway carries out which drains. It is
+// answered elsewhere then, where values count as lost if the others bring more.
+const drainTime = 5 * time.Second
+
+// await waits until no request of an owner is under way, for drainTime at most.
+func (o *owners) await(ctx context.Context, of gate.Owner) {
+	busy := func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.has[of] > 0
+	}
+	for giveUp := time.Now().Add(drainTime); busy() && ctx.Err() == nil && time.Now().Before(giveUp); {
+		time.Sleep(10 * time.Millisecond)
+	}
 }

@@ -87,7 +87,7 @@ jobs: {offer: true}
 state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
-cluster: {listen: "127.0.0.1:%d"}
+cluster: {listen: "127.0.0.1:%d", linger: 1s}
 `, up, asker, shifty, up, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
@@ -214,6 +214,12 @@ func testCluster(t *testing.T, p *e2e.Program) {
 			c.dies(t)
 		}
 	})
+	t.Run("a rolling restart", func(t *testing.T) {
+		for range max(1, rounds(t)/50) {
+			c.rolls(t)
+		}
+	})
+	t.Run("drained", func(t *testing.T) { c.drains(t) })
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
 }
 

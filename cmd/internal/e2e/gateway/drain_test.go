@@ -1,0 +1,171 @@
+//go:build unix
+
+package gateway
+
+import (
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
+)
+
+// A balancer sends requests to gateways that are ready, and tries the next one if it cannot connect.
+type balancer struct {
+	urls  []string // of MCP
+	turn  atomic.Uint64
+	ready []atomic.Bool
+}
+
+func (b *balancer) start(t *testing.T) string {
+	b.ready = make([]atomic.Bool, len(b.urls))
+	ended := make(chan struct{})
+	var looking sync.WaitGroup
+	for i, at := range b.urls {
+		b.ready[i].Store(true)
+		looking.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				r, err := http.Get(strings.TrimSuffix(at, "/mcp") + "/readyz")
+				if err == nil {
+					r.Body.Close()
+				}
+				b.ready[i].Store(err == nil && r.StatusCode == http.StatusOK)
+			}
+		})
+	}
+	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: b})
+	t.Cleanup(func() {
+		close(ended)
+		looking.Wait()
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL + "/mcp"
+}
+
+func (b *balancer) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	for range 3 * len(b.urls) {
+		i := int(b.turn.Add(1)) % len(b.urls)
+		if !b.ready[i].Load() {
+			continue
+		}
+		to, err := url.Parse(b.urls[i])
+		if err != nil {
+			return nil, err
+		}
+		out := r.Clone(r.Context())
+		out.URL.Scheme, out.URL.Host, out.Host = to.Scheme, to.Host, to.Host
+		resp, err = http.DefaultTransport.RoundTrip(out)
+		if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+			continue
+		}
+		return resp, err
+	}
+	return nil, errors.New("no gateway is ready")
+}
+
+// restart ends a gateway as a supervisor does, and starts it again.
+func (c *cluster) restart(t *testing.T, at int) {
+	t.Helper()
+	c.processes[at].Signal(syscall.SIGTERM)
+	c.processes[at].Wait()
+	c.processes[at] = c.nodes[at].Serve("--listen", strings.TrimSuffix(strings.TrimPrefix(c.urls[at], "http://"), "/mcp"))
+	c.nodes[at].Ready()
+}
+
+// rolls: while all gateways are restarted, one after the other, no request of a client without a session
+// fails, and no session loses what it has met.
+func (c *cluster) rolls(t *testing.T) {
+	b := &balancer{urls: c.urls}
+	at := b.start(t)
+	var calls atomic.Int64
+	ended := make(chan struct{})
+	var calling sync.WaitGroup
+	for range 6 {
+		w := c.client(at, c.token(t, rand.Text(), rand.Text()))
+		for _, tool := range []string{"own__find", "own__read_web"} {
+			if ok, code := passes(t, w, tool, `{}`); !ok {
+				t.Fatalf("%s: %s", tool, code)
+			}
+		}
+		calling.Go(func() {
+			for {
+				if ok, code := passes(t, w, "own__send", toBob); !ok {
+					t.Errorf("a call to an address that was met before: %s", code)
+				}
+				if ok, code := passes(t, w, "own__send", toEvil); ok || code != "refused_authorize" {
+					t.Errorf("a call to an address that was not met: %t %s", ok, code)
+				}
+				calls.Add(2)
+				select {
+				case <-ended:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for at := range c.nodes {
+		before := calls.Load()
+		c.restart(t, at)
+		timelimit.Wait(t, "calls go on", func() bool { return calls.Load() > before+12 })
+	}
+	close(ended)
+	calling.Wait()
+	t.Logf("%d calls", calls.Load())
+}
+
+// drains: a gateway that is drained gives its callers to others, and takes part again once it is restarted.
+func (c *cluster) drains(t *testing.T) {
+	token := c.token(t, rand.Text(), rand.Text())
+	for _, tool := range []string{"own__find", "own__read_web"} {
+		if ok, code := passes(t, c.client(c.urls[1], token), tool, `{}`); !ok {
+			t.Fatalf("%s: %s", tool, code)
+		}
+	}
+	if r := c.nodes[0].Run("cluster", "drain", "n9"); r.Code != 2 || !strings.Contains(r.Stderr, "no gateway n9 runs") {
+		t.Errorf("a gateway that is not there: %+v", r)
+	}
+	c.nodes[0].Must("cluster", "drain", "n1", "--wait")
+	if text := c.nodes[2].Must("cluster"); !strings.Contains(text, "n1    draining") {
+		t.Errorf("status: %s", text)
+	}
+	r, err := http.Get(strings.TrimSuffix(c.urls[1], "/mcp") + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("readiness: %s", r.Status)
+	}
+	for _, url := range []string{c.urls[0], c.urls[1], c.urls[2]} {
+		if ok, code := passes(t, c.client(url, token), "own__send", toBob); !ok {
+			t.Errorf("a value of before: %s", code)
+		}
+		if ok, code := passes(t, c.client(url, token), "own__send", toEvil); ok || code != "refused_authorize" {
+			t.Errorf("a value that was not met: %t %s", ok, code)
+		}
+	}
+	if id := c.open(t, c.urls[1], token); strings.Contains(id, "n1~") {
+		t.Errorf("a session begins at a gateway that drains: %s", id)
+	}
+	c.restart(t, 1)
+	timelimit.Wait(t, "it runs again", func() bool {
+		text := c.nodes[2].Must("cluster")
+		return strings.Contains(text, "n1    runs")
+	})
+}
