@@ -31,7 +31,7 @@ func (b line) body(e *Entry) line {
 		b = b.num("format", uint64(e.Format)).text("node", e.Node).text("boot", e.Boot).text("version", e.Version)
 		b = b.num("cut_bytes", uint64(max(0, e.CutBytes))).list("removed", e.Removed, maxText)
 	}
-	b = b.text("id", e.ID).text("parent", e.Parent).list("relayed", e.Relayed, maxText).text("action", string(e.Action))
+	b = b.list("heads", e.Heads, maxText).text("id", e.ID).text("parent", e.Parent).list("relayed", e.Relayed, maxText).text("action", string(e.Action))
 	b = b.text("tenant", e.Tenant).text("principal", e.Principal).list("roles", e.Roles, maxText)
 	b = b.text("auth", e.Auth).text("issuer", e.Issuer).text("credential", e.Credential).text("network", e.Network).client(e.Client)
 	b = b.text("session", e.Session).text("server", e.Server).text("tool", e.Tool).text("tool_digest", e.ToolDigest).text("file_digest", e.FileDigest).app(e.App)

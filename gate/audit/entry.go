@@ -23,6 +23,7 @@ const (
 	Pin    gate.Event = "pin"         // a definition was trusted, quarantined or approved: the code says which
 	Admin  gate.Event = "admin"       // somebody who runs the gateway has done something, or was refused
 	Key    gate.Event = "key"         // an API key was made or revoked
+	Heads  gate.Event = "heads"       // the last records of the logs of other gateways
 	Revoke gate.Event = "revoke"      // tokens were revoked before their time
 	Denied gate.Event = "denied_auth" // requests were refused for who sent them: of one reason, one network and one minute
 )
@@ -110,6 +111,9 @@ type Entry struct {
 	// Removed are files of the log that were removed since the opened line before, the
 	// oldest first. Error says why, if that was before their time.
 	Removed []string `json:"removed"`
+
+	// Heads name records of the logs of other gateways, each as NODE SEQ:HASH.
+	Heads []string `json:"heads"`
 
 	Prev string `json:"prev"` // hex SHA-256 of the line before
 

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,7 +77,20 @@ func Verify(r io.Reader) (Report, error) {
 // zero it also checks that the log has the record that head names. A file may
 // grow or be renamed meanwhile.
 func VerifyFiles(paths []string, head Head) (Report, error) {
-	v := verifier{head: head}
+	var v verifier
+	if head != (Head{}) {
+		v.heads = []Head{head}
+	}
+	return v.files(paths)
+}
+
+// VerifyHeads is [VerifyFiles] for all records that heads name. Those before the first file are left out.
+func VerifyHeads(paths []string, heads []Head) (Report, error) {
+	v := verifier{retained: true, heads: slices.SortedFunc(slices.Values(heads), func(a, b Head) int { return cmp.Compare(a.Seq, b.Seq) })}
+	return v.files(paths)
+}
+
+func (v *verifier) files(paths []string) (Report, error) {
 	if len(paths) == 0 {
 		return v.Report, errors.New("no file to verify")
 	}
@@ -108,11 +123,11 @@ func VerifyFiles(paths []string, head Head) (Report, error) {
 // verifier is somewhere in a chain.
 type verifier struct {
 	Report
-	head  Head
-	log   string
-	path  string
-	line  int
-	found bool // head
+	heads    []Head // that were not met yet
+	retained bool   // heads before the first record do not count
+	log      string
+	path     string
+	line     int
 }
 
 func (v *verifier) wrong(format string, args ...any) error {
@@ -177,24 +192,27 @@ func (v *verifier) record(b []byte) error {
 	v.Last, v.log = Head{e.Seq, hex.EncodeToString(hash[:])}, e.Log
 	if begins {
 		v.First = v.Last
+		for v.retained && len(v.heads) > 0 && v.heads[0].Seq < v.First.Seq {
+			v.heads = v.heads[1:]
+		}
 	}
 	v.Records++
-	if v.Last.Seq == v.head.Seq {
-		if v.Last.Hash != v.head.Hash {
+	for len(v.heads) > 0 && v.heads[0].Seq == v.Last.Seq {
+		if v.heads[0].Hash != v.Last.Hash {
 			return v.wrong("record %d is not the one that head names: it or one before it was changed", e.Seq)
 		}
-		v.found = true
+		v.heads = v.heads[1:]
 	}
 	return nil
 }
 
-// end checks that head was met.
+// end checks that all heads were met.
 func (v *verifier) end() error {
 	switch {
-	case v.head == (Head{}) || v.found:
+	case len(v.heads) == 0:
 		return nil
-	case v.Records > 0 && v.head.Seq < v.First.Seq:
-		return v.wrong("the log begins with record %d; head names record %d, in a file before", v.First.Seq, v.head.Seq)
+	case v.Records > 0 && v.heads[0].Seq < v.First.Seq:
+		return v.wrong("the log begins with record %d; head names record %d, in a file before", v.First.Seq, v.heads[0].Seq)
 	}
-	return v.wrong("the log ends with record %d; head names record %d: records were cut off", v.Last.Seq, v.head.Seq)
+	return v.wrong("the log ends with record %d; head names record %d: records were cut off", v.Last.Seq, v.heads[0].Seq)
 }

@@ -18,6 +18,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,7 +59,9 @@ type Options struct {
 	Home func(ctx context.Context, of gate.Owner, now bool) (node string, err error)
 	// Drains reports whether this gateway gives its homes away.
 	Drains func() bool
-	Log    *slog.Logger
+	// Internal answers what gateways ask each other, below /internal/.
+	Internal http.Handler
+	Log      *slog.Logger
 }
 
 // Peers are the other gateways. Use them from several goroutines.
@@ -249,6 +252,28 @@ func (p *Peers) Check(ctx context.Context, node string) error {
 	return c.Close()
 }
 
+// Ask sends a gateway what is to be encoded as JSON, below /internal/, and decodes the answer.
+func (p *Peers) Ask(ctx context.Context, node, path string, send, to any) error {
+	body, err := json.Marshal(send)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+node+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := p.transport.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		return fmt.Errorf("%s answers %s: %s", node, resp.Status, bytes.TrimSpace(said))
+	}
+	return json.NewDecoder(resp.Body).Decode(to)
+}
+
 func (p *Peers) connect(ctx context.Context, network, node string) (net.Conn, error) {
 	at, err := p.o.Find(ctx, node, true)
 	if err != nil {
@@ -338,6 +363,10 @@ func (p *Peers) Serve(life context.Context, next http.Handler) error {
 func (p *Peers) serve(life context.Context, ln net.Listener, next http.Handler) error {
 	p.server.BaseContext = func(net.Listener) context.Context { return life }
 	p.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/internal/") {
+			p.o.Internal.ServeHTTP(w, r)
+			return
+		}
 		var f facts
 		raw, err := base64.StdEncoding.DecodeString(r.Header.Get(header))
 		if err == nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -227,15 +226,16 @@ func Store(ctx context.Context, cfg *config.Config) (all []Check) {
 	return all
 }
 
-// peers looks whether the other gateways of the database answer.
+// peers looks whether the gateways of the database answer.
 func peers(ctx context.Context, cfg *config.Config) (all []Check) {
-	answers, err := members.CheckPeers(ctx, cfg)
+	p, err := members.OpenPeers(ctx, cfg)
 	if err != nil { // Store says the same of the database
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(answers)) {
+	defer p.Close(ctx)
+	for _, name := range p.Nodes {
 		c := Check{"gateway " + name, OK, "it answers, and proves the secret and its name", ""}
-		if err := answers[name]; err != nil {
+		if err := p.Check(ctx, name); err != nil {
 			c.State, c.Found, c.Do = Warning, err.Error(), "requests about what is at that gateway are answered 503"
 		}
 		all = append(all, c)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func Cluster(c *shell.Shell) *cobra.Command {
 		Short:   "Show or drain the gateways that share a database",
 		Long:    "Shows or drains the gateways that share the database of the configuration. No gateway has to run here.",
 		Example: "  wasmgate cluster\n  wasmgate cluster drain gate-1 --wait",
-	}, commands{c}.newStatus(), commands{c}.newDrain())
+	}, commands{c}.newStatus(), commands{c}.newDrain(), commands{c}.newVerify())
 }
 
 // Store returns the command about the database that gateways share.
@@ -129,6 +130,41 @@ takes part again when it is started again. A gateway that is stopped drains by i
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return once it has no principal and no call any more, or has stopped")
 	return cmd
+}
+
+func (c commands) newVerify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Verify the audit logs of all gateways, each against the others",
+		Long: `Has each gateway verify its audit log, and that the log has all records that the other gateways have noted
+as its last, once a minute. It exits with 3 if a log is not what was written, or a gateway does not answer.`,
+		Example: "  wasmgate cluster verify",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.Open()
+			if err != nil {
+				return err
+			}
+			all, err := members.VerifyLogs(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			var lines []string
+			faults := 0
+			for _, r := range all {
+				line := fmt.Sprintf("%s: the chain holds: %d records, and %d that other gateways have noted", r.Node, r.Records, r.Heads)
+				if r.Error != "" {
+					faults++
+					line = fmt.Sprintf("%s: %s", r.Node, show.Visible(r.Error))
+				}
+				lines = append(lines, line)
+			}
+			if err := c.Said(all, strings.Join(lines, "\n")); err != nil || faults == 0 {
+				return err
+			}
+			return shell.FoundFalse("%s", show.Plural(faults, "fault"))
+		},
+	}
 }
 
 func (c commands) newCheck() *cobra.Command {

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/cluster"
+	"github.com/wasmgate/wasmgate/internal/cluster/heads"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/watch"
@@ -24,10 +25,14 @@ const (
 	releases = 64
 	// lookEvery is how often a gateway looks whether it is to give its homes up.
 	lookEvery = time.Second
+	// recordEvery is how often a gateway records the last records of the logs of others.
+	recordEvery = time.Minute
 )
 
-// Gateway is what a gateway does when it drains.
+// Gateway is the one whose homes these are.
 type Gateway interface {
+	// RecordHeads records the last records of the logs of others.
+	RecordHeads(heads []string) error
 	// Leave says that clients should be sent to others.
 	Leave()
 	// HandOver gives away what is known of the sessions of an owner, each by its ID.
@@ -61,7 +66,7 @@ func Open(ctx context.Context, c *config.Config, node string, ttl func() time.Du
 		return nil, err
 	}
 	provenance.ShareKey(values)
-	h.Peers, err = cluster.New(cluster.Options{Node: node, Listen: c.Cluster.Listen, Key: peers, Find: h.Store.Find, Home: h.Home, Drains: h.Store.Drains, Log: log})
+	h.Peers, err = cluster.New(cluster.Options{Node: node, Listen: c.Cluster.Listen, Key: peers, Find: h.Store.Find, Home: h.Home, Drains: h.Store.Drains, Internal: heads.Handler(c.Audit.Path), Log: log})
 	if err != nil {
 		return nil, errors.Join(err, h.Store.Close(ctx))
 	}
@@ -103,10 +108,31 @@ func (h *Homes) Release(ctx context.Context) {
 	}
 }
 
-// Run gives the homes up once the gateway drains, until ctx ends.
+// record records the last records of the logs of other gateways that run.
+func (h *Homes) record() error {
+	var others []string
+	for _, n := range h.Store.Nodes() {
+		if n.Name != h.Store.Node() && !n.Gone && n.Audit != "" {
+			others = append(others, n.Name+" "+n.Audit)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return h.Gateway.RecordHeads(others)
+}
+
+// Run records what others have recorded last, and gives the homes up once the gateway drains, until ctx ends.
 func (h *Homes) Run(ctx context.Context) {
 	said := false
+	var recorded time.Time
 	watch.Together(ctx, lookEvery, func() {
+		if time.Since(recorded) >= recordEvery && len(h.Store.Nodes()) > 1 {
+			recorded = time.Now()
+			if err := h.record(); err != nil {
+				h.log.Warn("the last records of other gateways are not recorded", "error", err)
+			}
+		}
 		if !h.Store.Drains() {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/internal/cluster"
+	"github.com/wasmgate/wasmgate/internal/cluster/heads"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/pg"
@@ -21,6 +22,9 @@ import (
 
 // ErrNoStore says that a configuration has no database that gateways share.
 var ErrNoStore = errors.New("the configuration has no store; see docs/how-to/cluster.md")
+
+// ErrNoCluster says that gateways do not reach each other.
+var ErrNoCluster = errors.New("the configuration has no cluster; see docs/how-to/cluster.md")
 
 // ClusterKey is the purpose of the key by which gateways know each other.
 const ClusterKey = "wasmgate cluster 1"
@@ -175,34 +179,54 @@ func differences(nodes []postgres.Node, what, do string, of func(postgres.Node) 
 	return []string{fmt.Sprintf("the %s differs: %s; %s", what, strings.Join(parts, "; "), do)}
 }
 
-// CheckPeers connects to each other gateway that runs, and returns what came of that by name: nil if it
-// has proved the secret and its name.
-func CheckPeers(ctx context.Context, c *config.Config) (map[string]error, error) {
+// Peers are the gateways that run, for a command to ask.
+type Peers struct {
+	*cluster.Peers
+	Nodes []string // their names
+	store *postgres.Store
+}
+
+// OpenPeers opens the database, and returns the gateways that run. It must be closed.
+func OpenPeers(ctx context.Context, c *config.Config) (*Peers, error) {
 	if c.Cluster.Listen == "" {
-		return nil, nil
+		return nil, ErrNoCluster
 	}
 	s, err := open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close(ctx)
+	p := &Peers{store: s}
 	all, err := s.Overview(ctx)
-	if err != nil {
-		return nil, err
-	}
-	key, err := Key(c, ClusterKey)
-	if err != nil {
-		return nil, err
-	}
-	peers, err := cluster.New(cluster.Options{Node: operatorNode, Listen: c.Cluster.Listen, Key: key, Find: s.Find})
-	if err != nil {
-		return nil, err
-	}
-	answers := map[string]error{}
 	for _, n := range all {
 		if !n.Gone {
-			answers[n.Name] = peers.Check(ctx, n.Name)
+			p.Nodes = append(p.Nodes, n.Name)
 		}
 	}
-	return answers, nil
+	var key []byte
+	if err == nil {
+		key, err = Key(c, ClusterKey)
+	}
+	if err == nil {
+		p.Peers, err = cluster.New(cluster.Options{Node: operatorNode, Listen: c.Cluster.Listen, Key: key, Find: s.Find})
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
+	}
+	return p, nil
+}
+
+// Close closes the database.
+func (p *Peers) Close(ctx context.Context) error {
+	p.Shutdown(ctx)
+	return p.store.Close(ctx)
+}
+
+// VerifyLogs has each gateway verify its audit log against what the others have recorded of it.
+func VerifyLogs(ctx context.Context, c *config.Config) ([]heads.Report, error) {
+	p, err := OpenPeers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close(ctx)
+	return heads.Verify(ctx, p.Nodes, p.Ask), nil
 }

@@ -219,6 +219,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 			c.rolls(t)
 		}
 	})
+	t.Run("verified", func(t *testing.T) { c.verified(t) })
 	t.Run("drained", func(t *testing.T) { c.drains(t) })
 	t.Run("without the database", func(t *testing.T) { c.withoutDatabase(t) })
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -168,4 +169,59 @@ func (c *cluster) drains(t *testing.T) {
 		text := c.nodes[2].Must("cluster")
 		return strings.Contains(text, "n1    runs")
 	})
+}
+
+// verified: the logs of all gateways hold, and what is forged in one shows in the others, also if its own chain
+// holds.
+func (c *cluster) verified(t *testing.T) {
+	_, bob := c.key(t, 0, "bob")
+	if ok, code := passes(t, c.client(c.urls[2], bob), "own__find", `{}`); !ok {
+		t.Fatal(code)
+	}
+	timelimit.Wait(t, "n2 has told of its records", func() bool {
+		text := c.nodes[0].Must("cluster")
+		return !strings.Contains(text, " 1:")
+	})
+	c.restart(t, 0) // it notes the records of others as it starts
+	timelimit.Wait(t, "n0 has noted a later record of n2", func() bool {
+		for _, e := range c.nodes[0].Log() {
+			if e.Event == "heads" && strings.Contains(e.Raw, `"n2 `) && !strings.Contains(e.Raw, `"n2 1:`) {
+				return true
+			}
+		}
+		return false
+	})
+	if text := c.nodes[1].Must("cluster", "verify"); strings.Count(text, "the chain holds") != 3 {
+		t.Errorf("verify: %s", text)
+	}
+	c.processes[2].Signal(syscall.SIGTERM)
+	c.processes[2].Wait()
+	whole, err := os.ReadFile(c.nodes[2].File("state/audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(whole), "\n")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(c.nodes[2].File("state/audit.jsonl"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func() {
+		t.Helper()
+		c.processes[2] = c.nodes[2].Serve("--listen", strings.TrimSuffix(strings.TrimPrefix(c.urls[2], "http://"), "/mcp"))
+		c.nodes[2].Ready()
+	}
+	write(first + "\n")
+	start()
+	if r := c.nodes[2].Run("audit", "verify", c.nodes[2].File("state/audit.jsonl")); r.Code != 0 {
+		t.Errorf("the chain of a log that was cut: %+v", r)
+	}
+	if r := c.nodes[0].Run("cluster", "verify"); r.Code != 3 || !strings.Contains(r.Stdout, "n2: ") || !strings.Contains(r.Stdout, "head names") || !strings.Contains(r.Stdout, "n1: the chain holds") {
+		t.Errorf("a log that was cut: %+v", r)
+	}
+	c.processes[2].Signal(syscall.SIGTERM)
+	c.processes[2].Wait()
+	write(string(whole))
+	start()
 }
