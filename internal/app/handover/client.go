@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -34,8 +35,8 @@ const (
 
 // A Client is an MCP client that speaks in lines, and is served by one gateway
 // after another without noticing more than it must: each new one is given the
-// client's own handshake, and requests that were under way at the end of the
-// old one are answered with an error.
+// client's own handshake. Requests for lists that were under way at the end of the
+// old one are sent to it again, and all others are answered with an error.
 type Client struct {
 	out   *lineWriter
 	lines chan []byte // what the client said; closed at its end
@@ -47,16 +48,25 @@ type Client struct {
 	mu          sync.Mutex
 	initialize  []byte // the client's own lines; nil until they have passed
 	initialized []byte
-	initializer string                     // key of the id of initialize
-	greeted     bool                       // the client has the answer to initialize
-	replayed    chan struct{}              // closed when the present gateway has answered it
-	pending     map[string]json.RawMessage // ids of requests under way, by key
+	initializer string             // key of the id of initialize
+	greeted     bool               // the client has the answer to initialize
+	replayed    chan struct{}      // closed when the present gateway has answered it
+	pending     map[string]request // those under way, by the key of their id
 }
+
+// A request is one that no gateway has answered yet.
+type request struct {
+	id   json.RawMessage
+	line []byte // nil if it may have an effect, so that it is not sent again
+}
+
+// repeatable reports whether a request of a method has no effect.
+func repeatable(method string) bool { return method == "ping" || strings.HasSuffix(method, "/list") }
 
 // New returns the client that speaks on in, a line of which has at most
 // max bytes, and out. It begins to read in, and goes on until in ends.
 func New(in io.Reader, out io.Writer, max int64) *Client {
-	c := &Client{out: &lineWriter{w: out}, lines: make(chan []byte), left: make(chan struct{}), pending: make(map[string]json.RawMessage)}
+	c := &Client{out: &lineWriter{w: out}, lines: make(chan []byte), left: make(chan struct{}), pending: make(map[string]request)}
 	go func() {
 		defer c.Leave()
 		defer close(c.lines)
@@ -135,6 +145,10 @@ func (c *Client) begin() <-chan struct{} {
 func (c *Client) feed(w io.Writer, replayed, ended <-chan struct{}) (gone bool) {
 	c.mu.Lock()
 	handshake := [][]byte{c.initialize, c.initialized}
+	var again [][]byte
+	for _, r := range c.pending {
+		again = append(again, r.line)
+	}
 	c.mu.Unlock()
 	for _, line := range handshake {
 		if line == nil {
@@ -148,6 +162,11 @@ func (c *Client) feed(w io.Writer, replayed, ended <-chan struct{}) (gone bool) 
 		case <-time.After(replayTime):
 			return false
 		case <-ended:
+			return false
+		}
+	}
+	for _, line := range again {
+		if _, err := w.Write(line); err != nil {
 			return false
 		}
 	}
@@ -205,7 +224,11 @@ func (c *Client) asks(line []byte) (refused json.RawMessage) {
 	case len(c.pending) >= maxPending:
 		return m.ID
 	default:
-		c.pending[key(m.ID)] = m.ID
+		r := request{id: m.ID}
+		if repeatable(m.Method) {
+			r.line = line
+		}
+		c.pending[key(m.ID)] = r
 	}
 	return nil
 }
@@ -252,13 +275,18 @@ func (c *Client) answered(line []byte) bool {
 	}
 }
 
-// abandon answers what the gateway that has ended can answer no more.
+// abandon answers the requests that the gateway has not, unless the next one can.
 func (c *Client) abandon() {
 	c.mu.Lock()
-	pending := c.pending
-	c.pending = make(map[string]json.RawMessage)
+	var failed []json.RawMessage
+	for k, r := range c.pending {
+		if r.line == nil {
+			failed = append(failed, r.id)
+			delete(c.pending, k)
+		}
+	}
 	c.mu.Unlock()
-	for _, id := range pending {
+	for _, id := range failed {
 		_ = c.out.fail(id, textRestarted) // a client that does not read has gone, which answers finds
 	}
 }

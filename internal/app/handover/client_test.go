@@ -33,6 +33,7 @@ var errBroken = errors.New("the connection broke")
 //	hang   is never answered
 //	die    breaks the connection
 //	tear   breaks the connection in the middle of an answer
+//	die/list   breaks the connection of the first gateway
 type peer struct {
 	name  string
 	mute  bool // it answers nothing
@@ -51,7 +52,7 @@ func (p *peer) serve(_ context.Context, in io.Reader, out io.Writer) error {
 		}
 		_ = json.Unmarshal(s.Bytes(), &m)
 		switch {
-		case m.Method == "die":
+		case m.Method == "die", m.Method == "die/list" && p.name == "first":
 			return errBroken
 		case m.Method == "tear":
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"resu`, m.ID)
@@ -155,6 +156,13 @@ func TestClientIsServedByTheNextGateway(t *testing.T) {
 			after:   []string{request("1", "tools/list")},
 			then:    []string{result("1", "second")},
 			heard:   []string{request("1", "tools/list")},
+		},
+		"a list is asked for again": {
+			before:  []string{initialize, initialized, request("1", "hang"), request("2", "die/list")},
+			answers: []string{result("0", "first"), failure("1", restarted)},
+			after:   []string{request("3", "tools/list")},
+			then:    []string{result("2", "second"), result("3", "second")},
+			heard:   []string{initialize, initialized, request("2", "die/list"), request("3", "tools/list")},
 		},
 		"half an answer is none": {
 			before:  []string{request("1", "tear")},
