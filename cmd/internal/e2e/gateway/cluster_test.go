@@ -37,6 +37,7 @@ type cluster struct {
 	changing  changing // the server "shifty"
 	nodes     []*e2e.Place
 	processes []*e2e.Process
+	between   []*wire  // over which others reach a node
 	urls      []string // of MCP, by node
 	any       string   // of MCP, at each node in turn
 }
@@ -74,7 +75,8 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	})
 	up, asker, shifty, secret := c.server.Start(t), c.asker.start(t), c.changing.start(t), rand.Text()+rand.Text()
 	for i := range nodes {
-		pl := p.Place(t, "")
+		pl, port := p.Place(t, ""), freeport.Port(t)
+		c.between = append(c.between, new(wire))
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {packs: [grants, flow], paths: [policies], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
 servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}, more: {url: %q}}
@@ -87,8 +89,8 @@ jobs: {offer: true}
 state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
-cluster: {listen: "127.0.0.1:%d", linger: 1s}
-`, up, asker, shifty, up, proxy.URL, c.issuer.URL, db, secret, i, freeport.Port(t)))
+cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
+`, up, asker, shifty, up, proxy.URL, c.issuer.URL, db, secret, i, port, c.between[i].start(t, port)))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
 		pl.Write("labels.yaml", "more__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
@@ -214,6 +216,8 @@ func testCluster(t *testing.T, p *e2e.Program) {
 			c.dies(t)
 		}
 	})
+	t.Run("gateways that do not reach each other", func(t *testing.T) { c.parted(t) })
+	t.Run("a copied volume", func(t *testing.T) { c.copied(t) })
 	t.Run("a rolling restart", func(t *testing.T) {
 		for range max(1, rounds(t)/50) {
 			c.rolls(t)
