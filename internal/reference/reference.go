@@ -129,7 +129,7 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 	defer cancel()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdout, cmd.WaitDelay = limited{&out}, time.Second
+	cmd.Stdout, cmd.WaitDelay = limited{&out}, 10*time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()

@@ -207,7 +207,7 @@ func (p project) try(t *testing.T, command string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = p.dir
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local",
 		"CARGO_TARGET_DIR="+filepath.Join(p.dir, "target"))
 	out, err := cmd.CombinedOutput()

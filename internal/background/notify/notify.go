@@ -177,7 +177,7 @@ func Desktop(ctx context.Context, n Notice) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, command[1:]...) // with the environment of this process: it says where the desktop is
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, 10*time.Second
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w: %s", command[0], err, bytes.TrimSpace(said.Bytes()[:min(said.Len(), maxSaid)]))
 	}

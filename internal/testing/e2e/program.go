@@ -98,7 +98,7 @@ func (pl *Place) Command(ctx context.Context, name string, args ...string) *exec
 	c.Dir = pl.Dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + pl.Dir, "TMPDIR=" + os.TempDir()}
 	c.Env = append(c.Env, pl.Env...)
-	c.WaitDelay = time.Second
+	c.WaitDelay = time.Minute // or a busy machine takes longer to pass the output on
 	return c
 }
 

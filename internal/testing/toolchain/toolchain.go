@@ -125,7 +125,7 @@ func use(path, program string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", script)
-	c.Dir, c.Env, c.WaitDelay = dir, append(os.Environ(), "PATH="+path, "ROOT="+Root()), time.Second
+	c.Dir, c.Env, c.WaitDelay = dir, append(os.Environ(), "PATH="+path, "ROOT="+Root()), time.Minute
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %.1000s", err, strings.TrimSpace(string(out)))
 	}

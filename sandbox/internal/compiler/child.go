@@ -163,7 +163,7 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	c := exec.CommandContext(patient, program)
 	c.Args = []string{childName, fmt.Sprint(l.memory), fmt.Sprint(int64(l.cpu / time.Second))}
 	c.Env, c.Dir = environment(), dir
-	c.WaitDelay = time.Second
+	c.WaitDelay = 10 * time.Second
 	var out bytes.Buffer
 	said := head{max: 4 << 10}
 	c.Stdout, c.Stderr = &out, &said
