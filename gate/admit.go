@@ -18,9 +18,9 @@ func (w *way) admit(ctx context.Context, q Query, adds Labels) (now Session, adm
 		w.rec.After = now.Labels
 		return now, true, nil
 	case !errors.Is(err, ErrStale):
-		return Session{}, false, w.fail(ctx, "the session's state cannot be kept", err)
+		return Session{}, false, w.fail(ctx, "the session's state cannot be stored", err)
 	case !now.Top && !now.Labels.Cover(q.Session.Labels):
-		return Session{}, false, w.fail(ctx, "the session's state cannot be kept", errors.New("the session has lost labels"))
+		return Session{}, false, w.fail(ctx, "the session's state cannot be stored", errors.New("the labels of the session were lost"))
 	}
 	return now, false, nil
 }

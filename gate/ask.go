@@ -30,7 +30,7 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 		return "", w.unapproved(ctx, err)
 	}
 	if err := w.approveDestinations(ctx, q, a); err != nil {
-		return "", w.fail(ctx, "the session's state cannot be kept", err)
+		return "", w.fail(ctx, "the session's state cannot be stored", err)
 	}
 	consent = asked.Binding()
 	w.rec.Approval = ApprovalRecord{Approval: a, Binding: consent}

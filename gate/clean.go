@@ -38,12 +38,12 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	}
 	doc, err := contents{w.ContentChecker, p.call, p.duty.profile, s}.check(res.Doc)
 	if err != nil {
-		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
+		return Doc{}, w.fail(ctx, "the result cannot be sanitized", err)
 	}
 	s.own = p.passedOn(res)
 	doc, err = s.result(p.call.Action, doc)
 	if err != nil {
-		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
+		return Doc{}, w.fail(ctx, "the result cannot be sanitized", err)
 	}
 	doc = s.mirrored(res.Doc, doc)
 	if w.guard(p.tool).refusesResult(s) {
@@ -63,7 +63,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	if len(w.rec.Findings) > 0 {
 		doc, err = withMeta(doc, MetaFindings, w.rec.Findings)
 		if err != nil {
-			return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
+			return Doc{}, w.fail(ctx, "the result cannot be sanitized", err)
 		}
 	}
 	return doc, nil

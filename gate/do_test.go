@@ -135,7 +135,7 @@ func TestDoDecides(t *testing.T) {
 		}, code: "refused_authorize", reason: undecidable, events: refused},
 		"a policy that is overdue denies nothing": {change: fails("authorize", fmt.Errorf("after 500ms: %w", gate.ErrOverdue)), code: "refused_busy", reason: "the gateway is too busy to decide on the call; try again", events: refused},
 		"session cannot be viewed":                {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state cannot be read", events: refused},
-		"session cannot be kept":                  {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be kept", events: refused},
+		"session cannot be kept":                  {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be stored", events: refused},
 		"an obligation of another package":        {change: with(foreign{}), code: "refused_authorize", reason: unable, events: refused},
 		"an obligation that is nil":               {change: with(nil), code: "refused_authorize", reason: unable, events: refused},
 		"a pointer to an obligation":              {change: with(&obligation.MaxResult{Bytes: 1 << 20}), code: "refused_authorize", reason: unable, events: refused},
@@ -232,12 +232,12 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		"made safe it breaks its schema":         {change: both(answers(dirty), scrub, notBad), code: "refused_sanitize", reason: "the sanitized result breaks the output schema that the tool declares; the server has carried out the call"},
 		"made safe it breaks its schema, warn":   {change: both(answers(dirty), scrub, notBad, warn), code: "ok"},
 		"a tool error is sanitized too":          {change: both(answers(`{"content":[{"text":"bad"}],"isError":true}`), scrub), code: "tool_error"},
-		"made safe it has two members of a name": {change: both(answers(`{"structuredContent":{"bad":1,"[removed]":2}}`), scrub), code: "refused_sanitize", reason: "the result cannot be made safe"},
+		"made safe it has two members of a name": {change: both(answers(`{"structuredContent":{"bad":1,"[removed]":2}}`), scrub), code: "refused_sanitize", reason: "the result cannot be sanitized"},
 		"made safe, JSON in a text has two members of a name": {change: both(
 			answers(`{"structuredContent":1,"content":[{"text":"{\"bad\":1,\"[removed]\":2}"},{"text":"fine"}]}`), scrub,
-		), code: "refused_sanitize", reason: "the result cannot be made safe"},
-		"sanitizer makes text that is not a Unicode": {change: both(answers(dirty), func(r *rig) { r.sanitize = replace("bad", "\xff") }), code: "refused_sanitize", reason: "the result cannot be made safe"},
-		"session cannot learn":                       {change: fails("learn", errInternal), code: "refused_sanitize", reason: "the session's state cannot be kept"},
+		), code: "refused_sanitize", reason: "the result cannot be sanitized"},
+		"sanitizer makes text that is not a Unicode": {change: both(answers(dirty), func(r *rig) { r.sanitize = replace("bad", "\xff") }), code: "refused_sanitize", reason: "the result cannot be sanitized"},
+		"session cannot learn":                       {change: fails("learn", errInternal), code: "refused_sanitize", reason: "the session's state cannot be stored"},
 	}
 	for name, tt := range tests {
 		tt.invoked, tt.events = true, through

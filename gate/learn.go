@@ -104,7 +104,7 @@ func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
 func (w *way) teach(ctx context.Context, c *Call, l Lesson) error {
 	l.Call, l.Program, l.Connection, l.Origins = c.ID, c.Program(), c.Connected(), w.TrackOrigins
 	if err := w.Sessions.Learn(ctx, c.Session, l); err != nil {
-		return w.fail(ctx, "the session's state cannot be kept", err)
+		return w.fail(ctx, "the session's state cannot be stored", err)
 	}
 	return nil
 }

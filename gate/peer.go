@@ -145,16 +145,16 @@ func (n *nested) cleanRequest(ctx context.Context) error {
 	s := n.scrub(n.by.tool, n.by.duty.profile)
 	doc, err := contents{n.ContentChecker, c, n.by.duty.profile, s}.check(c.Args)
 	if err != nil {
-		return n.fail(ctx, "the request cannot be made safe", err)
+		return n.fail(ctx, "the request cannot be sanitized", err)
 	}
 	doc, err = s.result(c.Action, doc)
 	switch {
 	case err != nil:
-		return n.fail(ctx, "the request cannot be made safe", err)
+		return n.fail(ctx, "the request cannot be sanitized", err)
 	case n.guard(n.by.tool).refusesResult(s):
 		return n.fail(ctx, "the request holds a secret", nil)
 	case c.Action == actions.Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
-		return n.fail(ctx, "the URL cannot be shown as it is", nil)
+		return n.fail(ctx, "the URL has characters that cannot be shown safely", nil)
 	}
 	n.rec.Findings = append(n.rec.Findings, s.found...)
 	c.Args = doc

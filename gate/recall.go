@@ -143,7 +143,7 @@ func (p *Parts) recall(ctx context.Context, c *Call, kept Result) error {
 		l.From, l.Source = kept.Doc, provenance.FromUntrusted
 	}
 	if err := p.Sessions.Learn(ctx, c.Session, l); err != nil {
-		return fmt.Errorf("the session's state cannot be kept: %w", err)
+		return fmt.Errorf("the session's state cannot be stored: %w", err)
 	}
 	return nil
 }

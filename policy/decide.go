@@ -299,7 +299,7 @@ func (e *Engine) late(over error) error {
 	case errors.Is(over, errSteps):
 		return fmt.Errorf("policy: no decision within the %d steps that policy.timeout (%v) allows: %w", e.steps(), e.timeout, over)
 	case errors.Is(over, gate.ErrOverdue):
-		return fmt.Errorf("policy: no decision within %v: %w", e.wall, over)
+		return fmt.Errorf("policy: the gateway is too busy: no decision within %v: %w", e.wall, over)
 	}
 	return fmt.Errorf("policy: no decision: %w", over)
 }

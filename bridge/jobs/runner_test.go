@@ -86,7 +86,7 @@ func forever(ctx context.Context) (gate.Result, error) {
 
 func TestOutcomes(t *testing.T) {
 	failure := gate.Result{Doc: gate.MustDoc(`{"content":[],"isError":true}`), IsError: true}
-	unsafe := &gate.Refusal{Step: step.Sanitize, Reason: "the result cannot be made safe"}
+	unsafe := &gate.Refusal{Step: step.Sanitize, Reason: "the result cannot be sanitized"}
 	tests := map[string]struct {
 		result gate.Result
 		err    error

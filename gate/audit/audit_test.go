@@ -104,7 +104,7 @@ func TestLine(t *testing.T) {
 		r.Decision.Reasons, r.Decision.Remedy = []string{"granted"}, "wasmgate grant x"
 		r.Snapshot, r.OwnRecord = "sn1", true
 		r.Call.Renders, r.Call.OwnName = true, true
-		r.Code, r.Err = "refused_sanitize", errors.New("the result cannot be made safe")
+		r.Code, r.Err = "refused_sanitize", errors.New("the result cannot be sanitized")
 		r.Findings = []gate.Finding{{Rule: "ansi", At: "/content/0/text", Count: 2, Removed: true}, {Rule: "bidi", Count: 1}}
 		r.Usage, r.HostCalls = gate.Usage{Fuel: 500, MemoryPeak: 65536, Repeats: 1}, 3
 		r.Steps = []step.Time{
@@ -122,7 +122,7 @@ func TestLine(t *testing.T) {
 		"a record has its fields in a fixed order": {full, "",
 			`,"event":"done","id":"c1","parent":"c0","action":"tools/call","tenant":"t1","principal":"alice","roles":["dev","ops"],"auth":"bearer",` +
 				`"client":{"id":"agent-7","name":"inspector","version":"0.15"},"session":"s1","server":"files","tool":"files__read","tool_digest":"d1","app":{"only":false,"own_name":true},` +
-				`"effect":"allow","code":"refused_sanitize","reasons":["granted"],"error":"the result cannot be made safe","remedy":"wasmgate grant x",` +
+				`"effect":"allow","code":"refused_sanitize","reasons":["granted"],"error":"the result cannot be sanitized","remedy":"wasmgate grant x",` +
 				`"labels_before":["private"],"labels_after":["private","untrusted"],"session_version":4,"session_top":true,"own_record":true,` +
 				`"policy_revision":"p1","snapshot":"sn1","args_sha256":ARGS,"result_sha256":RESULT,` +
 				`"findings":[{"rule":"ansi","at":"/content/0/text","count":2,"removed":true},{"rule":"bidi","count":1,"removed":false}],` +

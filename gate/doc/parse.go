@@ -135,7 +135,7 @@ func (p *parser) value(depth int) error {
 	case c == 'n':
 		return p.literal("null", Null)
 	default:
-		return fmt.Errorf("no value begins with %q", rune(c))
+		return fmt.Errorf("a JSON value cannot begin with %q", rune(c))
 	}
 }
 

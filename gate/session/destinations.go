@@ -53,5 +53,5 @@ func (s *Sessions) Revoke(id string) ([]gate.Destination, error) {
 		e.state.Version++
 		return gone, nil
 	}
-	return nil, fmt.Errorf("approval %q has no destination that is approved still", id)
+	return nil, fmt.Errorf("approval %q has no destinations to revoke; see `wasmgate approvals destinations`", id)
 }

@@ -121,7 +121,7 @@ func (a *Auth) check(d *decoder, n *tree.Node, path string) {
 	for i := range a.Issuers {
 		for _, other := range a.Issuers[:i] {
 			if one := a.Issuers[i]; other.URL == one.URL && one.URL != "" {
-				d.fail(n.Get("issuers").Get(one.Name), "auth.issuers."+one.Name+".issuer", "is that of issuer %s already", other.Name)
+				d.fail(n.Get("issuers").Get(one.Name), "auth.issuers."+one.Name+".issuer", "is already the value of issuer %s", other.Name)
 			}
 		}
 	}

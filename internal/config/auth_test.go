@@ -25,7 +25,7 @@ func TestAuthProblems(t *testing.T) {
 		"the algorithm none":                {issuer("issuer: \"https://a.example\", algs: [none]"), `wasmgate.yaml:2: auth.issuers.a.algs[0]: "none" is not one of`},
 		"an issuer over http":               {issuer("issuer: \"http://a.example\""), `wasmgate.yaml:2: auth.issuers.a.issuer: "http://a.example" must be https`},
 		"its keys over http":                {issuer("issuer: \"https://a.example\", jwks: \"http://a.example/k\""), `wasmgate.yaml:2: auth.issuers.a.jwks: "http://a.example/k" must be https`},
-		"an issuer twice":                   {issuer("issuer: \"https://a.example\"}, b: {issuer: \"https://a.example\""), "wasmgate.yaml:2: auth.issuers.b.issuer: is that of issuer a already"},
+		"an issuer twice":                   {issuer("issuer: \"https://a.example\"}, b: {issuer: \"https://a.example\""), "wasmgate.yaml:2: auth.issuers.b.issuer: is already the value of issuer a"},
 		"roles of no claim":                 {issuer("issuer: \"https://a.example\", roles: {x: y}"), "auth.issuers.a.roles: maps the values of a claim"},
 		"roles that nothing maps":           {issuer("issuer: \"https://a.example\", claims: {roles: groups}"), "auth.issuers.a.claims.roles: also needs roles"},
 		"a public URL over http":            {"public_url: http://gw.example.com\n", "wasmgate.yaml:1: public_url: "},

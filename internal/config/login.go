@@ -76,7 +76,7 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 		case a.Mode == "token_exchange" && n.Get("issuer") == nil:
 			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server could choose who gets them")
 		case a.Mode == "token_exchange" && a.Shared:
-			d.fail(n, path, "token_exchange uses the token of each caller: remove identity")
+			d.fail(n, path, "token_exchange uses the token of each caller: remove the key identity")
 		case a.Actor && a.Mode != "token_exchange":
 			d.fail(n, path, "actor works only with the mode token_exchange")
 		case a.ClientSecret != "" && a.ClientID == "":
@@ -100,7 +100,7 @@ func (d *decoder) checkIDJAG(a *ServerAuth, n *tree.Node, path string) {
 	}
 	switch {
 	case a.Shared:
-		d.fail(n, path, "id_jag uses the login of each principal: remove identity")
+		d.fail(n, path, "id_jag uses the login of each principal: remove the key identity")
 	case a.Actor:
 		d.fail(n, path, "actor is for token_exchange")
 	case a.IDP == a.Issuer:

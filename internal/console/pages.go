@@ -63,7 +63,7 @@ func visible(v any) (string, error) {
 	if s := reflect.ValueOf(v); s.Kind() == reflect.String {
 		return escaped.Text(s.String()), nil
 	}
-	return "", fmt.Errorf("a page shows a %T as text", v)
+	return "", fmt.Errorf("internal error: a page shows a %T as text", v)
 }
 
 // A view is what a page shows.

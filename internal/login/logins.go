@@ -326,7 +326,7 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 	case !renews && bad:
 		return nil, nil, r.needed(errors.New("the server refuses the token"))
 	case !renews:
-		return nil, nil, r.needed(errors.New("the login has ended"))
+		return nil, nil, r.needed(errors.New("the login is no longer valid"))
 	case bad && r.busy == nil && now.Sub(r.forced) < youth && s.Mode == IDJAG:
 		return nil, nil, &Needed{s.ID, "server " + s.ID + " refuses the token that its authorization server gave", nil, false}
 	case bad && r.busy == nil && now.Sub(r.forced) < youth:
@@ -365,7 +365,7 @@ func (r *row) refresh(s *Server, g *grant) {
 	case err == nil:
 		err = r.put(next)
 	case s.Mode != IDJAG && ended(err):
-		r.grant, r.problem = nil, errors.New("the authorization server has ended the login")
+		r.grant, r.problem = nil, errors.New("the authorization server no longer accepts the login")
 		err = errors.Join(err, r.all.o.Vault.Delete(r.key))
 	}
 	if err != nil && r.grant != nil {

@@ -160,7 +160,7 @@ func (r *row) refreshed(ctx context.Context, s *Server, scopes []string) (*grant
 	g := r.grant
 	if g == nil || g.Refresh == "" {
 		r.mu.Unlock()
-		return nil, errors.New("the login has ended")
+		return nil, errors.New("the login is no longer valid")
 	}
 	r.busy = make(chan struct{})
 	r.mu.Unlock()
@@ -173,9 +173,9 @@ func (r *row) refreshed(ctx context.Context, s *Server, scopes []string) (*grant
 	defer func() { close(r.busy); r.busy = nil }()
 	switch {
 	case r.grant != g: // logged out meanwhile, or in again
-		return nil, errors.New("the login has ended")
+		return nil, errors.New("the login is no longer valid")
 	case ended(err):
-		r.grant, r.problem = nil, errors.New("the authorization server has ended the login")
+		r.grant, r.problem = nil, errors.New("the authorization server no longer accepts the login")
 		return nil, errors.Join(err, r.all.o.Vault.Delete(r.key))
 	case err == nil && got.Refresh != g.Refresh:
 		kept, narrow := *g, r.narrow

@@ -67,7 +67,7 @@ func printDifference(w io.Writer, d lock.Difference) {
 		fmt.Fprintln(w, "    "+m)
 	}
 	if len(d.Findings) > 0 {
-		fmt.Fprintln(w, "  in what has not changed:")
+		fmt.Fprintln(w, "  found in the part that has not changed:")
 		printFindings(w, d.Findings)
 	}
 }

@@ -186,7 +186,7 @@ func (sp *space) decode(data []byte) (content, error) {
 		return content{}, fmt.Errorf("version %d is not one that this program knows (%d)", c.Version, version)
 	}
 	if c.Tenant != sp.ns.Tenant || c.Tool != sp.ns.Tool {
-		return content{}, fmt.Errorf("it is of tenant %q and tool %q", c.Tenant, c.Tool)
+		return content{}, fmt.Errorf("it belongs to tenant %q and tool %q", c.Tenant, c.Tool)
 	}
 	return c, nil
 }

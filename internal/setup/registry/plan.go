@@ -217,7 +217,7 @@ func (f *filler) pack(p *Package, o Options) error {
 		}
 		switch {
 		case !digest.MatchString(sum):
-			return fmt.Errorf("%q is not a digest of an image", sum)
+			return fmt.Errorf("%q is not a digest of an image, which is sha256: and 64 hex digits in lower case", sum)
 		}
 		plan.What = name + "@" + sum
 	}

@@ -137,7 +137,7 @@ type keep struct {
 
 func (k *keep) add(name string, r io.Reader) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == ':' }) {
-		return fmt.Errorf("%q is the name of no file in a bundle", name)
+		return fmt.Errorf("%q is not a valid path of a file in a bundle", name)
 	}
 	if stray(name) {
 		return nil

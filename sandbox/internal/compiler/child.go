@@ -221,7 +221,7 @@ func cpu(state *os.ProcessState) time.Duration { return state.UserTime() + state
 func (l limits) ending(state *os.ProcessState, err error, said string) error {
 	switch {
 	case state.ExitCode() == cpuSpent, cpu(state) >= l.cpu-time.Second/2:
-		return costly("it takes more than %v of CPU", l.cpu)
+		return costly("it takes more than %v of CPU time", l.cpu)
 	case outOfMemory.MatchString(said):
 		return l.tooMuchMemory()
 	}

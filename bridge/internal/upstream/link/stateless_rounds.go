@@ -64,5 +64,5 @@ func (l stateless) rounds(ctx context.Context, a outgoing) (gate.Doc, error) {
 			return gate.Doc{}, ctx.Err()
 		}
 	}
-	return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server has asked for input %d times", maxRounds)}
+	return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server has asked for input %d times during one call, which is the most", maxRounds)}
 }

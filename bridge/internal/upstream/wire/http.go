@@ -524,7 +524,7 @@ func (c *HTTPConn) receive() error {
 	case err := <-c.broken:
 		return err
 	case <-c.ctx.Done():
-		return errors.New("the connection was closed")
+		return errors.New("the gateway has closed the connection")
 	}
 }
 

@@ -277,7 +277,7 @@ func (c *StdioConn) endOf(err error, noise bool) error {
 		}
 	}
 	if noise {
-		return &mcp.ProtocolError{Err: fmt.Errorf("the server wrote a line that is not a message, and ended: %w", err)}
+		return &mcp.ProtocolError{Err: fmt.Errorf("the server wrote a line to standard output that is not a message, and ended: %w", err)}
 	}
 	return fmt.Errorf("the server ended: %w", err)
 }

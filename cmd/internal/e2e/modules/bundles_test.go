@@ -276,7 +276,7 @@ func refuseEach(t *testing.T, pl *e2e.Place, d *depot, release, other signer, wo
 		{"truncated", signed[:len(signed)/2], "unexpected EOF"},
 		{"too large", make([]byte, 20<<20), "more than 16"},
 		{"a bomb", pack(t, map[string]string{"data.json": strings.Repeat(" ", 65<<20)}), "more than 67108864 bytes"},
-		{"a file outside of the root", pack(t, map[string]string{"../x.rego": "package x"}), "name of no file"},
+		{"a file outside of the root", pack(t, map[string]string{"../x.rego": "package x"}), "not a valid path"},
 		{"not Rego", release.sign(t, changed("wasmgate/x.rego", "package wasmgate\n\nallow contains \"x\" if nonsense(1)")), "undefined function nonsense"},
 		{"a decision of its own", release.sign(t, changed("wasmgate/x.rego", "package wasmgate\n\ndecision := 1")), "decision belongs to the gateway"},
 		{"a test that fails", release.sign(t, rules("2", denyHash, `"acme lists it" in wasmgate.allow`)), "test_it does not pass"},
