@@ -72,7 +72,8 @@ func (p *Program) Place(t testing.TB, configuration string) *Place {
 // File returns the path of a file in the folder.
 func (pl *Place) File(name string) string { return filepath.Join(pl.Dir, filepath.FromSlash(name)) }
 
-// Write writes a file in the folder; wasmgate.yaml gets the folder of machine code.
+// Write writes a file in the folder, whole: a gateway that runs never reads half of it.
+// wasmgate.yaml gets the folder of machine code.
 func (pl *Place) Write(name, text string) {
 	pl.T.Helper()
 	if err := os.MkdirAll(filepath.Dir(pl.File(name)), 0o700); err != nil {
@@ -81,7 +82,11 @@ func (pl *Place) Write(name, text string) {
 	if name == "wasmgate.yaml" {
 		text = compiled.Configured(text)
 	}
-	if err := os.WriteFile(pl.File(name), []byte(text), 0o600); err != nil {
+	next := pl.File(name) + ".new"
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		pl.T.Fatal(err)
+	}
+	if err := os.Rename(next, pl.File(name)); err != nil {
 		pl.T.Fatal(err)
 	}
 }
