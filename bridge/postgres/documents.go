@@ -47,6 +47,17 @@ func (s *Store) Changed(ctx context.Context, after uint64) (names []string, err 
 	return names, err
 }
 
+// Names returns the names of the documents that are there and begin with a prefix.
+func (s *Store) Names(ctx context.Context, prefix string) (names []string, err error) {
+	err = s.db.Rows(ctx, "select name from documents where starts_with(name, $1) and body is not null order by name", []any{prefix}, func(row pgx.CollectableRow) error {
+		var name string
+		err := row.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, err
+}
+
 // Change puts what f returns in place of the document, with no other change in between; nil removes
 // it. After an error of f, which Change returns, the document is as it was. When Change has
 // returned, no gateway admits a call by what was there before.

@@ -20,8 +20,10 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
+	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
 func TestMain(m *testing.M) { os.Exit(database.Main(m, (*testing.M).Run)) }
@@ -448,6 +450,30 @@ func TestGrants(t *testing.T) {
 	storetest.Grants(t, func(t *testing.T) (all []state.Document) {
 		for _, s := range open(t) {
 			all = append(all, s.Document(config.GrantsName))
+		}
+		return all
+	})
+}
+
+func TestLogins(t *testing.T) {
+	storetest.Logins(t, func(t *testing.T, o login.Options) (all []storetest.Loginer) {
+		for _, s := range open(t) {
+			mine := o
+			mine.Vault = vault.Shared(func(name string) state.Document { return s.Document(name) }, s.Names, secret)
+			mine.Turn = s.Turn
+			l, followed := login.New(mine), uint64(0)
+			all = append(all, storetest.Loginer{Logins: l, Follow: func() {
+				to, err := s.Generation(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				changed, err := s.Changed(t.Context(), followed)
+				if err != nil {
+					t.Error(err)
+				}
+				l.Follow(changed)
+				followed = to
+			}})
 		}
 		return all
 	})

@@ -143,5 +143,6 @@ func (s *Store) sweep(ctx context.Context, ttl time.Duration) error {
 			return err
 		}
 	}
-	return nil
+	_, err := s.db.Exec(ctx, "delete from leases where until < clock_timestamp()")
+	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/apikey"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/login/connect"
 	"github.com/wasmgate/wasmgate/internal/web"
 	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
@@ -127,7 +128,9 @@ func (a *App) handler() http.Handler {
 			http.Error(w, "this address serves the proxy that speaks TLS", http.StatusForbidden)
 			return
 		}
-		a.connect.ServeHTTP(w, r)
+		if !a.shared.peers.Page(w, r, connect.Node(r)) {
+			a.connect.ServeHTTP(w, r)
+		}
 	})
 	bounded, calls := web.Bounded(a.bodyTime, pages), a.ending(a.gateway) // which bounds bodies itself
 	// All that is no page has a pattern, too: a mux that finds none looks for other methods of the path.

@@ -61,6 +61,7 @@ func (a *App) follow(ctx context.Context, to uint64) error {
 		return err
 	}
 	errs := []error{a.gateway.Operator().RefreshSessions(ctx, true), followPins(a, changed)}
+	a.logins.Follow(changed)
 	for _, name := range changed {
 		switch name {
 		case keysName:

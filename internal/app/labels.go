@@ -35,24 +35,6 @@ func ServerIDs(cfg *config.Config) []string {
 	return ids
 }
 
-// LabelWarnings warns of labels for servers that the configuration does not have.
-// Which tools a server has, only a gateway knows: see [Status].
-func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
-	known := PolicyNames(cfg, nil).Servers
-	var problems []policy.Problem
-	for _, l := range labels {
-		server, _, whole := strings.Cut(l.Pattern, "__")
-		begins := func(id string) bool {
-			return id == server || !whole && strings.HasPrefix(id+"__", strings.TrimSuffix(server, "*"))
-		}
-		if !slices.ContainsFunc(known, begins) {
-			said := "labels." + l.Pattern + ": matches no tool: the configuration has no such server; see " + cfg.Policy.Labels
-			problems = append(problems, policy.Problem{Warning: true, Message: said})
-		}
-	}
-	return problems
-}
-
 // idleLabels says which labels are for tools that are gone, or for places that no result has. A server that is not
 // ready may still come to have them, and it has those that are quarantined.
 func (a *App) idleLabels() []string {

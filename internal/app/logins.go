@@ -43,17 +43,20 @@ func Vault(c *config.Config) *vault.Vault {
 }
 
 // newLogins has what people have logged in to, and the secrets that servers refer to.
-func (a *App) newLogins(c *config.Config) {
+func (a *App) newLogins(c *config.Config) error {
 	kept := Vault(c)
 	a.secrets = reference.New(kept)
-	a.logins = login.New(login.Options{
-		Vault: kept, Public: a.public, Note: a.noteLogin, Changed: a.loginChanged,
-	})
+	o := login.Options{Vault: kept, Public: a.public, Note: a.noteLogin, Changed: a.loginChanged}
+	if err := a.shared.logins(c, &o); err != nil {
+		return err
+	}
+	a.logins = login.New(o)
 	a.logins.Set(loginServers(c))
 	a.connect = connect.New(connect.Options{
 		Public: a.public, Logins: a.logins, Provider: a.signsIn, Proxied: a.proxied, Note: a.noteConnect, Ready: a.listed,
-		Identify: a.TokenHolder,
+		Identify: a.TokenHolder, Node: o.Node,
 	})
+	return nil
 }
 
 // public is the URL by which clients reach the gateway, without a path; "" if that is not said.

@@ -56,7 +56,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.senders, err = newSenders(ctx, cfg, a.records); err != nil {
 		return nil, err
 	}
-	a.newLogins(cfg)
+	if err := a.newLogins(cfg); err != nil {
+		return nil, err
+	}
 	gc, err := a.translate(ctx, only)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
+	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
 // records are the documents by which calls are refused.
@@ -41,6 +43,23 @@ type shared struct {
 	looking   sync.Mutex            // held over a look for refused callers
 	looked    time.Time             // when the last of those began, with looking
 	here      map[string]bool       // what is paused here only, since the database was away; with App.pausing
+}
+
+// logins has logins shared with other gateways.
+func (s *shared) logins(c *config.Config, o *login.Options) error {
+	if s.Store == nil {
+		return nil
+	}
+	kept, err := members.Key(c, "wasmgate vault 1")
+	if err != nil {
+		return err
+	}
+	o.Vault, o.Turn = vault.Shared(s.document, s.Names, kept), s.Turn
+	if s.peers != nil {
+		o.Node = s.peers.Node()
+	}
+	o.Seal, err = members.Key(c, "wasmgate sign-in 1")
+	return err
 }
 
 // document returns one of a name.

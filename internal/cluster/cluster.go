@@ -174,6 +174,31 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 	return gone, err
 }
 
+// maxPage bounds the body of a request for a page.
+const maxPage = 64 << 10
+
+// Page has another gateway answer a request for a page that is at a node, and reports whether it did: not
+// if that is this gateway, or there is none of that name. It is false of nil.
+func (p *Peers) Page(w http.ResponseWriter, r *http.Request, node string) bool {
+	if p == nil || node == "" || node == p.o.Node {
+		return false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPage))
+	if err != nil {
+		http.Error(w, "the request cannot be read", http.StatusBadRequest)
+		return true
+	}
+	gone, err := p.Forward(w, r, node, body)
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+	if gone {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return !gone
+}
+
 // Home returns the gateway that is to answer a request of an owner.
 func (p *Peers) Home(ctx context.Context, of gate.Owner, now bool) (node string, err error) {
 	return p.o.Home(ctx, of, now)

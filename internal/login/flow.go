@@ -95,7 +95,7 @@ func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
 // most.
 func (l *Logins) begin(f *flow) *Begun {
 	f.verifier, f.until = oauth2.GenerateVerifier(), l.o.Now().Add(flowTime)
-	state := rand.Text()
+	state := Named(l.o.Node, rand.Text())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for old, of := range l.flows {
@@ -108,6 +108,26 @@ func (l *Logins) begin(f *flow) *Begun {
 	}
 	l.flows[state] = f
 	return &Begun{f.url(state), f.place.Issuer, state, f.scopes, f.place.resource}
+}
+
+// nodeMark follows the node in the state of a login.
+const nodeMark = "."
+
+// Named returns an id that names the gateway that has made it, if that shares anything.
+func Named(node, id string) string {
+	if node == "" {
+		return id
+	}
+	return node + nodeMark + id
+}
+
+// NodeOf returns the gateway that an id of [Named] names; "" if it names none.
+func NodeOf(id string) string {
+	node, _, ok := strings.Cut(id, nodeMark)
+	if !ok {
+		return ""
+	}
+	return node
 }
 
 // asksFor chooses scopes: those that are configured or asked for, or else those that the

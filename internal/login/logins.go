@@ -80,6 +80,13 @@ type Event struct {
 type Options struct {
 	Vault  *vault.Vault
 	Public func() string // public URL of the gateway; "", and nil: none
+	// Turn waits until no other gateway changes the credential of a name, and keeps others from it until end
+	// is called, for a minute at most. Nil is for a gateway that shares none.
+	Turn func(ctx context.Context, name string) (end func(), err error)
+	// Seal is the key of what browsers keep during a sign-in; nil is one of this process.
+	Seal []byte
+	// Node begins the state of each login, by which others find this gateway; "" begins none.
+	Node string
 	// Note records an event. A login that cannot be recorded is not kept.
 	Note func(Event) error
 	// Changed, if not nil, is told of a server for which a token has come or gone.
@@ -115,14 +122,16 @@ func New(o Options) *Logins {
 	}
 	return &Logins{
 		o: o, servers: make(map[string]*Server), flows: make(map[string]*flow), rows: make(map[vault.Key]*row), tokens: make(map[caller]string),
-		seal: newSeal(), providers: make(map[string]*provider),
+		seal: newSeal(o.Seal), providers: make(map[string]*provider),
 	}
 }
 
-// newSeal makes a key for this process.
-func newSeal() cipher.AEAD {
-	key := make([]byte, 32)
-	rand.Read(key) // never fails
+// newSeal seals by a key of 32 bytes, or by one of this process.
+func newSeal(key []byte) cipher.AEAD {
+	if key == nil {
+		key = make([]byte, 32)
+		rand.Read(key) // never fails
+	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(err) // the key has its size
@@ -236,12 +245,15 @@ func (r *row) load() {
 		return
 	}
 	raw, err := r.all.o.Vault.Get(r.key)
-	r.read, r.problem = !errors.Is(err, vault.ErrKey), nil
+	r.read, r.problem = !errors.Is(err, vault.ErrKey) && !errors.Is(err, vault.ErrAway), nil
+	var g *grant
 	if err == nil {
-		g := new(grant)
-		if err = json.Unmarshal(raw, g); err == nil {
-			r.grant = g
+		if err = json.Unmarshal(raw, &g); err != nil {
+			g = nil
 		}
+	}
+	if r.read && !r.grant.is(g) {
+		r.grant, r.after, r.narrow = g, time.Time{}, nil
 	}
 	if err != nil && !errors.Is(err, vault.ErrNone) {
 		r.problem = err
@@ -352,13 +364,18 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 // refresh gets the next token, for everybody who waits: its time is its own. What has come is
 // kept before it is used, for the authorization server may take the one before no more.
 func (r *row) refresh(s *Server, g *grant) {
-	ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
-	defer cancel()
-	next, err := r.next(ctx, s, g)
+	end, err := r.turn(s)
+	defer end()
+	var next *grant
+	if err == nil && r.still(g) {
+		ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
+		defer cancel()
+		next, err = r.next(ctx, s, g)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() { close(r.busy); r.busy = nil }()
-	if r.grant != g { // logged out meanwhile, or in again
+	if !r.grant.is(g) { // logged out meanwhile, in again, or refreshed by another gateway
 		return
 	}
 	switch {
@@ -372,6 +389,65 @@ func (r *row) refresh(s *Server, g *grant) {
 		r.problem, r.after = err, r.all.o.Now().Add(pause)
 	}
 	_ = r.all.o.Note(r.event(Refreshed, g, err)) // the token has come, and there is nothing to take back
+}
+
+// turnTime is for how long a gateway waits for another that changes a login.
+const turnTime = 45 * time.Second
+
+// turn waits until no other gateway changes the login, and reads it again. The caller calls end, whatever
+// the error. Tokens by an ID-JAG have no refresh token that could be spent twice.
+func (r *row) turn(s *Server) (end func(), err error) {
+	if r.all.o.Turn == nil || s.Mode == IDJAG {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
+	defer cancel()
+	if end, err = r.all.o.Turn(ctx, r.key.Name()); err != nil {
+		return func() {}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.read = false
+	if r.load(); !r.read {
+		err = r.problem
+	}
+	return end, err
+}
+
+// still reports whether the login is what it was.
+func (r *row) still(g *grant) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.grant.is(g)
+}
+
+// Follow takes over what other gateways have done to logins, as the names of changed documents say.
+func (l *Logins) Follow(names []string) {
+	servers := make(map[string]bool)
+	for _, name := range names {
+		k, ok := vault.KeyOf(name)
+		if !ok {
+			continue
+		}
+		l.mu.Lock()
+		r := l.rows[k]
+		l.mu.Unlock()
+		if r == nil {
+			r = &row{all: l, key: k}
+		}
+		r.mu.Lock()
+		known, before := r.read, r.grant
+		r.read = false
+		r.load()
+		came := r.grant != nil && r.grant.Got.Equal(r.grant.Made) // otherwise it was refreshed
+		if r.read && (!known || !r.grant.is(before)) && (came || r.grant == nil) && k.Kind == loginKind {
+			servers[k.Server] = true
+		}
+		r.mu.Unlock()
+	}
+	for server := range servers {
+		l.changed(server)
+	}
 }
 
 func (r *row) next(ctx context.Context, s *Server, g *grant) (*grant, error) {
@@ -652,9 +728,14 @@ func (r *row) shown(g *grant) *Login {
 // keep takes a grant into the vault, once it is recorded.
 func (l *Logins) keep(s *Server, o gate.Owner, g *grant) (*Login, error) {
 	r := l.row(s, o)
+	end, err := r.turn(s)
+	defer end()
+	if err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	r.load()
-	err := l.o.Note(r.event(LoggedIn, g, nil))
+	err = l.o.Note(r.event(LoggedIn, g, nil))
 	if err == nil {
 		err = r.put(g)
 	}
@@ -696,6 +777,11 @@ func (l *Logins) Logout(ctx context.Context, server string, o gate.Owner) (*Logi
 		s = s.IDP
 	}
 	r := l.row(s, o)
+	end, err := r.turn(s)
+	defer end()
+	if err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	r.load()
 	g, problem := r.grant, r.problem

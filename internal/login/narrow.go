@@ -73,6 +73,11 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 	return got, nil
 }
 
+// is reports whether two are the same, token by token.
+func (g *grant) is(o *grant) bool {
+	return g == o || g != nil && o != nil && g.ID == o.ID && g.Access == o.Access && g.Refresh == o.Refresh && g.Basis == o.Basis
+}
+
 // like reports whether two are one grant, whose refresh token may have changed.
 func (g *grant) like(o *grant) bool {
 	return g == o || g != nil && o != nil && o.ID != "" && g.ID == o.ID && g.Access == o.Access
@@ -165,6 +170,19 @@ func (r *row) refreshed(ctx context.Context, s *Server, scopes []string) (*grant
 	r.busy = make(chan struct{})
 	r.mu.Unlock()
 
+	end, err := r.turn(s)
+	defer end()
+	r.mu.Lock()
+	if g = r.grant; err == nil && (g == nil || g.Refresh == "") {
+		err = errors.New("the login is no longer valid")
+	}
+	if err != nil {
+		close(r.busy)
+		r.busy = nil
+		r.mu.Unlock()
+		return nil, err
+	}
+	r.mu.Unlock()
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenTime) // the answer is kept, also if nobody waits for it
 	defer cancel()
 	got, err := g.ask(asking, s, r.all.o.Now(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}, "scope": {strings.Join(scopes, " ")}})
@@ -172,7 +190,7 @@ func (r *row) refreshed(ctx context.Context, s *Server, scopes []string) (*grant
 	defer r.mu.Unlock()
 	defer func() { close(r.busy); r.busy = nil }()
 	switch {
-	case r.grant != g: // logged out meanwhile, or in again
+	case !r.grant.is(g): // logged out meanwhile, or in again
 		return nil, errors.New("the login is no longer valid")
 	case ended(err):
 		r.grant, r.problem = nil, errors.New("the authorization server no longer accepts the login")

@@ -46,7 +46,7 @@ func (l *Logins) SignIn(ctx context.Context, s *Server, redirect, purpose string
 	if err != nil {
 		return nil, "", err
 	}
-	t := ticket{For: purpose, State: rand.Text(), Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Until: l.o.Now().Add(flowTime)}
+	t := ticket{For: purpose, State: Named(l.o.Node, rand.Text()), Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Until: l.o.Now().Add(flowTime)}
 	f := &flow{server: s, redirect: redirect, verifier: t.Verifier, place: p, scopes: s.Scopes}
 	if f.client, err = l.signInClient(ctx, s, p, redirect); err != nil {
 		return nil, "", err

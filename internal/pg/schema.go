@@ -121,6 +121,13 @@ create table session_values ( -- where values of a session came from, on the way
 	used timestamptz not null default clock_timestamp(),
 	primary key (tenant, owner, id)
 );
+`, `
+create table leases ( -- what one gateway does for all
+	name text primary key,
+	node text not null,
+	boot text not null,
+	until timestamptz not null
+);
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried

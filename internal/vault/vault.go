@@ -1,12 +1,12 @@
 package vault
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
 // A Key says what a credential is for.
@@ -30,16 +31,9 @@ type Key struct {
 	Server    string `json:"server"`
 }
 
-// A row is a file. All of Key is authenticated with what is sealed, so that what is kept for
-// one principal or server opens nowhere else.
-type row struct {
-	Key
-	Sealed []byte `json:"sealed"`
-}
-
 // A Vault may be used from several goroutines, as long as each row has one writer at a time.
 type Vault struct {
-	dir    string
+	rows   rows
 	secret func() ([]byte, error)
 
 	mu     sync.Mutex
@@ -66,7 +60,15 @@ const minKey = 32
 
 // New returns the vault in a folder. The folder is made, and the secret, of at least 32 bytes
 // that nobody can guess, is asked for, when something is kept or read.
-func New(dir string, secret func() ([]byte, error)) *Vault { return &Vault{dir: dir, secret: secret} }
+func New(dir string, secret func() ([]byte, error)) *Vault {
+	return &Vault{rows: folder(dir), secret: secret}
+}
+
+// Shared returns the vault of several gateways, which have the same secret. Names returns the names of the
+// documents that are there and begin with a prefix.
+func Shared(document func(name string) state.Document, names func(ctx context.Context, prefix string) ([]string, error), secret []byte) *Vault {
+	return &Vault{rows: documents{document, names}, secret: func() ([]byte, error) { return secret, nil }}
+}
 
 // Ready asks for the key now, and is [ErrKey] with the reason if nothing can be kept or read.
 func (v *Vault) Ready() error {
@@ -106,8 +108,10 @@ func (v *Vault) open() (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(v.dir, 0o700); err != nil {
-		return nil, err
+	if dir, ok := v.rows.(folder); ok { // a folder that cannot be made is an error before anyone logs in
+		if err := os.MkdirAll(string(dir), 0o700); err != nil {
+			return nil, err
+		}
 	}
 	return cipher.NewGCMWithRandomNonce(block)
 }
@@ -139,25 +143,18 @@ func KeyFile(path string) ([]byte, error) {
 	return key[:n], err
 }
 
-// Put keeps a credential in the place of what was there. It is on the disk when Put returns.
+// Put keeps a credential in the place of what was there. It outlives the process when Put returns.
 func (v *Vault) Put(k Key, value []byte) error {
 	aead, err := v.seal()
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(row{k, aead.Seal(nil, nil, value, k.bytes())})
-	if err != nil {
-		return err
-	}
-	return files.ReplaceSynced(v.path(k), raw, 0o600)
+	return v.rows.put(k, aead.Seal(nil, nil, value, k.bytes()))
 }
 
-// Get returns a credential. The error is [ErrNone] or [ErrUnreadable], or that of a file.
+// Get returns a credential. The error is [ErrNone], [ErrUnreadable] or [ErrAway], or that of a file.
 func (v *Vault) Get(k Key) ([]byte, error) {
-	raw, err := os.ReadFile(v.path(k))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNone
-	}
+	sealed, err := v.rows.get(k)
 	if err != nil {
 		return nil, err
 	}
@@ -165,11 +162,7 @@ func (v *Vault) Get(k Key) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r row
-	if json.Unmarshal(raw, &r) != nil {
-		return nil, ErrUnreadable
-	}
-	value, err := aead.Open(nil, nil, r.Sealed, k.bytes())
+	value, err := aead.Open(nil, nil, sealed, k.bytes())
 	if err != nil {
 		return nil, ErrUnreadable
 	}
@@ -177,49 +170,14 @@ func (v *Vault) Get(k Key) ([]byte, error) {
 }
 
 // Delete removes a credential. One that is not there is no error.
-func (v *Vault) Delete(k Key) error {
-	if err := os.Remove(v.path(k)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func (v *Vault) Delete(k Key) error { return v.rows.put(k, nil) }
 
 // List returns what there is of a kind, sorted by server, tenant and principal; also what
 // does not open.
 func (v *Vault) List(kind string) ([]Key, error) {
-	entries, err := os.ReadDir(v.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var all []Key
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), suffix) || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		var r row
-		raw, err := os.ReadFile(filepath.Join(v.dir, e.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		if json.Unmarshal(raw, &r) == nil && r.Kind == kind && v.path(r.Key) == filepath.Join(v.dir, e.Name()) {
-			all = append(all, r.Key)
-		}
-	}
+	all, err := v.rows.list(kind)
 	slices.SortFunc(all, func(a, b Key) int { return strings.Compare(a.order(), b.order()) })
-	return all, nil
-}
-
-const suffix = ".json"
-
-func (v *Vault) path(k Key) string {
-	sum := sha256.Sum256(k.bytes())
-	return filepath.Join(v.dir, hex.EncodeToString(sum[:16])+suffix)
+	return all, err
 }
 
 // bytes are the key as it is authenticated: no two keys have the same.

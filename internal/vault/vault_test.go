@@ -89,7 +89,7 @@ func TestSwapped(t *testing.T) {
 	if err := errors.Join(v.Put(alice, []byte("a")), v.Put(bob, []byte("b"))); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(v.path(bob))
+	whole, err := os.ReadFile(v.rows.(folder).path(bob))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestSwapped(t *testing.T) {
 		"another's row": whole, "another's value": bytes.Replace(whole, []byte(`"bob"`), []byte(`"alice"`), 1),
 		"cut": whole[:len(whole)/2], "empty": nil,
 	} {
-		if err := os.WriteFile(v.path(alice), raw, 0o600); err != nil {
+		if err := os.WriteFile(v.rows.(folder).path(alice), raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if value, err := v.Get(alice); !errors.Is(err, ErrUnreadable) {
@@ -110,7 +110,7 @@ func TestSwapped(t *testing.T) {
 	if _, err := open(t, dir).Get(bob); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("with another key: %v", err)
 	}
-	if _, err := os.Stat(v.path(bob)); err != nil {
+	if _, err := os.Stat(v.rows.(folder).path(bob)); err != nil {
 		t.Errorf("the row was not kept: %v", err)
 	}
 }
@@ -205,14 +205,14 @@ func TestBrokenFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"notes", ".half.json"} { // neither is a row
-		if err := os.Mkdir(filepath.Join(v.dir, name), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(string(v.rows.(folder)), name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if all, err := v.List("login"); err != nil || len(all) != 1 {
 		t.Errorf("beside other files: %v, %v", all, err)
 	}
-	if err := os.MkdirAll(filepath.Join(v.path(alice), "full"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(v.rows.(folder).path(alice), "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := v.Get(alice); err == nil || errors.Is(err, ErrNone) || errors.Is(err, ErrUnreadable) {
@@ -224,7 +224,7 @@ func TestBrokenFiles(t *testing.T) {
 	if _, err := v.List("login"); err == nil {
 		t.Error("a row that cannot be read is in no list, and no error")
 	}
-	if _, err := New(v.path(bob), nil).List("login"); err == nil {
+	if _, err := New(v.rows.(folder).path(bob), nil).List("login"); err == nil {
 		t.Error("a file was listed as a folder")
 	}
 }

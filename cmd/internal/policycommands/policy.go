@@ -63,7 +63,7 @@ func (c commands) newPolicyCheck() *cobra.Command {
 			if err != nil {
 				return shell.Exit(shell.ExitFalse, err)
 			}
-			return c.printProblems(append(problems, app.LabelWarnings(cfg, p.Options.Labels)...))
+			return c.printProblems(append(problems, labelWarnings(cfg, p.Options.Labels)...))
 		},
 	}
 }
@@ -318,4 +318,22 @@ func coerced(input []byte, tools map[string]gate.Doc) []byte {
 	}
 	args, _ := by.Coerce(d.Get("arguments"))
 	return d.With("arguments", args.Raw()).Raw()
+}
+
+// labelWarnings warns of labels for servers that the configuration does not have.
+// Which tools a server has, only a gateway knows: see [app.Status].
+func labelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
+	known := app.PolicyNames(cfg, nil).Servers
+	var problems []policy.Problem
+	for _, l := range labels {
+		server, _, whole := strings.Cut(l.Pattern, "__")
+		begins := func(id string) bool {
+			return id == server || !whole && strings.HasPrefix(id+"__", strings.TrimSuffix(server, "*"))
+		}
+		if !slices.ContainsFunc(known, begins) {
+			said := "labels." + l.Pattern + ": matches no tool: the configuration has no such server; see " + cfg.Policy.Labels
+			problems = append(problems, policy.Problem{Warning: true, Message: said})
+		}
+	}
+	return problems
 }

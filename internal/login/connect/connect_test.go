@@ -20,6 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/login/connect"
 	"github.com/wasmgate/wasmgate/internal/vault"
@@ -32,6 +33,9 @@ type desk struct {
 	idp, as *authtest.OAuth
 	web     *httptest.Server
 	logins  *login.Logins
+	options connect.Options
+	servers []*login.Server
+	serve   http.HandlerFunc // nil: connect
 	connect *connect.Connect
 	past    atomic.Int64 // seconds by which the clock is ahead
 
@@ -45,7 +49,13 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{t: t, idp: authtest.NewOAuth(t), as: authtest.NewOAuth(t)}
-	d.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.connect.ServeHTTP(w, r) }))
+	d.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.serve != nil {
+			d.serve(w, r)
+			return
+		}
+		d.connect.ServeHTTP(w, r)
+	}))
 	t.Cleanup(d.web.Close)
 	d.public = d.web.URL
 	var server *httptest.Server
@@ -57,12 +67,13 @@ func newDesk(t *testing.T) *desk {
 		Vault:  vault.New(filepath.Join(dir, "vault"), func() ([]byte, error) { return vault.KeyFile(filepath.Join(dir, "key")) }),
 		Public: func() string { return d.web.URL }, Note: func(login.Event) error { return nil }, Now: now,
 	})
-	d.logins.Set([]*login.Server{
+	d.servers = []*login.Server{
 		{ID: "jira", URL: server.URL + "/mcp", Mode: login.OAuth, Client: http.DefaultClient},
 		{ID: "chat", URL: server.URL + "/mcp", Mode: login.OAuth, Client: http.DefaultClient},
 		{ID: "wiki", URL: server.URL + "/mcp", Mode: login.OAuth, Shared: true, Client: http.DefaultClient},
-	})
-	d.connect = connect.New(connect.Options{
+	}
+	d.logins.Set(d.servers)
+	d.options = connect.Options{
 		Public: func() string { return d.public }, Logins: d.logins, Now: now, Ready: func(string) {},
 		Provider: func(issuer string) *login.Server {
 			if issuer != "corp" && issuer != "" {
@@ -89,7 +100,8 @@ func newDesk(t *testing.T) *desk {
 			d.events = append(d.events, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", e.What, e.Who.ID, e.Server, e.Call)))
 			return d.broken
 		},
-	})
+	}
+	d.connect = connect.New(d.options)
 	return d
 }
 
@@ -740,5 +752,48 @@ func TestOpenedOften(t *testing.T) {
 	_, form = d.browser("carol").consent(link)
 	if form == "" {
 		t.Error("the caller cannot open the link any more")
+	}
+}
+
+// Behind a load balancer each request for a page finds the gateway that has the link, and a sign-in ends at
+// any.
+func TestConnectAnywhere(t *testing.T) {
+	d := newDesk(t)
+	dir, secret := t.TempDir(), make([]byte, 32)
+	document := func(name string) state.Document { return state.File(filepath.Join(dir, url.PathEscape(name))) }
+	nodes := map[string]*connect.Connect{}
+	names := []string{"n0", "n1", "n2"}
+	for _, name := range names {
+		o := d.options
+		o.Logins = login.New(login.Options{
+			Vault: vault.Shared(document, func(context.Context, string) ([]string, error) { return nil, nil }, secret), Seal: secret, Node: name,
+			Public: d.options.Public, Note: func(login.Event) error { return nil },
+		})
+		o.Logins.Set(d.servers)
+		o.Node = name
+		nodes[name] = connect.New(o)
+		if name == "n1" {
+			d.logins, d.connect = o.Logins, nodes[name]
+		}
+	}
+	var turn atomic.Int64
+	forwarded := 0
+	d.serve = func(w http.ResponseWriter, r *http.Request) {
+		at := names[turn.Add(1)%3]
+		if node := connect.Node(r); node != "" && node != at {
+			at = node
+			forwarded++
+		}
+		nodes[at].ServeHTTP(w, r)
+	}
+	for i := range 3 {
+		who := fmt.Sprint("alice", i)
+		link, _ := d.link(who)
+		b := d.browser(who)
+		_, form := b.consent(link)
+		is(t, b.get(b.goOn(link, form)), 200, "You are logged in to jira")
+	}
+	if forwarded == 0 {
+		t.Error("nothing was forwarded")
 	}
 }

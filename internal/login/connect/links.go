@@ -52,6 +52,8 @@ type Options struct {
 	Proxied func(r *http.Request) (*gate.Principal, error)
 	// Identify says whose an access token is that somebody got by signing in.
 	Identify func(ctx context.Context, token string) (*gate.Principal, error)
+	// Node begins the id of each link, by which others find this gateway; "" begins none.
+	Node string
 	// Note records an event. A link whose making cannot be recorded is none.
 	Note func(Event) error
 	// Ready waits until calls can use a new login at a server.
@@ -115,7 +117,7 @@ func (c *Connect) Offer(call *gate.Call, err error) (url string, ended <-chan st
 	l := c.open(call, server)
 	if l == nil {
 		l = &link{
-			id: rand.Text(), tag: rand.Text()[:8], who: call.Who, client: call.ClientName, server: server, tool: call.Name, call: call.ID,
+			id: login.Named(c.o.Node, rand.Text()), tag: rand.Text()[:8], who: call.Who, client: call.ClientName, server: server, tool: call.Name, call: call.ID,
 			until: c.o.Now().Add(linkTime), ended: make(chan struct{}),
 		}
 		if c.note(l, Asked, nil) != nil {

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -25,6 +26,8 @@ var files embed.FS
 var pages = template.Must(template.New("").Funcs(template.FuncMap{"visible": escaped.Text}).ParseFS(files, "pages/*.html"))
 
 const (
+	stylePath = "/connect/style.css"
+
 	maxForm = 4 << 10
 	// askTime bounds what is asked of authorization servers for one page.
 	askTime = 30 * time.Second
@@ -40,13 +43,24 @@ func (c *Connect) routes() http.Handler {
 	mux.HandleFunc("POST /connect/{id}", c.agree)
 	mux.HandleFunc("GET "+login.SignInPath, c.signedIn)
 	mux.HandleFunc("GET "+login.ConnectPath, c.cameBack)
-	mux.HandleFunc("GET /connect/style.css", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "pages/style.css") })
+	mux.HandleFunc("GET "+stylePath, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "pages/style.css") })
 	next := http.NewCrossOriginProtection().Handler(mux)
 	return web.Page(contentPolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askTime)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	}))
+}
+
+// Node returns the gateway that has the link that a request is about; "" if it names none.
+func Node(r *http.Request) string {
+	if state := r.URL.Query().Get("state"); state != "" {
+		return login.NodeOf(state)
+	}
+	if r.URL.Path == stylePath {
+		return ""
+	}
+	return login.NodeOf(path.Base(r.URL.Path))
 }
 
 // ServeHTTP implements [http.Handler], for all paths below /connect/.

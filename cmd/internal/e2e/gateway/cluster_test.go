@@ -74,12 +74,13 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 		http.DefaultClient.CloseIdleConnections()
 	})
 	up, asker, shifty, secret := c.server.Start(t), c.asker.start(t), c.changing.start(t), rand.Text()+rand.Text()
+	mine := protected(t, up)
 	for i := range nodes {
 		pl, port := p.Place(t, ""), freeport.Port(t)
 		c.between = append(c.between, new(wire))
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {packs: [grants, flow], paths: [policies], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
-servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}, more: {url: %q}}
+servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}, more: {url: %q}, mine: {url: %q, auth: oauth}}
 public_url: %s
 auth: {keys: true, issuers: {corp: {issuer: %q}}}
 principals: {alice: {}, bob: {}}
@@ -90,14 +91,15 @@ state: state
 console: {listen: "off"}
 store: {postgres: %q, secret: %s, node: n%d}
 cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
-`, up, asker, shifty, up, proxy.URL, c.issuer.URL, db, secret, i, port, c.between[i].start(t, port)))
-		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty]}\n")
+`, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, db, secret, i, port, c.between[i].start(t, port)))
+		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty, mine]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
-		pl.Write("labels.yaml", "more__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		pl.Write("labels.yaml", "mine__*: {result: trusted, effect: [read]}\nmore__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
 		c.processes = append(c.processes, pl.Serve("--listen", at))
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
 	}
+	c.give(t, 0, "local") // by which all list the server
 	for _, pl := range c.nodes {
 		pl.Ready()
 	}
@@ -211,6 +213,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("found here, used there", func(t *testing.T) { c.values(t, 2*rounds(t)) })
 	t.Run("seen here, held against it there", func(t *testing.T) { c.pins(t) })
 	t.Run("granted here, revoked there", func(t *testing.T) { c.grants(t, rounds(t)/4) })
+	t.Run("logged in here, logged out there", func(t *testing.T) { c.logins(t) })
 	t.Run("a gateway dies", func(t *testing.T) {
 		for range max(1, rounds(t)/50) {
 			c.dies(t)

@@ -5,6 +5,10 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,4 +120,58 @@ func (c *cluster) grants(t *testing.T, n int) {
 	broken(true)
 	c.nodes[2].Must("auth", "break-glass", "--end")
 	broken(false)
+}
+
+// protected returns the URL of a server that asks for a token, in front of one that does not.
+func protected(t *testing.T, url string) string {
+	to, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(&neturl.URL{Scheme: to.Scheme, Host: to.Host})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer of-") {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	return server.URL + to.Path
+}
+
+// give logs somebody in at a node, to the server that asks for a token.
+func (c *cluster) give(t *testing.T, node int, who string) {
+	t.Helper()
+	pl := c.nodes[node]
+	login := pl.Command(t.Context(), pl.Program.Path, pl.Args("login", "mine", "--token", "-", "--as", who)...)
+	login.Stdin = strings.NewReader("of-" + who + "\n")
+	if out, err := login.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// logins: a login at one gateway is one at all, and so is its end.
+func (c *cluster) logins(t *testing.T) {
+	_, key := c.key(t, 0, "alice")
+	for round := range 3 {
+		c.give(t, round, "alice")
+		for node, url := range c.urls {
+			timelimit.Wait(t, fmt.Sprint("a call passes at node ", node), func() bool {
+				ok, _ := passes(t, c.client(url, key), "mine__find", `{}`)
+				return ok
+			})
+			if list := c.nodes[node].Must("logins", "--json"); !strings.Contains(list, `"alice"`) {
+				t.Errorf("node %d lists %s", node, list)
+			}
+		}
+		c.nodes[(round+1)%3].Must("logout", "mine", "--as", "alice")
+		for i := range 6 {
+			if ok, _ := passes(t, c.client(c.any, key), "mine__find", `{}`); ok {
+				t.Errorf("round %d: call %d passes after the logout", round, i)
+			}
+		}
+	}
 }
