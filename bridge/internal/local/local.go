@@ -30,9 +30,15 @@ type Server struct {
 	mu    sync.Mutex
 	given []options.LocalTool // as they were set last
 	tools *listing.Tools
-	calls map[string]options.LocalTool // by qualified name
+	calls map[string]implementation // by qualified name
 	// settling is since when the first tools are made; zero once all are.
 	settling time.Time
+}
+
+// An implementation carries out the calls of one version of a tool.
+type implementation struct {
+	of *gate.Tool
+	options.LocalTool
 }
 
 // New returns a server of the given tools. A tool that cannot be offered is
@@ -83,9 +89,9 @@ func (l *Server) Set(tools ...options.LocalTool) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	calls := make(map[string]options.LocalTool, len(tools))
+	calls := make(map[string]implementation, len(tools))
 	for i, t := range made.All { // none was quarantined, so both have one order
-		calls[t.Name.String()] = tools[i]
+		calls[t.Name.String()] = implementation{t, tools[i]}
 		t.Vetted, t.Config = true, tools[i].Config
 		t.Sandboxed, t.Capabilities, t.Origin, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Origin, tools[i].Relay
 		t.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Groups, tools[i].Groups))))
@@ -150,6 +156,9 @@ func (l *Server) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error)
 	l.mu.Unlock()
 	if !ok {
 		return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: l.server, Doing: "call", Err: errors.New("the tool was removed")}
+	}
+	if t.of.Digest != tool.Digest || t.of.ModuleDigest != tool.ModuleDigest { // it has been replaced since the gate let the call pass
+		return gate.Result{}, &fault.Fault{Kind: fault.NotConnected, Server: l.server, Doing: "call", Err: errors.New("the tool was replaced; call again")}
 	}
 	return t.Call(ctx, c, p)
 }
