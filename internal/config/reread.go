@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 
@@ -26,6 +27,10 @@ func (c *Config) reread(o Options) (*Config, error) {
 	}
 	next := Default(o.Dirs)
 	if c.File != "" {
+		// Some editors empty a file before they write it, and a gateway would stop all servers meanwhile.
+		if info, err := os.Stat(c.File); err == nil && info.Size() == 0 {
+			return nil, tree.Problems{{File: c.File, Message: "is empty: if that is meant, write `version: 1` into it"}}
+		}
 		if next, err = Load(c.File, o); err != nil {
 			return nil, err
 		}

@@ -136,6 +136,10 @@ func TestReread(t *testing.T) {
 	if ps, ok := err.(tree.Problems); !ok || len(ps) != 2 || ps[1].Line != 3 {
 		t.Errorf("problems %v", err)
 	}
+	write(t, file, "")
+	if _, err := c.Reread(config.Options{}); err == nil || !strings.Contains(err.Error(), "wasmgate.yaml: is empty") {
+		t.Errorf("a file that an editor has emptied: %v", err)
+	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
