@@ -164,7 +164,7 @@ func (s *source) addData(given map[string]any) []Problem {
 			}
 		}
 		if whose != "" {
-			problems = append(problems, Problem{Message: fmt.Sprintf("the program's data defines data.%s, which belongs to %s; choose another name", name, whose)})
+			problems = append(problems, Problem{Message: fmt.Sprintf("the data of the Go program has the member %s, which belongs to %s; choose another name in the program", name, whose)})
 		}
 	}
 	return problems

@@ -206,7 +206,7 @@ func (d *decoder) unixPeers(to *Auth, n *tree.Node, path string) {
 
 func checkPrincipal(s string) error {
 	if _, id := SplitPrincipal(s); !principalPattern.MatchString(s) || len(id) > maxPrincipal || id == "local" {
-		return errors.New("names no principal: " + idHelp + "; and not local")
+		return errors.New("is not the id of a principal: " + idHelp + "; the id local is reserved")
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ const maxDefinition = 1 << 20
 // checkSize refuses definitions that no model could read.
 func checkSize(def gate.Doc) error {
 	if n := len(def.Raw()); n > maxDefinition {
-		return fmt.Errorf("its definition has %s; at most %s are offered", mcp.Bytes(int64(n)), mcp.Bytes(maxDefinition))
+		return fmt.Errorf("its definition has %s, more than the %s that are allowed, so the tool is not offered", mcp.Bytes(int64(n)), mcp.Bytes(maxDefinition))
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ Exits with 3 if a call would pass that did not pass then, or if no recorded call
 	flags.StringVar(&f.labels, "labels", "", "file of labels, instead of the policy's")
 	flags.StringVar(&f.tools, "tools", "", `file with definitions of tools, {"tools": [...]}, by their full names`)
 	flags.BoolVar(&f.approve, "approve-asks", false, "continue as if each question had been approved")
-	flags.BoolVar(&f.beside, "approve-beside", false, "continue as if each question had been approved, with all destinations that it shows")
+	flags.BoolVar(&f.beside, "approve-beside", false, "like --approve-asks; each approval also covers, until the session ends, all destinations that its question shows")
 	return cmd
 }
 

@@ -38,7 +38,7 @@ func Fetch(ctx context.Context, address, word string) (*Entry, error) {
 		version = "latest"
 	}
 	if version != "latest" && !exact(version) {
-		return nil, fmt.Errorf("%q is not an exact version, such as 1.2.3", version)
+		return nil, fmt.Errorf("NAME@%s: write an exact version after the @, such as 1.2.3, or leave it out for the latest", version)
 	}
 	var all []*Entry
 	var err error
@@ -108,7 +108,7 @@ func Compare(a, b string) int {
 func ask(ctx context.Context, address, name, version string) ([]*Entry, error) {
 	base, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || base.Host == "" || base.User != nil || base.Scheme != "https" && (base.Scheme != "http" || !loopback.Host(base.Hostname())) {
-		return nil, errors.New("the address is not an https URL")
+		return nil, errors.New("the address of a registry must be an https URL without a user name, or a file or folder")
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()

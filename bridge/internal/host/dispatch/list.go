@@ -112,7 +112,7 @@ func (d *Dispatcher) CheckParamHeaders(r *http.Request, p sessions.Client, name 
 	}
 	offered, err := d.listed(r.Context(), p, gate.FeatureTool)
 	if err != nil {
-		return errors.New("header mismatch: the expected headers cannot be determined")
+		return errors.New("the headers cannot be checked, because the gateway cannot list your tools now; try again later")
 	}
 	for _, its := range offered {
 		if its.Name == t.Name && its.Local == t.Local {
