@@ -55,9 +55,9 @@ func TestDataAndValues(t *testing.T) {
 		t.Errorf("other data is another policy: %v", err)
 	}
 	for name, data := range map[string]map[string]any{
-		"data.grants":   {"grants": 1},
-		"data.wasmgate": {"wasmgate": map[string]any{"allow": 1}},
-		"not JSON":      {"f": func() {}},
+		"member grants":   {"grants": 1},
+		"member wasmgate": {"wasmgate": map[string]any{"allow": 1}},
+		"not JSON":        {"f": func() {}},
 	} {
 		if _, err := load(data); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -35,7 +35,7 @@ func TestAuthProblems(t *testing.T) {
 		"a proxy with a short secret":       {proxy(", from: [10.0.0.1], secret: {header: X-S, value: short}"), "wasmgate.yaml:1: auth.proxy.secret.value: is shorter than 16 characters"},
 		"a proxy by a certificate":          {proxy(", client_cert: p"), "wasmgate.yaml:1: auth.proxy.client_cert: needs tls.client_ca"},
 		"certificates of nobody":            {"auth: {mtls: {id: cn}}\n", "wasmgate.yaml:1: auth.mtls: needs tls.client_ca"},
-		"a user who is local":               {"listen: \"unix:s\"\nauth: {unix: {1000: local}}\n", "wasmgate.yaml:2: auth.unix.1000: \"local\" names no principal"},
+		"a user who is local":               {"listen: \"unix:s\"\nauth: {unix: {1000: local}}\n", "wasmgate.yaml:2: auth.unix.1000: \"local\" is not the id of a principal"},
 		"users of no socket":                {"auth: {unix: {1000: ann}}\n", "wasmgate.yaml:1: auth.unix: needs a Unix socket under listen"},
 		"everybody, from elsewhere":         {"listen: 0.0.0.0:1\npublic_url: https://gw.example.com\ntls: {terminated_by: [10.0.0.1]}\nauth: {keys: true, local: allow}\n", "auth.local: allow lets everyone in"},
 		"passthrough":                       {server("auth: passthrough"), "wasmgate.yaml:1: servers.s.auth: passthrough is not supported"},

@@ -30,7 +30,7 @@ func TestBadListings(t *testing.T) {
 		says    string
 	}{
 		"one of 10,000 is broken":              {strings.Join(many, ","), 9_999, "broken"},
-		"a definition of 5 MB":                 {rig.EchoTool + `,{"name":"large","description":"` + strings.Repeat("x", 5_000_000) + `","inputSchema":{"type":"object"}}`, 1, "at most 1 MiB"},
+		"a definition of 5 MB":                 {rig.EchoTool + `,{"name":"large","description":"` + strings.Repeat("x", 5_000_000) + `","inputSchema":{"type":"object"}}`, 1, "more than the 1 MiB"},
 		"a schema that goes through 200 files": {rig.EchoTool + `,{"name":"files","inputSchema":{"type":"object","properties":{` + strings.Join(files, ",") + `}}}`, 1, "the schema refers to another document"},
 		"a schema that refers to itself":       {rig.EchoTool + `,{"name":"loop","inputSchema":{"type":"object","$ref":"#"}}`, 1, "loop"},
 	}
