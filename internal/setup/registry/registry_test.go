@@ -129,11 +129,11 @@ func TestEntries(t *testing.T) {
 		{"other host", at("https://evil.example.net/mcp", nil), "not below example.com", true},
 		{"host with a tail", at("https://example.com.evil.net/mcp", nil), "not below example.com", true},
 		{"host glued on", at("https://evilexample.com/mcp", nil), "not below example.com", true},
-		{"plain http", at("http://example.com/mcp", nil), "must be an https URL", true},
+		{"plain http", at("http://example.com/mcp", nil), "not an https URL", true},
 		{"this machine", at("https://127.0.0.1/mcp", nil), "not a host of the Internet", true},
 		{"address in digits", at("https://2130706433/mcp", nil), "not a host of the Internet", true},
 		{"metadata", at("https://metadata.google.internal/mcp", nil), "not a host of the Internet", true},
-		{"user", at("https://example.com@evil.net/mcp", nil), "must be an https URL", true},
+		{"user", at("https://example.com@evil.net/mcp", nil), "not an https URL", true},
 		{"punycode", named("io.github.acme/weather", at("https://xn--exmple-cua.com/mcp", nil)), "look like other letters", true},
 		{"host from a value", at("https://{bad}.example.com/mcp", object{"variables": object{"bad": object{}}}), "is not allowed in this URL", true},
 		{"image with options", entry("oci", "--privileged", "", nil), "not a valid name of an image", true},
@@ -345,7 +345,7 @@ func TestFetch(t *testing.T) {
 	}
 	for word, want := range map[string]string{
 		"com.example/none": "has no", "com.example/other": "was requested", "com.example/old@1.0.0": "was requested", "com.example/huge": "more than", "com.example/deep": "not an entry",
-		"com.example/page": "not an entry", "com.example/moved": "redirects", "com.example/round": "redirects", "com.example/good@^1": "write an exact version", "com.example/good@latest || 1": "not an exact version",
+		"com.example/page": "not an entry", "com.example/moved": "redirects", "com.example/round": "redirects", "com.example/good@^1": "write an exact version", "com.example/good@latest || 1": "write an exact version",
 		"../../etc": "not a name", "com.example/\u0430": "not a name", "com.example/a/b": "not a name", "-x.y/z": "not a name",
 	} {
 		if e, err := Fetch(t.Context(), s.URL, word); err == nil || !strings.Contains(err.Error(), want) {
