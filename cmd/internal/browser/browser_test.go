@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,7 +22,7 @@ func opener(t *testing.T, status string) (arguments func() string) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "arguments")
-	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >" + file + ".new && mv " + file + ".new " + file + "\nexit " + status + "\n"
+	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >'" + file + ".new' && mv '" + file + ".new' '" + file + "'\nexit " + status + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +47,12 @@ func TestOpen(t *testing.T) {
 	state, secret := t.TempDir(), "http://127.0.0.1:1/ui/signin#t=secret&state=%22>"
 	opened := make(chan error)
 	go func() { opened <- Open(t.Context(), state, secret) }()
-	file, ok := strings.CutPrefix(strings.TrimSpace(arguments()), "file://")
-	if !ok || strings.Contains(file, "secret") || filepath.Dir(file) != state {
+	u, err := url.Parse(strings.TrimSpace(arguments()))
+	if err != nil || u.Scheme != "file" {
+		t.Fatalf("the opener got %v, %v", u, err)
+	}
+	file := u.Path
+	if strings.Contains(file, "secret") || filepath.Dir(file) != state {
 		t.Fatalf("the opener got %q", file)
 	}
 	info, err := os.Stat(file)

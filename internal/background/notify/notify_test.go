@@ -88,7 +88,7 @@ func TestDesktop(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	out := filepath.Join(dir, "out")
-	if err := os.WriteFile(filepath.Join(dir, "notify-send"), []byte("#!/bin/sh\nprintf '%s|' \"$@\" > "+out+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "notify-send"), []byte("#!/bin/sh\nprintf '%s|' \"$@\" > '"+out+"'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	n := notify.Notice{Kind: notify.Approval, Title: "A call waits for your approval", Text: "--canary", Tool: "--canary"}

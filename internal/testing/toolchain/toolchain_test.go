@@ -17,7 +17,7 @@ func TestABrokenProgramIsSkippedOrRequired(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	script := "#!/bin/sh\necho x >>" + dir + "/uses\necho 'no default toolchain is configured' >&2\nexit 1\n"
+	script := "#!/bin/sh\necho x >>'" + dir + "/uses'\necho 'no default toolchain is configured' >&2\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "broken"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
