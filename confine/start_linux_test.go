@@ -64,6 +64,9 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			if name == "a missing relative file" && strings.Contains(dir, " ") {
+				tt.is = nil // it may be a command with its arguments
+			}
 			c, err := confine.Start(t.Context(), tt.cmd)
 			if err == nil {
 				c.Close(0)

@@ -154,7 +154,7 @@ func TestUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "wasmgate.service")
-	write(t, name, strings.Replace(unit, "/usr/local/bin/wasmgate", self, 1))
+	write(t, name, strings.Replace(unit, "/usr/local/bin/wasmgate", `"`+self+`"`, 1))
 	if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", name).CombinedOutput(); err != nil || strings.Contains(string(out), "wasmgate.service:") {
 		t.Errorf("%v: %s", err, out)
 	}
