@@ -108,12 +108,6 @@ var (
 	errCut   = errors.New("the gateway that has this session, call or task stopped answering; the request may have been carried out")
 )
 
-// An awayError is of a request that was not sent.
-type awayError string
-
-func (e awayError) Error() string { return string(e) }
-func (awayError) Unsent()         {}
-
 type forwardedKey struct{}
 
 // Forward has another gateway answer a request, whose body was read. Gone says that there is none of
