@@ -43,6 +43,10 @@ func (c *checks) bad(check, problem, fix string) {
 	c.all = append(c.all, Finding{check, false, problem, fix})
 }
 
+func (c *checks) warn(check, problem, fix string) {
+	c.all = append(c.all, Finding{check, true, problem, fix})
+}
+
 // AuthCheck looks for the mistakes that are made most often about who is let in.
 func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 	c := &checks{app: a, cfg: a.config.Load().cfg}
@@ -236,7 +240,7 @@ func (c *checks) keys() {
 			c.bad("key "+k.ID, fmt.Sprintf("%s is of %s, a principal that the configuration does not list", k.Name, match.Name(k.Tenant, k.Principal)), "list the principal, or run `wasmgate key revoke "+k.ID+"`")
 		case shown.State == "active" && !k.Expires.IsZero() && time.Until(k.Expires) < 7*24*time.Hour:
 			good = false
-			c.all = append(c.all, Finding{"key " + k.ID, true, fmt.Sprintf("%s ends at %s", k.Name, k.Expires.UTC().Format(time.RFC3339)), "make another with `wasmgate key create` and give it out before"})
+			c.warn("key "+k.ID, fmt.Sprintf("%s ends at %s", k.Name, k.Expires.UTC().Format(time.RFC3339)), "make another with `wasmgate key create` and give it out before")
 		}
 	}
 	if good {
@@ -261,7 +265,7 @@ func (c *checks) granted() error {
 	for role, at := range roles {
 		if !to["role:"+role] && !to["*"] {
 			good = false
-			c.all = append(c.all, Finding{at, true, fmt.Sprintf("role %s is granted nothing", role), fmt.Sprintf("run `wasmgate grant 'SERVER__*' --to role:%s`", role)})
+			c.warn(at, fmt.Sprintf("role %s is granted nothing", role), fmt.Sprintf("run `wasmgate grant 'SERVER__*' --to role:%s`", role))
 		}
 	}
 	if len(roles) > 0 && good {

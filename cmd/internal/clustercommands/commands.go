@@ -159,12 +159,17 @@ as its last, once a minute. It exits with 3 if a log is not what was written, or
 				}
 				lines = append(lines, line)
 			}
-			if err := c.Said(all, strings.Join(lines, "\n")); err != nil || faults == 0 {
-				return err
-			}
-			return shell.FoundFalse("%s", show.Plural(faults, "fault"))
+			return c.report(all, strings.Join(lines, "\n"), faults)
 		},
 	}
+}
+
+// report prints what was looked at, and exits with 3 if it has faults.
+func (c commands) report(all any, text string, faults int) error {
+	if err := c.Said(all, text); err != nil || faults == 0 {
+		return err
+	}
+	return shell.FoundFalse("%s", show.Plural(faults, "fault"))
 }
 
 func (c commands) newCheck() *cobra.Command {
@@ -185,10 +190,7 @@ the secret is that of the other gateways. It changes nothing. It exits with 3 if
 			}
 			checks := doctor.Store(cmd.Context(), cfg)
 			text, faults := doctor.Text(checks)
-			if err := c.Said(checks, text); err != nil || faults == 0 {
-				return err
-			}
-			return shell.FoundFalse("%s", show.Plural(faults, "fault"))
+			return c.report(checks, text, faults)
 		},
 	}
 }
