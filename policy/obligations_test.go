@@ -79,7 +79,7 @@ func TestObligationsThatAreNotUnderstood(t *testing.T) {
 		"redact: an escape at the end":      {`{"redact": {"arguments": ["/a~"]}}`, "~ is written ~0"},
 		"redact: no text":                   {`{"redact": {"arguments": [7]}}`, "expected strings"},
 		"redact: a whole result":            {`{"redact": {"result": ["/structuredContent"]}}`, "begins with /structuredContent/ or /content/"},
-		"redact: what nobody reads":         {`{"redact": {"result": ["/_meta/x"]}}`, "begins with /structuredContent/ or /content/"},
+		"redact: what no one reads":         {`{"redact": {"result": ["/_meta/x"]}}`, "begins with /structuredContent/ or /content/"},
 		"redact: an unknown member":         {`{"redact": {"arguments": ["/a"], "headers": ["/b"]}}`, "redact.headers: unknown member of the obligation; check its spelling"},
 		"redact: too many":                  {`{"redact": {"arguments": [p | some i in numbers.range(1, 65); p := sprintf("/%d", [i])]}}`, "more than 64"},
 		"redact beside something":           {`{"redact": {"arguments": ["/a"]}, "record": "full"}`, "unknown type of obligation"},
@@ -96,7 +96,7 @@ func TestObligationsThatAreNotUnderstood(t *testing.T) {
 		"rate: an unknown member":           {`{"rate": {"cals": 1, "calls": 1, "per": "1m"}}`, "rate.cals: unknown member of the obligation; check its spelling"},
 		"record: anything else":             {`{"record": "digest"}`, `expected record, the text "full"`},
 		"approve: false":                    {`{"approve": false}`, "expected approve, true or an object"},
-		"approve: by nobody":                {`{"approve": {"by": []}}`, "name principals, role:NAME"},
+		"approve: by no one":                {`{"approve": {"by": []}}`, "name principals, role:NAME"},
 		"approve: not_self: false":          {`{"approve": {"not_self": false}}`, "expected true"},
 		"an obligation no one has heard of": {`{"encrypt": true}`, "unknown type of obligation"},
 	}

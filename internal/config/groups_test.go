@@ -44,12 +44,12 @@ catalog: {mode: beside}
 
 func TestGroupProblems(t *testing.T) {
 	for name, tt := range map[string]struct{ file, want string }{
-		"a group of no name":                       {"groups: {Docs: [a__b]}\n", `wasmgate.yaml:1: groups.Docs: a group is named with lower-case letters, digits and -`},
-		"a pattern that is none":                   {"groups: {docs: [\"a*b\"]}\n", `wasmgate.yaml:1: groups.docs[0]: "a*b" is not the name of a tool, or its beginning and *`},
-		"a group of a server that is none":         {"servers: {a: {command: x, groups: [B]}}\n", `wasmgate.yaml:1: servers.a.groups[0]: "B" is not a group: lower-case letters, digits and -`},
-		"a principal with a group that nobody has": {"groups: {docs: [a__b]}\nprincipals: {alice: {groups: [doc]}}\n", `wasmgate.yaml:2: principals.alice.groups: no group is named "doc"; did you mean "docs"?`},
-		"a principal that is offered nothing":      {"principals: {alice: {groups: []}}\n", `wasmgate.yaml:1: principals.alice.groups: offers nothing: name a group, or leave it out to offer all`},
-		"an unknown mode of the catalog":           {"catalog: {mode: on}\n", `wasmgate.yaml:1: catalog.mode: "on" is not one of off, beside, only; did you mean "only"?`},
+		"a group of no name":                  {"groups: {Docs: [a__b]}\n", `wasmgate.yaml:1: groups.Docs: a group is named with lower-case letters, digits and -`},
+		"a pattern that is none":              {"groups: {docs: [\"a*b\"]}\n", `wasmgate.yaml:1: groups.docs[0]: "a*b" is not the name of a tool, or its beginning and *`},
+		"a group of a server that is none":    {"servers: {a: {command: x, groups: [B]}}\n", `wasmgate.yaml:1: servers.a.groups[0]: "B" is not a group: lower-case letters, digits and -`},
+		"a principal with an unknown group":   {"groups: {docs: [a__b]}\nprincipals: {alice: {groups: [doc]}}\n", `wasmgate.yaml:2: principals.alice.groups: no group is named "doc"; did you mean "docs"?`},
+		"a principal that is offered nothing": {"principals: {alice: {groups: []}}\n", `wasmgate.yaml:1: principals.alice.groups: offers nothing: name a group, or leave it out to offer all`},
+		"an unknown mode of the catalog":      {"catalog: {mode: on}\n", `wasmgate.yaml:1: catalog.mode: "on" is not one of off, beside, only; did you mean "only"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

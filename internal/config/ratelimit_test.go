@@ -50,17 +50,17 @@ func TestReadRateLimits(t *testing.T) {
 
 func TestReadRateLimitsProblems(t *testing.T) {
 	tests := map[string]struct{ file, want string }{
-		"a mapping":             {"to: [a]\n", `:1: must be a list, not a mapping`},
-		"nobody":                {"- {calls: 1, per: 1m}\n", `:1: [0].to: is missing: name whose calls are limited`},
-		"nothing limited":       {"- {to: [a], per: 1m}\n", `:1: [0]: limits nothing: add calls, bytes or both`},
-		"no time":               {"- {to: [a], calls: 1}\n", `:1: [0].per: is missing: give the period, such as 1m`},
-		"a burst of bytes":      {"- {to: [a], bytes: 1B, burst: 1, per: 1m}\n", `:1: [0].burst: works only with calls: add calls`},
-		"no calls at all":       {"- {to: [a], calls: 0, per: 1m}\n", `:1: [0].calls: "0" is not a whole number from 1`},
-		"bytes without a unit":  {"- {to: [a], bytes: 100, per: 1m}\n", `:1: [0].bytes: 100 has no unit`},
-		"a time without a unit": {"- {to: [a], calls: 1, per: 60}\n", `:1: [0].per: 60 has no unit`},
-		"a time too short":      {"- {to: [a], calls: 1, per: 1ms}\n", `:1: [0].per: "1ms" is not from 1s`},
-		"a key nobody knows":    {"- {to: [a], calls: 1, per: 1m, key: [ip]}\n", `:1: [0].key[0]: "ip" is not one of principal, session, server, tool`},
-		"an unknown key":        {"- {to: [a], calls: 1, per: 1m, burts: 1}\n", `:1: [0].burts: unknown key`},
+		"a mapping":              {"to: [a]\n", `:1: must be a list, not a mapping`},
+		"no principal":           {"- {calls: 1, per: 1m}\n", `:1: [0].to: is missing: name whose calls are limited`},
+		"nothing limited":        {"- {to: [a], per: 1m}\n", `:1: [0]: limits nothing: add calls, bytes or both`},
+		"no time":                {"- {to: [a], calls: 1}\n", `:1: [0].per: is missing: give the period, such as 1m`},
+		"a burst of bytes":       {"- {to: [a], bytes: 1B, burst: 1, per: 1m}\n", `:1: [0].burst: works only with calls: add calls`},
+		"no calls at all":        {"- {to: [a], calls: 0, per: 1m}\n", `:1: [0].calls: "0" is not a whole number from 1`},
+		"bytes without a unit":   {"- {to: [a], bytes: 100, per: 1m}\n", `:1: [0].bytes: 100 has no unit`},
+		"a time without a unit":  {"- {to: [a], calls: 1, per: 60}\n", `:1: [0].per: 60 has no unit`},
+		"a time too short":       {"- {to: [a], calls: 1, per: 1ms}\n", `:1: [0].per: "1ms" is not from 1s`},
+		"an unknown key":         {"- {to: [a], calls: 1, per: 1m, key: [ip]}\n", `:1: [0].key[0]: "ip" is not one of principal, session, server, tool`},
+		"an unknown name in key": {"- {to: [a], calls: 1, per: 1m, burts: 1}\n", `:1: [0].burts: unknown key`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

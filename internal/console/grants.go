@@ -124,7 +124,7 @@ func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
 		return &misused{"the form names nothing that can be granted"}
 	}
 	kind := grantKinds[at]
-	all, _, err := c.app.Grants(r.Context()) // if it is another than was seen, nothing is done
+	all, _, err := c.app.Grants(r.Context()) // if it differs from what was seen, nothing is done
 	if err != nil {
 		return err
 	}
