@@ -5,7 +5,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/types"
 
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 	"github.com/wasmgate/wasmgate/policy/internal/plain"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // The built-in functions of the packs paths and urls. They are Go because Rego
@@ -25,9 +27,9 @@ var (
 
 // declared returns the functions that rules have beside OPA's.
 func declared() []*ast.Builtin {
-	functions := []*rego.Function{rateLookup.decl, pathDecl, urlDecl}
-	for _, l := range grantLookups {
-		functions = append(functions, l.decl)
+	functions := []*rego.Function{tables.Rates.Decl, pathDecl, urlDecl}
+	for _, l := range tables.Grants {
+		functions = append(functions, l.Decl)
 	}
 	var all []*ast.Builtin
 	for _, f := range functions {
@@ -53,8 +55,8 @@ func plainBuiltins(r *rego.Rego) {
 			return nil, nil // undefined
 		}
 		return ast.ObjectTerm(
-			pair("scheme", ast.StringTerm(u.Scheme)), pair("host", ast.StringTerm(u.Host)), pair("port", ast.IntNumberTerm(u.Port)),
-			pair("path", ast.StringTerm(u.Path)), pair("query", ast.StringTerm(u.Query)), pair("origin", ast.StringTerm(u.Origin())),
+			input.Pair("scheme", ast.StringTerm(u.Scheme)), input.Pair("host", ast.StringTerm(u.Host)), input.Pair("port", ast.IntNumberTerm(u.Port)),
+			input.Pair("path", ast.StringTerm(u.Path)), input.Pair("query", ast.StringTerm(u.Query)), input.Pair("origin", ast.StringTerm(u.Origin())),
 		), nil
 	})(r)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // warnings returns what is doubtful in rules that compile.
@@ -121,7 +122,7 @@ func readsAllGrants(m *ast.Module) []Problem {
 		if found {
 			problems = append(problems, warn(r.Location,
 				"%s goes through all grants for each call; ask %s(data.grants, \"tools\", input.tool.name, input.principal.id, input.principal.roles) instead",
-				r.Head.Ref(), grantedLookup.decl.Name))
+				r.Head.Ref(), tables.Granted.Decl.Name))
 		}
 		return true
 	})
@@ -130,7 +131,7 @@ func readsAllGrants(m *ast.Module) []Problem {
 
 // looksUp reports whether a function looks into the grants by their index.
 func looksUp(function string) bool {
-	return slices.ContainsFunc(grantLookups, func(l lookup) bool { return l.decl.Name == function })
+	return slices.ContainsFunc(tables.Grants, func(l tables.Lookup) bool { return l.Decl.Name == function })
 }
 
 var grantsRef = ast.MustParseRef("data.grants")

@@ -8,6 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/decision"
 )
 
 // sets are what a decision is made of, each with an example of how rules add to it.
@@ -89,7 +90,7 @@ func suits(set string, t *ast.Term) error {
 		slices.Sort(names)
 		switch {
 		case set == "obligations" && !known:
-			return obligationNamed(v, names)
+			return decision.CheckMembers(v, names)
 		case set == "deny" && !known:
 			if len(names) == v.Len() && !slices.Equal(names, []string{"reason", "scopes"}) {
 				return fmt.Errorf("expected a text, or an object of reason and scopes, found one of %s", strings.Join(names, ", "))
@@ -109,32 +110,13 @@ func suits(set string, t *ast.Term) error {
 	var err error
 	switch set {
 	case "obligations":
-		_, err = readObligation(t.Value)
+		_, err = decision.ReadObligation(t.Value)
 	case "labels":
-		_, err = texts(ast.NewSet(t))
+		_, err = decision.Texts(ast.NewSet(t))
 	case "deny":
-		_, _, err = reasons(ast.NewSet(t), gate.Deny)
+		_, _, err = decision.Reasons(ast.NewSet(t), gate.Deny)
 	default:
-		_, _, err = reasons(ast.NewSet(t), gate.Allow)
+		_, _, err = decision.Reasons(ast.NewSet(t), gate.Allow)
 	}
 	return err
-}
-
-// obligationNamed checks the names in an obligation whose values are not known.
-func obligationNamed(o ast.Object, names []string) error {
-	if kind, ok := member(o, "type").(ast.String); ok {
-		others := map[string]string{"timeout": "after", "max_result": "bytes", "sanitize": "profile"}
-		other, known := others[string(kind)]
-		if !known {
-			return fmt.Errorf("unknown type of obligation %q; check its spelling", string(kind))
-		}
-		if len(names) == o.Len() && (len(names) != 2 || !slices.Contains(names, other)) {
-			return fmt.Errorf("an obligation of the type %s has the members type and %s", kind, other)
-		}
-		return nil
-	}
-	if len(names) == 1 && o.Len() == 1 && single[names[0]] == nil {
-		return fmt.Errorf("unknown obligation %q; check its spelling", names[0])
-	}
-	return nil
 }

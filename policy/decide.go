@@ -17,9 +17,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/panicked"
+	"github.com/wasmgate/wasmgate/policy/internal/decision"
 	"github.com/wasmgate/wasmgate/policy/internal/fields"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
 	"github.com/wasmgate/wasmgate/policy/internal/recent"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // An Engine is one compiled policy. It is immutable: policies that change are
@@ -225,7 +227,7 @@ func grantKey(f gate.Feature) string {
 // server ask for what asks says; "" if who cannot be named, or if the pattern would
 // match more.
 func grantLine(who, key, name, asks string) string {
-	if parseSubject(who).kind != "id" || strings.Contains(name, "*") {
+	if tables.ParseSubject(who).Kind != "id" || strings.Contains(name, "*") {
 		return ""
 	}
 	if asks != "" {
@@ -240,7 +242,7 @@ func remedy(tool, who string) string {
 	switch {
 	case who == gate.Local().ID: // the default of the command
 		return command
-	case parseSubject(who).kind != "id":
+	case tables.ParseSubject(who).Kind != "id":
 		return ""
 	}
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@:/+="
@@ -269,7 +271,7 @@ func (e *Engine) decide(ctx context.Context, input ast.Value) (ast.Object, gate.
 
 // decode reads a decision that Rego made.
 func (e *Engine) decode(o ast.Object) (gate.Decision, error) {
-	d, err := decode(o)
+	d, err := decision.Read(o)
 	if err != nil {
 		return gate.Decision{}, fmt.Errorf("policy: data.wasmgate.decision: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/policy/internal/decision"
 )
 
 type outcome int
@@ -265,7 +266,7 @@ func reasonIn(body ast.Body) string {
 		}
 		for i, side := range e.Operands() {
 			if side.Value.Compare(reasonVar) == 0 {
-				return reasonOf(e.Operand(1 - i).Value)
+				return decision.Reason(e.Operand(1 - i).Value)
 			}
 		}
 	}
@@ -311,7 +312,7 @@ func (e *Engine) solve(ctx context.Context, body ast.Body, input ast.Value) (eva
 	case len(rs) == 0:
 		return evaluated{outcome: fails}, nil
 	}
-	return evaluated{outcome: holds, reason: reasonOf(rs[0].Bindings[string(reasonVar)])}, nil
+	return evaluated{outcome: holds, reason: decision.Reason(rs[0].Bindings[string(reasonVar)])}, nil
 }
 
 // left partially evaluates a body.

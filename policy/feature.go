@@ -32,6 +32,10 @@ func decides(q gate.Query) bool {
 	return slices.Contains(actionsFor(q.Tool), q.Call.Action)
 }
 
+// within reports whether an action is done within a call that was allowed, by the tool
+// or for its server.
+func within(a gate.Action) bool { return actions.IsHostCall(a) || actions.IsPeerRequest(a) }
+
 // actionsFor returns the actions by which t is used.
 func actionsFor(t *gate.Tool) []gate.Action {
 	if t.Feature == gate.FeatureMethod {

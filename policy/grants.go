@@ -3,13 +3,15 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // A Grant is one entry of the grants file: who gets what. A pattern is a
@@ -70,7 +72,7 @@ func CheckGrants(grants []Grant) []*EntryError {
 			problems = append(problems, &EntryError{fmt.Sprintf("grants[%d]", i), field, err})
 		}
 		check := checkEach(wrong)
-		check("to", g.To, checkTo)
+		check("to", g.To, tables.CheckSubject)
 		check("tools", g.Tools, checkTool)
 		check("servers", g.Servers, checkServer)
 		check("groups", g.Groups, checkGroup)
@@ -83,7 +85,7 @@ func CheckGrants(grants []Grant) []*EntryError {
 		check("agents", g.Agents, checkTool)
 		check("asks", g.Asks, checkAsk)
 		if len(g.To) == 0 {
-			wrong("to", errToNobody)
+			wrong("to", tables.ErrNobody)
 		}
 		if len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Skills)+len(g.Methods)+len(g.Agents) == 0 {
 			wrong("", errors.New("grants nothing; add tools, servers, groups, resources, prompts, skills, methods or agents"))
@@ -102,16 +104,6 @@ func checkEach(wrong func(field string, err error)) func(field string, values []
 			}
 		}
 	}
-}
-
-var errToNobody = errors.New("missing; name principals, role:NAME, or \"*\"")
-
-func checkTo(to string) error {
-	tenant, name, of := strings.Cut(strings.TrimPrefix(to, "role:"), "/")
-	if tenant == "" || of && (name == "" || strings.Contains(name, "/")) {
-		return fmt.Errorf("%q names no principal; expected the id of a principal, role:NAME, or *, with TENANT/ before the name of one of a tenant", to)
-	}
-	return nil
 }
 
 func checkPattern(p string) error { return match.Pattern(p).Check() }
@@ -141,31 +133,62 @@ func checkServer(server string) error {
 	return err
 }
 
-// grantLookups are the functions by which the pack grants asks. Each answers with the
-// reason of the first grant, in the order of the file, that grants what it is asked about.
-var grantLookups = []lookup{grantedLookup, groupLookup, askLookup, resourceLookup, templateLookup, skillLookup, methodLookup}
+// asks are what a grant can say that servers may ask of the client.
+var asks = []string{"roots", "sampling", "secrets"}
 
-// grantLookup returns a lookup in the grants.
-func grantLookup(name, takes string, a answer, asked ...types.Type) lookup {
-	return lookup{declare(name, types.S, asked...), takes, readGrants, a}
+func checkAsk(ask string) error {
+	if !slices.Contains(asks, ask) {
+		return fmt.Errorf("%q is not a kind of request that a server sends; expected %s", ask, strings.Join(asks, ", "))
+	}
+	return nil
 }
 
-// grantedLookup is of what is granted by its name alone.
-var grantedLookup = grantLookup("wasmgate.granted", "(grants, kind, name, id, roles)", granteds, types.S, types.S)
+var groupName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
-func granteds(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
-	kind, ok1 := asked[0].Value.(ast.String)
-	name, ok2 := asked[1].Value.(ast.String)
-	var best first
-	for _, s := range who {
-		ix.each(s, string(kind), string(name), best.offer)
+func checkGroup(group string) error {
+	if !groupName.MatchString(group) {
+		return errors.New("a group is named with lower-case letters, digits and -")
 	}
-	return best.reason(), ok1 && ok2
+	return nil
+}
+
+// newIndex returns the index of grants by what they grant.
+func newIndex(grants []Grant) tables.Index {
+	ix := tables.Index{}
+	order := 0
+	for _, g := range grants {
+		except := tables.NewMatcher(g.Except...)
+		for _, to := range g.To {
+			row := ix.Row(to)
+			next := func(what string) *tables.Entry {
+				order++
+				return &tables.Entry{Order: order, Reason: ast.StringTerm(what + " is granted to " + to), Except: except, Asks: g.Asks}
+			}
+			for _, named := range []struct {
+				kind     string
+				patterns []string
+			}{
+				{"tools", g.Tools}, {"always", g.Always}, {"resources", g.Resources}, {"prompts", g.Prompts},
+				{"skills", g.Skills}, {"methods", g.Methods}, {"agents", g.Agents},
+			} {
+				for _, pattern := range named.patterns {
+					row.Add(named.kind, pattern, next(pattern))
+				}
+			}
+			for _, server := range g.Servers {
+				row.AddServer(server, next("server "+server))
+			}
+			for _, group := range g.Groups {
+				row.AddGroup(group, next("group "+group))
+			}
+		}
+	}
+	return ix
 }
 
 // readGrants returns an index of grants that a test has put in the place of data.grants.
-func readGrants(list ast.Value) (index, error) {
-	grants, err := entriesOf[Grant]("grants", list)
+func readGrants(list ast.Value) (tables.Index, error) {
+	grants, err := tables.Entries[Grant]("grants", list)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy/internal/fields"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
 	"github.com/wasmgate/wasmgate/policy/internal/recent"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // Options configures an [Engine].
@@ -340,9 +341,9 @@ func newStore(ctx context.Context, grants []Grant, limits []RateLimit, data map[
 		}
 	}
 	granted, limited := newIndex(grants), newRateIndex(limits)
-	functions := []func(*rego.Rego){plainBuiltins, rateLookup.over(stored[1], limited)}
-	for _, l := range grantLookups {
-		functions = append(functions, l.over(stored[0], granted))
+	functions := []func(*rego.Rego){plainBuiltins, tables.Rates.Over(stored[1], limited, readRateLimits)}
+	for _, l := range tables.Grants {
+		functions = append(functions, l.Over(stored[0], granted, readGrants))
 	}
 	return store, func(r *rego.Rego) {
 		for _, give := range functions {

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // persons says by what the policy tells principals apart, beside their tenants and roles: those
@@ -23,8 +24,8 @@ func personsOf(rules, packs map[string]*ast.Module, grants []Grant) *persons {
 	p := &persons{granted: map[string]bool{}}
 	for _, g := range grants {
 		for _, to := range g.To {
-			if s := parseSubject(to); s.kind == "id" {
-				p.granted[s.name] = true
+			if s := tables.ParseSubject(to); s.Kind == "id" {
+				p.granted[s.Name] = true
 			}
 		}
 	}

@@ -3,13 +3,13 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/policy/internal/decision"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // A RateLimit is one entry of the rate limits file: how much of what somebody may
@@ -45,14 +45,14 @@ func CheckRateLimits(limits []RateLimit) []*EntryError {
 			problems = append(problems, &EntryError{fmt.Sprintf("ratelimit[%d]", i), field, err})
 		}
 		check := checkEach(wrong)
-		check("to", l.To, checkTo)
+		check("to", l.To, tables.CheckSubject)
 		check("tools", l.Tools, checkTool)
 		check("servers", l.Servers, checkServer)
 		check("except", l.Except, checkPattern)
 		if len(l.To) == 0 {
-			wrong("to", errToNobody)
+			wrong("to", tables.ErrNobody)
 		}
-		if _, err := rate(l.rate().Value); err != nil {
+		if _, err := decision.Rate(l.rate().Value); err != nil {
 			wrong("", err)
 		}
 	}
@@ -72,67 +72,45 @@ func (l RateLimit) rate() *ast.Term {
 		key = []string{string(obligation.ByPrincipal)}
 	}
 	rate := [][2]*ast.Term{
-		pair("name", ast.StringTerm(hash(about)[:16])), pair("key", input.Texts(key)), pair("per", ast.StringTerm(l.Per)),
+		input.Pair("name", ast.StringTerm(hash(about)[:16])), input.Pair("key", input.Texts(key)), input.Pair("per", ast.StringTerm(l.Per)),
 	}
 	for _, n := range []struct {
 		name string
 		n    int64
 	}{{"calls", l.Calls}, {"bytes", l.Bytes}, {"burst", l.Burst}} {
 		if n.n != 0 {
-			rate = append(rate, pair(n.name, ast.IntNumberTerm(int(n.n))))
+			rate = append(rate, input.Pair(n.name, ast.IntNumberTerm(int(n.n))))
 		}
 	}
 	return ast.ObjectTerm(rate...)
 }
 
 // newRateIndex returns the index of limits by what they limit.
-func newRateIndex(limits []RateLimit) index {
-	ix := index{}
+func newRateIndex(limits []RateLimit) tables.Index {
+	ix := tables.Index{}
 	for i, l := range limits {
-		except := newMatcher()
-		for _, pattern := range l.Except {
-			except.add(pattern, nil)
-		}
-		one := &entry{i, l.rate(), except, nil}
-		tools := l.Tools
+		one := &tables.Entry{Order: i, Reason: l.rate(), Except: tables.NewMatcher(l.Except...)}
+		patterns := l.Tools
 		if len(l.Tools)+len(l.Servers) == 0 {
-			tools = []string{"*"}
+			patterns = []string{"*"}
 		}
 		for _, to := range l.To {
-			who := ix.at(parseSubject(to))
-			for _, pattern := range tools {
-				who.kinds["tools"].add(pattern, one)
+			row := ix.Row(to)
+			for _, pattern := range patterns {
+				row.Add("tools", pattern, one)
 			}
 			for _, server := range l.Servers {
-				who.servers[server] = append(who.servers[server], one)
+				row.AddServer(server, one)
 			}
 		}
 	}
 	return ix
 }
 
-// rateLookup is the function by which the pack ratelimit asks for the rates of a call.
-var rateLookup = lookup{declare("wasmgate.rates", types.NewArray(nil, types.A), types.S), "(limits, tool, id, roles)", readRateLimits, rates}
-
-// rates answers with the rates that hold, in the order of the file.
-func rates(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
-	tool, ok := asked[0].Value.(ast.String)
-	var found []*entry
-	for _, s := range who {
-		ix.each(s, "tools", string(tool), func(e *entry) { found = append(found, e) })
-	}
-	slices.SortFunc(found, func(a, b *entry) int { return a.order - b.order })
-	var all []*ast.Term
-	for _, e := range slices.Compact(found) {
-		all = append(all, e.reason)
-	}
-	return ast.ArrayTerm(all...), ok
-}
-
 // readRateLimits returns an index of limits that a test has put in the place of
 // data.ratelimit.
-func readRateLimits(list ast.Value) (index, error) {
-	limits, err := entriesOf[RateLimit]("ratelimit", list)
+func readRateLimits(list ast.Value) (tables.Index, error) {
+	limits, err := tables.Entries[RateLimit]("ratelimit", list)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
 
 // A decision is fixed if nothing that is known only when the call is made can
@@ -111,7 +112,7 @@ func (e *Engine) denied(ctx context.Context, q gate.Query) (gate.Decision, bool,
 	}
 	none := ast.SetTerm()
 	d, err := e.decode(ast.NewObject(
-		pair("effect", ast.InternedTerm("deny")), pair("reasons", ast.NewTerm(v)), pair("obligations", none), pair("labels", none)))
+		input.Pair("effect", ast.InternedTerm("deny")), input.Pair("reasons", ast.NewTerm(v)), input.Pair("obligations", none), input.Pair("labels", none)))
 	if err != nil {
 		return gate.Decision{}, false, err
 	}

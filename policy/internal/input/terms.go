@@ -58,3 +58,20 @@ func Doc(d gate.Doc) *ast.Term {
 		return ast.NullTerm()
 	}
 }
+
+// Pair returns a member of an object, for [ast.ObjectTerm].
+func Pair(name string, v *ast.Term) [2]*ast.Term { return [2]*ast.Term{ast.InternedTerm(name), v} }
+
+// Member returns the value of a member of an object, nil if there is none.
+func Member(o ast.Object, name string) ast.Value {
+	if t := o.Get(ast.InternedTerm(name)); t != nil {
+		return t.Value
+	}
+	return nil
+}
+
+// MemberText returns the text of an object's member, "" if there is none.
+func MemberText(o ast.Object, name string) string {
+	s, _ := Member(o, name).(ast.String)
+	return string(s)
+}

@@ -1,4 +1,4 @@
-package policy
+package decision
 
 import (
 	"encoding/json"
@@ -11,15 +11,17 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate/obligation"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
+	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
 // single are the obligations that are one member, with what reads it.
 var single = map[string]func(ast.Value) (obligation.Obligation, error){
-	"sandbox": narrowing, "credential": credential, "redact": redact, "rate": rate, "record": record, "approve": approve,
+	"sandbox": narrowing, "credential": credential, "redact": redact, "rate": Rate, "record": record, "approve": approve,
 }
 
-// eachMember gives the members of an obligation, an object of at least some, to read, whose
-// error then says of which it is.
+// eachMember gives read the members of an obligation, which is an object with at least as many
+// members as least says. An error of read is returned with the name of its member.
 func eachMember(obligation, shape string, least int, v ast.Value, read func(name string, v ast.Value) error) error {
 	o, ok := v.(ast.Object)
 	if !ok || o.Len() < least {
@@ -36,8 +38,8 @@ func eachMember(obligation, shape string, least int, v ast.Value, read func(name
 
 var errMember = errors.New("unknown member of the obligation; check its spelling")
 
-// maxRedacted bounds the pointers of one redaction, each of which is looked for in
-// the document and in what stands in its texts.
+// maxRedacted bounds the pointers of one redaction. Each is looked for in the document
+// and in the JSON in its texts.
 const maxRedacted = 64
 
 // redact reads the places whose values are taken out.
@@ -92,8 +94,8 @@ const (
 	maxRateTime = 1000 * time.Hour
 )
 
-// rate reads how many calls or bytes there may be in a time.
-func rate(v ast.Value) (obligation.Obligation, error) {
+// Rate reads how many calls or bytes there may be in a time.
+func Rate(v ast.Value) (obligation.Obligation, error) {
 	var r obligation.Rate
 	err := eachMember("rate", "an object", 0, v, func(name string, v ast.Value) (err error) {
 		switch name {
@@ -164,8 +166,8 @@ func record(v ast.Value) (obligation.Obligation, error) {
 	return obligation.RecordFull{}, nil
 }
 
-// approve reads that a person has to approve the call, and who. To say that nobody has to
-// is an error: it would not undo what another rule says.
+// approve reads that a person has to approve the call, and who may. To say that no approval
+// is needed is an error: it would not undo what another rule says.
 func approve(v ast.Value) (obligation.Obligation, error) {
 	var a obligation.Approve
 	if v.Compare(ast.Boolean(true)) == 0 {
@@ -174,8 +176,8 @@ func approve(v ast.Value) (obligation.Obligation, error) {
 	err := eachMember("approve", "true or an object of by and not_self", 1, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "by":
-			if a.By, err = names(v, checkTo); err == nil && len(a.By) == 0 {
-				err = errToNobody
+			if a.By, err = names(v, tables.CheckSubject); err == nil && len(a.By) == 0 {
+				err = tables.ErrNobody
 			}
 		case "not_self":
 			if a.NotSelf = v.Compare(ast.Boolean(true)) == 0; !a.NotSelf {
@@ -191,4 +193,23 @@ func approve(v ast.Value) (obligation.Obligation, error) {
 
 func allRateKeys() []obligation.RateKey {
 	return []obligation.RateKey{obligation.ByPrincipal, obligation.ByServer, obligation.BySession, obligation.ByTool}
+}
+
+// CheckMembers checks the names in an obligation whose values are not known.
+func CheckMembers(o ast.Object, names []string) error {
+	if kind, ok := input.Member(o, "type").(ast.String); ok {
+		others := map[string]string{"timeout": "after", "max_result": "bytes", "sanitize": "profile"}
+		other, known := others[string(kind)]
+		if !known {
+			return fmt.Errorf("unknown type of obligation %q; check its spelling", string(kind))
+		}
+		if len(names) == o.Len() && (len(names) != 2 || !slices.Contains(names, other)) {
+			return fmt.Errorf("an obligation of the type %s has the members type and %s", kind, other)
+		}
+		return nil
+	}
+	if len(names) == 1 && o.Len() == 1 && single[names[0]] == nil {
+		return fmt.Errorf("unknown obligation %q; check its spelling", names[0])
+	}
+	return nil
 }

@@ -1,30 +1,14 @@
-package policy
+package tables
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/types"
 
-	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
-
-// within reports whether an action is done within a call that was allowed, by the tool
-// or for its server.
-func within(a gate.Action) bool { return actions.IsHostCall(a) || actions.IsPeerRequest(a) }
-
-// asks are what a grant can say that servers may ask of the client.
-var asks = []string{"roots", "sampling", "secrets"}
-
-func checkAsk(ask string) error {
-	if !slices.Contains(asks, ask) {
-		return fmt.Errorf("%q is not a kind of request that a server sends; expected %s", ask, strings.Join(asks, ", "))
-	}
-	return nil
-}
 
 // askLookup is of what a server may ask of the client. Used is the input's tool, prompt,
 // resource or method, of the kind tools, prompts, resources or methods.
@@ -33,14 +17,14 @@ var askLookup = grantLookup("wasmgate.granted_ask", "(grants, ask, kind, used, i
 // anObject is the type of a part of the input.
 var anObject = types.NewObject(nil, types.NewDynamicProperty(types.S, types.A))
 
-func grantedAsk(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
+func grantedAsk(ix Index, who []Subject, asked []*ast.Term) (*ast.Term, bool) {
 	ask, ok1 := asked[0].Value.(ast.String)
 	kind, ok2 := asked[1].Value.(ast.String)
 	used, ok3 := asked[2].Value.(ast.Object)
 	if !ok1 || !ok2 || !ok3 {
 		return nil, false
 	}
-	best := ix.using(who, string(kind), used, func(e *entry) bool { return slices.Contains(e.asks, string(ask)) })
+	best := ix.using(who, string(kind), used, func(e *Entry) bool { return slices.Contains(e.Asks, string(ask)) })
 	if best.entry == nil {
 		return nil, true
 	}
@@ -48,17 +32,30 @@ func grantedAsk(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
 	return ast.StringTerm(string(text) + ", with " + string(ask)), true
 }
 
+// methodLookup is of methods that MCP does not have. Method is the input's, {name, server,
+// groups}.
+var methodLookup = grantLookup("wasmgate.granted_method", "(grants, method, id, roles)", grantedMethod, anObject)
+
+func grantedMethod(ix Index, who []Subject, asked []*ast.Term) (*ast.Term, bool) {
+	method, ok := asked[0].Value.(ast.Object)
+	if !ok {
+		return nil, false
+	}
+	best := ix.using(who, "methods", method, func(*Entry) bool { return true })
+	return best.reason(), true
+}
+
 // using returns the first of the grants to one of the subjects, in the order of the file,
 // that grants what is used and suits.
-func (ix index) using(who []subject, kind string, used ast.Object, suits func(*entry) bool) (best first) {
+func (ix Index) using(who []Subject, kind string, used ast.Object, suits func(*Entry) bool) (best first) {
 	names := namesOf(kind, used)
-	consider := func(e *entry) {
-		if suits(e) && !slices.ContainsFunc(names, e.except.matches) {
+	consider := func(e *Entry) {
+		if suits(e) && !slices.ContainsFunc(names, e.Except.matches) {
 			best.offer(e)
 		}
 	}
 	groups := ast.NewArray()
-	if g := member(used, "groups"); g != nil {
+	if g := input.Member(used, "groups"); g != nil {
 		var ok bool
 		if groups, ok = g.(*ast.Array); !ok {
 			return first{}
@@ -71,10 +68,10 @@ func (ix index) using(who []subject, kind string, used ast.Object, suits func(*e
 		}
 		if m := g.kinds[kind]; m != nil {
 			for _, name := range names {
-				m.each(name, func(e *entry) bool { consider(e); return true })
+				m.each(name, func(e *Entry) bool { consider(e); return true })
 			}
 		}
-		for _, e := range g.servers[memberText(used, "server")] {
+		for _, e := range g.servers[input.MemberText(used, "server")] {
 			consider(e)
 		}
 		g.inGroups(groups, consider)
@@ -85,10 +82,10 @@ func (ix index) using(who []subject, kind string, used ast.Object, suits func(*e
 // namesOf returns the names by which grants grant, and except, what is used: of a method
 // also the one without its server, by which it is granted at any.
 func namesOf(kind string, used ast.Object) []string {
-	name := memberText(used, "name")
+	name := input.MemberText(used, "name")
 	switch kind {
 	case "resources":
-		return []string{memberText(used, "uri")}
+		return []string{input.MemberText(used, "uri")}
 	case "methods":
 		_, method, _ := strings.Cut(name, "__")
 		return []string{name, method}

@@ -1,4 +1,4 @@
-package policy
+package tables
 
 import (
 	"bytes"
@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// A lookup is a built-in function by which a pack asks a list, such as the grants, what it
+// A Lookup is a built-in function by which a pack asks a list, such as the grants, what it
 // has for a principal:
 //
 //	name(list, ..., id, roles) answer
@@ -21,16 +20,15 @@ import (
 // It is a built-in and not Rego, because to find the prefixes of a name in Rego costs more
 // than the rest of the decision. The list is an argument, so that a test can put another in
 // its place.
-type lookup struct {
-	decl   *rego.Function
+type Lookup struct {
+	Decl   *rego.Function
 	takes  string // its arguments, for its errors
-	read   func(list ast.Value) (index, error)
 	answer answer
 }
 
 // An answer answers a lookup. Asked are the arguments between the list and the id. A nil
 // term is undefined; ok is false if one of the arguments is of another kind.
-type answer func(ix index, who []subject, asked []*ast.Term) (t *ast.Term, ok bool)
+type answer func(ix Index, who []Subject, asked []*ast.Term) (t *ast.Term, ok bool)
 
 // declare returns the declaration of a lookup, whose arguments between the list and the id
 // have the given types.
@@ -39,15 +37,15 @@ func declare(name string, result types.Type, asked ...types.Type) *rego.Function
 	return &rego.Function{Name: name, Decl: types.NewFunction(types.Args(args...), result)}
 }
 
-// over gives an evaluation the function. It looks into ix if it is asked about list, from
-// which ix was made, and else into an index made for the occasion.
-func (l lookup) over(list ast.Value, ix index) func(*rego.Rego) {
-	last := l.decl.Decl.Arity() - 2 // OPA may hand over more: where the result goes
-	return rego.FunctionDyn(l.decl, func(_ rego.BuiltinContext, args []*ast.Term) (*ast.Term, error) {
+// Over gives an evaluation the function. It looks into ix if it is asked about list, from
+// which ix was made, and else into the index that read makes of what it is asked about.
+func (l Lookup) Over(list ast.Value, ix Index, read func(ast.Value) (Index, error)) func(*rego.Rego) {
+	last := l.Decl.Decl.Arity() - 2 // OPA may hand over more: where the result goes
+	return rego.FunctionDyn(l.Decl, func(_ rego.BuiltinContext, args []*ast.Term) (*ast.Term, error) {
 		ix := ix
 		if args[0].Value != list {
 			var err error
-			if ix, err = l.read(args[0].Value); err != nil {
+			if ix, err = read(args[0].Value); err != nil {
 				return nil, err
 			}
 		}
@@ -58,40 +56,12 @@ func (l lookup) over(list ast.Value, ix index) func(*rego.Rego) {
 				return t, nil
 			}
 		}
-		return nil, errors.New(l.decl.Name + ": expected " + l.takes)
+		return nil, errors.New(l.Decl.Name + ": expected " + l.takes)
 	})
 }
 
-// subjectsOf returns all as whom a principal is named in a list; false if the arguments
-// are no id and no roles. An id is one as of [match.Name].
-func subjectsOf(id, roles *ast.Term) ([]subject, bool) {
-	name, ok1 := id.Value.(ast.String)
-	list, ok2 := roles.Value.(*ast.Array)
-	if !ok1 || !ok2 {
-		return nil, false
-	}
-	tenant, _, of := strings.Cut(string(name), "/")
-	who := []subject{everybody, {"id", string(name)}}
-	if of {
-		tenant += "/"
-		who = []subject{{"*", tenant}, anybody, {"id", string(name)}}
-	} else {
-		tenant = ""
-	}
-	for i := range list.Len() {
-		role, ok := list.Elem(i).Value.(ast.String)
-		if !ok {
-			continue
-		}
-		if who = append(who, subject{"role", tenant + string(role)}); of {
-			who = append(who, subject{"role", "*/" + string(role)})
-		}
-	}
-	return who, true
-}
-
-// entriesOf reads a list that stands in the place of data.name.
-func entriesOf[T any](name string, list ast.Value) ([]T, error) {
+// Entries reads a list that replaces data.name.
+func Entries[T any](name string, list ast.Value) ([]T, error) {
 	x, err := ast.JSON(list)
 	if err != nil {
 		return nil, err
@@ -110,11 +80,11 @@ func entriesOf[T any](name string, list ast.Value) ([]T, error) {
 }
 
 // first is the entry that comes first in its list. The zero first is none.
-type first struct{ entry *entry }
+type first struct{ entry *Entry }
 
 // offer takes e if it comes before what was offered until now.
-func (f *first) offer(e *entry) {
-	if f.entry == nil || e.order < f.entry.order {
+func (f *first) offer(e *Entry) {
+	if f.entry == nil || e.Order < f.entry.Order {
 		f.entry = e
 	}
 }
@@ -124,5 +94,5 @@ func (f *first) reason() *ast.Term {
 	if f.entry == nil {
 		return nil
 	}
-	return f.entry.reason
+	return f.entry.Reason
 }

@@ -1,4 +1,4 @@
-package policy
+package decision
 
 import (
 	"encoding/json"
@@ -12,55 +12,40 @@ import (
 	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/spelling"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
 
-// decode reads a decision. What it does not know is an error.
-func decode(o ast.Object) (gate.Decision, error) {
+// Read reads a decision. What it does not know is an error.
+func Read(o ast.Object) (gate.Decision, error) {
 	var d gate.Decision
 	if o.Len() != 4 {
 		return d, errors.New("expected an object of effect, reasons, obligations and labels")
 	}
-	effect, _ := member(o, "effect").(ast.String)
+	effect, _ := input.Member(o, "effect").(ast.String)
 	switch d.Effect = gate.Effect(effect); d.Effect {
 	case gate.Allow, gate.Ask, gate.Deny:
 	default:
 		return gate.Decision{}, fmt.Errorf("effect %v: expected allow, ask or deny", effect)
 	}
 	var err error
-	if d.Reasons, d.Scopes, err = reasons(member(o, "reasons"), d.Effect); err != nil {
+	if d.Reasons, d.Scopes, err = Reasons(input.Member(o, "reasons"), d.Effect); err != nil {
 		return gate.Decision{}, fmt.Errorf("reasons: %w", err)
 	}
-	labels, err := texts(member(o, "labels"))
+	labels, err := Texts(input.Member(o, "labels"))
 	if err != nil {
 		return gate.Decision{}, fmt.Errorf("labels: %w", err)
 	}
 	if d.Labels = gate.NewLabels(labels...); provenance.TooMany(d.Labels) {
 		return gate.Decision{}, fmt.Errorf("labels: %d are more than a session can have", len(d.Labels))
 	}
-	if d.Obligations, err = obligations(member(o, "obligations")); err != nil {
+	if d.Obligations, err = obligations(input.Member(o, "obligations")); err != nil {
 		return gate.Decision{}, fmt.Errorf("obligations: %w", err)
 	}
 	return d, nil
 }
 
-func pair(name string, v *ast.Term) [2]*ast.Term { return [2]*ast.Term{ast.InternedTerm(name), v} }
-
-// member returns a member of an object, or nil.
-func member(o ast.Object, name string) ast.Value {
-	if t := o.Get(ast.InternedTerm(name)); t != nil {
-		return t.Value
-	}
-	return nil
-}
-
-// memberText returns the text of an object's member, or "".
-func memberText(o ast.Object, name string) string {
-	s, _ := member(o, name).(ast.String)
-	return string(s)
-}
-
-// texts returns the elements of a set of strings that are not empty, sorted.
-func texts(v ast.Value) ([]string, error) {
+// Texts returns the elements of a set of strings that are not empty, sorted.
+func Texts(v ast.Value) ([]string, error) {
 	set, ok := v.(ast.Set)
 	if !ok {
 		return nil, errors.New("expected a set")
@@ -76,10 +61,10 @@ func texts(v ast.Value) ([]string, error) {
 	return list, nil
 }
 
-// reasons reads why a decision is what it is: texts, or of a denial objects of a reason and of
+// Reasons reads why a decision is what it is: texts, or of a denial objects of a reason and of
 // scopes that a caller's token would need. Those of all are returned if each names some: otherwise
 // they would not do.
-func reasons(v ast.Value, effect gate.Effect) (list, scopes []string, err error) {
+func Reasons(v ast.Value, effect gate.Effect) (list, scopes []string, err error) {
 	set, ok := v.(ast.Set)
 	if !ok {
 		return nil, nil, errors.New("expected a set")
@@ -92,24 +77,24 @@ func reasons(v ast.Value, effect gate.Effect) (list, scopes []string, err error)
 			do = false
 			continue
 		}
-		some, err := names(member(o, "scopes"), spelling.Scope)
+		some, err := names(input.Member(o, "scopes"), spelling.Scope)
 		if err != nil || effect != gate.Deny || o.Len() != 2 || len(some) == 0 {
 			return nil, nil, fmt.Errorf("expected strings (deny also takes objects of reason and scopes), found %v", t)
 		}
-		plain.Add(ast.StringTerm(reasonOf(o)))
+		plain.Add(ast.StringTerm(Reason(o)))
 		scopes = append(scopes, some...)
 	}
-	if list, err = texts(plain); err != nil || !do {
+	if list, err = Texts(plain); err != nil || !do {
 		return list, nil, err
 	}
 	slices.Sort(scopes)
 	return list, slices.Compact(scopes), nil
 }
 
-// reasonOf returns the reason that a member of a set gives, "" for none.
-func reasonOf(v any) string {
+// Reason returns the reason that a member of a set gives, "" for none.
+func Reason(v any) string {
 	if o, ok := v.(ast.Object); ok {
-		return memberText(o, "reason")
+		return input.MemberText(o, "reason")
 	}
 	s, _ := v.(ast.String)
 	return string(s)
@@ -131,7 +116,7 @@ func obligations(v ast.Value) ([]obligation.Obligation, error) {
 	}
 	var all together
 	for _, t := range set.Slice() {
-		one, err := readObligation(t.Value)
+		one, err := ReadObligation(t.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", t, err)
 		}
@@ -146,7 +131,7 @@ type together struct {
 	size      *obligation.MaxResult
 	profile   *obligation.Profile
 	narrowing *obligation.Narrowing
-	others    []obligation.Obligation // of which all hold
+	others    []obligation.Obligation // all of them hold
 }
 
 func (j *together) add(one obligation.Obligation) {
@@ -190,38 +175,38 @@ func (j *together) list() []obligation.Obligation {
 	return append(list, j.others...)
 }
 
-// readObligation reads one obligation: its type, and the one member that the type
-// has beside it; or one of the members in single, alone.
-func readObligation(v ast.Value) (obligation.Obligation, error) {
+// ReadObligation reads one obligation: its type, and the one member that the type
+// also has; or one of the members in single, and no other.
+func ReadObligation(v ast.Value) (obligation.Obligation, error) {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return nil, errors.New("expected an object")
 	}
 	if o.Len() == 1 {
 		for name, read := range single {
-			if v := member(o, name); v != nil {
+			if v := input.Member(o, name); v != nil {
 				return read(v)
 			}
 		}
 	}
 	var one obligation.Obligation
-	kind, _ := member(o, "type").(ast.String)
+	kind, _ := input.Member(o, "type").(ast.String)
 	switch kind {
 	case "timeout":
-		after, err := duration(member(o, "after"))
+		after, err := duration(input.Member(o, "after"))
 		if err != nil {
 			return nil, fmt.Errorf("after: %w", err)
 		}
 		one = obligation.Timeout{After: after}
 	case "max_result":
-		number, _ := member(o, "bytes").(ast.Number)
+		number, _ := input.Member(o, "bytes").(ast.Number)
 		n, err := json.Number(number).Int64()
 		if err != nil || n < 0 {
 			return nil, errors.New("expected bytes, a whole number")
 		}
 		one = obligation.MaxResult{Bytes: n}
 	case "sanitize":
-		name, _ := member(o, "profile").(ast.String)
+		name, _ := input.Member(o, "profile").(ast.String)
 		if !slices.Contains(profiles, string(name)) {
 			return nil, fmt.Errorf("expected profile, one of %q", profiles)
 		}

@@ -1,4 +1,4 @@
-package policy
+package tables
 
 import (
 	"strings"
@@ -7,16 +7,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 )
 
-// Resources have an owner beside their URI: these are asked with both. A template of
+// Resources have an owner as well as a URI: these are asked with both. A template of
 // URIs (RFC 6570) is granted if some URI of it could be.
 var (
-	resourceLookup = grantLookup("wasmgate.granted_resource", "(grants, server, uri, id, roles)", ownedBy((*granted).resource), types.S, types.S)
-	skillLookup    = grantLookup("wasmgate.granted_skill", "(grants, server, name, id, roles)", ownedBy((*granted).skill), types.S, types.S)
-	templateLookup = grantLookup("wasmgate.granted_template", "(grants, server, template, id, roles)", ownedBy((*granted).template), types.S, types.S)
+	resourceLookup = grantLookup("wasmgate.granted_resource", "(grants, server, uri, id, roles)", ownedBy((*Row).resource), types.S, types.S)
+	skillLookup    = grantLookup("wasmgate.granted_skill", "(grants, server, name, id, roles)", ownedBy((*Row).skill), types.S, types.S)
+	templateLookup = grantLookup("wasmgate.granted_template", "(grants, server, template, id, roles)", ownedBy((*Row).template), types.S, types.S)
 )
 
-func ownedBy(each func(g *granted, server, uri string, f func(*entry))) answer {
-	return func(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
+func ownedBy(each func(g *Row, server, uri string, f func(*Entry))) answer {
+	return func(ix Index, who []Subject, asked []*ast.Term) (*ast.Term, bool) {
 		server, ok1 := asked[0].Value.(ast.String)
 		uri, ok2 := asked[1].Value.(ast.String)
 		var best first
@@ -31,14 +31,14 @@ func ownedBy(each func(g *granted, server, uri string, f func(*entry))) answer {
 
 // resource calls f with the entries that grant a URI of a server, and do not except
 // it.
-func (g *granted) resource(server, uri string, f func(*entry)) { g.owned("resources", server, uri, f) }
+func (g *Row) resource(server, uri string, f func(*Entry)) { g.owned("resources", server, uri, f) }
 
 // skill calls f with the entries that grant a skill of a server, and do not except it.
-func (g *granted) skill(server, name string, f func(*entry)) { g.owned("skills", server, name, f) }
+func (g *Row) skill(server, name string, f func(*Entry)) { g.owned("skills", server, name, f) }
 
-func (g *granted) owned(kind, server, name string, f func(*entry)) {
-	consider := func(e *entry) bool {
-		if !e.except.matches(name) {
+func (g *Row) owned(kind, server, name string, f func(*Entry)) {
+	consider := func(e *Entry) bool {
+		if !e.Except.matches(name) {
 			f(e)
 		}
 		return true
@@ -51,10 +51,10 @@ func (g *granted) owned(kind, server, name string, f func(*entry)) {
 
 // template calls f with the entries that could grant a URI of a template of a
 // server: one that begins as the template does.
-func (g *granted) template(server, template string, f func(*entry)) {
+func (g *Row) template(server, template string, f func(*Entry)) {
 	begin, _, _ := strings.Cut(template, "{")
-	consider := func(e *entry) {
-		if !e.except.covers(begin) {
+	consider := func(e *Entry) {
+		if !e.Except.covers(begin) {
 			f(e)
 		}
 	}

@@ -1,9 +1,6 @@
-package policy
+package tables
 
 import (
-	"errors"
-	"regexp"
-
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/types"
 )
@@ -12,7 +9,7 @@ import (
 // which a grant can except.
 var groupLookup = grantLookup("wasmgate.granted_group", "(grants, groups, name, id, roles)", grantedGroup, types.NewArray(nil, types.S), types.S)
 
-func grantedGroup(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
+func grantedGroup(ix Index, who []Subject, asked []*ast.Term) (*ast.Term, bool) {
 	groups, ok1 := asked[0].Value.(*ast.Array)
 	name, ok2 := asked[1].Value.(ast.String)
 	if !ok1 || !ok2 {
@@ -21,8 +18,8 @@ func grantedGroup(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) 
 	var best first
 	for _, s := range who {
 		if g := ix[s]; g != nil {
-			g.inGroups(groups, func(e *entry) {
-				if !e.except.matches(string(name)) {
+			g.inGroups(groups, func(e *Entry) {
+				if !e.Except.matches(string(name)) {
 					best.offer(e)
 				}
 			})
@@ -32,20 +29,11 @@ func grantedGroup(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) 
 }
 
 // inGroups calls f with the entries that grant what is in one of the groups.
-func (g *granted) inGroups(groups *ast.Array, f func(*entry)) {
+func (g *Row) inGroups(groups *ast.Array, f func(*Entry)) {
 	for i := range groups.Len() {
 		group, _ := groups.Elem(i).Value.(ast.String)
 		for _, e := range g.groups[string(group)] {
 			f(e)
 		}
 	}
-}
-
-var groupName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
-
-func checkGroup(group string) error {
-	if !groupName.MatchString(group) {
-		return errors.New("a group is named with lower-case letters, digits and -")
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package policy
+package decision
 
 import (
 	"encoding/json"
