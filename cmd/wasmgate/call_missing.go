@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
@@ -45,7 +46,7 @@ func (c callCommands) missing(ctx context.Context, cfg *config.Config, g shell.G
 		return "no server has it; see `wasmgate tools --all" + c.ConfigFlag() + "`"
 	}
 	if !shell.IsServer(cfg, server) {
-		return app.NoServer(cfg, server).Error()
+		return naming.NoServer(cfg, server).Error()
 	}
 	if s, err := g.Status(ctx); err == nil {
 		for _, one := range s.Servers {

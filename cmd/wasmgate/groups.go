@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
@@ -14,7 +14,7 @@ func checkGroups(cmd *cobra.Command, cfg *config.Config, names []string) error {
 	if cmd.Flags().Changed("group") && len(names) == 0 {
 		return shell.Misuse("--group is empty; name a group")
 	}
-	if err := app.CheckGroups(cfg, names); err != nil {
+	if err := naming.CheckGroups(cfg, names); err != nil {
 		return shell.Misuse("--group: %v", err)
 	}
 	return nil

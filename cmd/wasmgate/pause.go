@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -59,7 +60,7 @@ func (c statusCommands) newRestart() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if known := app.ServerIDs(cfg); !slices.Contains(known, args[0]) {
+			if known := naming.Servers(cfg); !slices.Contains(known, args[0]) {
 				return shell.Misuse("the configuration has no server %s%s", args[0], spelling.Suggest(args[0], known))
 			}
 			r, err := app.Dial(cmd.Context(), cfg)
@@ -83,7 +84,7 @@ func (c statusCommands) pause(cmd *cobra.Command, server string, resume bool) er
 	if err != nil {
 		return err
 	}
-	if known := app.ServerIDs(cfg); server != "" && !slices.Contains(known, server) {
+	if known := naming.Servers(cfg); server != "" && !slices.Contains(known, server) {
 		return shell.Misuse("the configuration has no server %s%s", server, spelling.Suggest(server, known))
 	}
 	before, now, err := pauseNow(cmd, cfg, server, resume)

@@ -28,6 +28,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/skillcommands"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -78,7 +79,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 func exitCode(err error) int {
 	var e *shell.ExitError
 	var problems tree.Problems
-	var who *app.PrincipalError
+	var who *naming.PrincipalError
 	var compile *policy.CompileError
 	var call *app.CallError
 	var module *gateway.ModuleError

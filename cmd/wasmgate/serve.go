@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
 	"github.com/wasmgate/wasmgate/internal/find"
@@ -82,7 +83,7 @@ func (c serveCommands) serve(cmd *cobra.Command, f serveFlags) error {
 		}
 	}
 	if f.replay != "" {
-		if cfg, err = app.Replaying(cfg, f.replay); err != nil {
+		if cfg, err = translation.Replaying(cfg, f.replay); err != nil {
 			return shell.NameError(err)
 		}
 	}

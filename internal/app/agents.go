@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/agents"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
 
@@ -20,7 +21,7 @@ func (a *App) Hook(ctx context.Context, r hook.Request) (agents.Answer, error) {
 			as = one.As
 		}
 	}
-	who, err := offered(a.cfg, as, nil)
+	who, err := naming.Offered(a.cfg, as, nil)
 	if err != nil {
 		return agents.Answer{}, err
 	}

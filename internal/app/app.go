@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/login/connect"
-	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
-	"github.com/wasmgate/wasmgate/internal/reference"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
@@ -36,12 +34,11 @@ type App struct {
 	shadow  atomic.Pointer[policyfiles.Files] // nil without a shadow policy
 	bundles atomic.Pointer[policyfiles.Bundles]
 	clients clients
-	learn   func(confine.Access) // nil unless a server is run to learn from
-	passing bool                 // it was started for one command: see [App.Answer]
+	passing bool // it was started for one command: see [App.Answer]
 	beside  *background.Work
+	servers *translation.Servers
 	senders *senders
 	logins  *login.Logins
-	secrets reference.Sources
 	connect *connect.Connect
 	listing sync.Map     // of servers with a new login, what is closed when they are listed again
 	listens []string     // addresses for HTTP
@@ -59,8 +56,6 @@ type App struct {
 	reloaded func(context.Context, *App, error) // is told of each reading of the configuration; may be nil
 
 	config      atomic.Pointer[configState]
-	guests      modules.Digests
-	secretFiles sync.Map // by server: the files of its secrets, when it was connected
 	policyError atomic.Pointer[outcome]
 	pinError    atomic.Pointer[outcome]
 	shadowError atomic.Pointer[outcome]

@@ -23,6 +23,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -287,7 +288,7 @@ func same(t *testing.T, what string, a, b error) {
 			t.Errorf("%s:\n%s", what, diff)
 		}
 	}
-	var pa, pb *app.PrincipalError
+	var pa, pb *naming.PrincipalError
 	if errors.As(a, &pa) != errors.As(b, &pb) || !cmp.Equal(pa, pb) || fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Errorf("%s: errors %v and %v", what, a, b)
 	}
@@ -311,8 +312,8 @@ deny contains reason if {
 		}
 	}
 	_, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello, As: "bob"})
-	var who *app.PrincipalError
-	if !errors.As(err, &who) || !cmp.Equal(who, &app.PrincipalError{ID: "bob", Known: []string{"local", "alice"}}) {
+	var who *naming.PrincipalError
+	if !errors.As(err, &who) || !cmp.Equal(who, &naming.PrincipalError{ID: "bob", Known: []string{"local", "alice"}}) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -515,7 +516,7 @@ func TestFollowAsNobody(t *testing.T) {
 	_, _, _ = run(t, start(t, cfg), app.Front{Listen: []string{"127.0.0.1:0"}})
 	_, in, out := converse(t)
 	err := app.Follow(t.Context(), cfg, quiet, dial(t, cfg), app.Front{Stdio: true, As: "nobody", In: in, Out: out})
-	var who *app.PrincipalError
+	var who *naming.PrincipalError
 	if !errors.As(err, &who) {
 		t.Errorf("error %v", err)
 	}

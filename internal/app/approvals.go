@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/gate/provenance"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -249,7 +250,7 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 		return approval.BreakGlass, nil
 	}
 	if d.Token == "" {
-		return principal(a.config.Load().cfg, d.As)
+		return naming.Principal(a.config.Load().cfg, d.As)
 	}
 	s := a.senders
 	who, identity, err := s.now.Load().Identify(ctx, d.Token, s.resource(""))

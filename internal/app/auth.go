@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/apikey"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/login/connect"
@@ -138,7 +138,7 @@ func (a *App) handler() http.Handler {
 	pages.Handle(noPage, calls)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, page := pages.Handler(r); page != noPage {
-			if !loopback.Host(r.Host) && !slices.Contains(hosts(a.Config()), r.Host) {
+			if !loopback.Host(r.Host) && !slices.Contains(translation.Hosts(a.Config()), r.Host) {
 				http.Error(w, "this Host is not allowed; add it to http.hosts in the configuration if it is meant", http.StatusForbidden)
 				return
 			}
@@ -162,15 +162,6 @@ func (a *App) connContext(ctx context.Context, c net.Conn) context.Context {
 		p.Proxy = proxy.Unix != "" && c.LocalAddr().String() == proxy.Unix
 	}
 	return auth.WithPeer(ctx, p)
-}
-
-// hosts are those that requests may name beside loopback.
-func hosts(c *config.Config) []string {
-	all := slices.Clone(c.HTTP.Hosts)
-	if u, err := url.Parse(c.PublicURL); err == nil && u.Host != "" && !slices.Contains(all, u.Host) {
-		all = append(all, u.Host)
-	}
-	return all
 }
 
 // foldEvery is how often refused authentication is put into the audit log: strangers

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -71,7 +73,7 @@ func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 // servers looks at where tokens for servers come from, and for secrets of the gateway that go where a server says.
 func (c *checks) servers(ctx context.Context) {
 	locked := false
-	for _, s := range enabled(c.cfg.Servers) {
+	for _, s := range translation.Enabled(c.cfg.Servers) {
 		if s.Auth == nil {
 			continue
 		}
@@ -260,7 +262,7 @@ func (c *checks) granted() error {
 			to[who] = true
 		}
 	}
-	roles := mappedRoles(c.cfg)
+	roles := naming.MappedRoles(c.cfg)
 	good := true
 	for role, at := range roles {
 		if !to["role:"+role] && !to["*"] {

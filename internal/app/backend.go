@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/hook"
@@ -112,7 +113,7 @@ func given[T any](params json.RawMessage, answer func(T) (any, error)) (any, err
 
 // Client implements [control.Backend].
 func (b backend) Client(as string, groups []string) (func(context.Context, io.Reader, io.Writer) error, error) {
-	who, err := offered(b.app.config.Load().cfg, as, groups)
+	who, err := naming.Offered(b.app.config.Load().cfg, as, groups)
 	if err != nil {
 		return nil, wire(err)
 	}

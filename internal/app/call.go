@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/step"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
@@ -80,7 +81,7 @@ func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_"
 // Call carries out one call. The error is a [*CallError] if the gate or the
 // server did not, and a [*find.AmbiguousError] if several tools have the name.
 func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
-	who, err := principal(a.config.Load().cfg, r.As)
+	who, err := naming.Principal(a.config.Load().cfg, r.As)
 	if err != nil {
 		return gate.Result{}, err
 	}

@@ -11,25 +11,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/confine"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	settings "github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
-
-// ErrNoServer says that a configuration has no such server.
-var ErrNoServer = errors.New("no such server in the configuration")
-
-// NoServer returns an [ErrNoServer] that names the servers that there are.
-func NoServer(cfg *config.Config, id string) error {
-	there := "there is none"
-	for i, s := range cfg.Servers {
-		if i == 0 {
-			there = "there: " + s.ID
-			continue
-		}
-		there += ", " + s.ID
-	}
-	return fmt.Errorf("server %q: %w (%s)", id, ErrNoServer, there)
-}
 
 // A LearnRequest says which server to learn from, and how.
 type LearnRequest struct {
@@ -48,7 +33,7 @@ func Learn(ctx context.Context, cfg *config.Config, log *slog.Logger, r LearnReq
 	at := slices.IndexFunc(cfg.Servers, func(s config.Server) bool { return s.ID == r.Server })
 	switch {
 	case at < 0:
-		return confine.Proposal{}, NoServer(cfg, r.Server)
+		return confine.Proposal{}, naming.NoServer(cfg, r.Server)
 	case !cfg.Servers[at].Enabled:
 		return confine.Proposal{}, fmt.Errorf("server %s is not enabled", r.Server)
 	case cfg.Servers[at].Command == "":

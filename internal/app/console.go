@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/except"
@@ -40,7 +41,7 @@ func (a *App) PolicyFiles() config.Policy { return a.policy.Load().Policy }
 func (a *App) Config() *config.Config { return a.config.Load().cfg }
 
 // Principal returns who has a name in it; "" is the local one.
-func (a *App) Principal(id string) (*gate.Principal, error) { return principal(a.Config(), id) }
+func (a *App) Principal(id string) (*gate.Principal, error) { return naming.Principal(a.Config(), id) }
 
 // Documents is [beside.Documents] of the log of this gateway.
 func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, error) {

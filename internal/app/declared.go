@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -38,8 +39,8 @@ func Declared(ctx context.Context, cfg *config.Config) ([]*gate.Tool, error) {
 // keptTools returns the tools that were kept when their server was first seen.
 func keptTools(cfg *config.Config) ([]*gate.Tool, error) {
 	var tools []*gate.Tool
-	for _, s := range enabled(cfg.Servers) {
-		items, err := lock.Kept(filepath.Join(kept(cfg), "pins"), s.ID)
+	for _, s := range translation.Enabled(cfg.Servers) {
+		items, err := lock.Kept(filepath.Join(translation.Kept(cfg), "pins"), s.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,7 @@
 // It is what the commands call; it prints nothing.
 //
 //	wasmgate.yaml -> config.Config
-//	  |  new.go: the state folder, who is let in, translate.go, the first policy
+//	  |  new.go: the state folder, who is let in, translation, the first policy
 //	gateway.Gateway, which carries calls out
 //	  |  run.go: HTTP and pages, the control socket, standard input, what is watched, the drain
 //	clients, commands, further processes
@@ -20,8 +20,7 @@
 //	what changes  reload.go the configuration; policy.go, bundles.go, shadow.go what decides; pins.go,
 //	              pause.go
 //	what is told  status.go, gauges.go, notices.go, alive.go, develop.go; labels.go, relays.go,
-//	              unknown.go what looks like a mistake
-//	commands      call.go, approvals.go, sessions.go, features.go, scan.go, confine.go, declared.go,
-//	              replay.go, groups.go
-//	agents, jobs, console   agents.go, jobs.go, console.go and desk.go
+//	              unknown what looks like a mistake
+//	commands      call.go, approvals.go, sessions.go, features.go, scan.go, confine.go, declared.go
+//	agents, console   agents.go, console.go and desk.go
 package app

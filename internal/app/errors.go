@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -33,7 +34,7 @@ const (
 // wire makes an error that crosses the socket, and unwire the same of it again.
 func wire(err error) error {
 	var call *CallError
-	var who *PrincipalError
+	var who *naming.PrincipalError
 	var unapproved *gate.NotApproved
 	var several *find.AmbiguousError
 	var key *KeyError
@@ -79,7 +80,7 @@ func unwire(err error) error {
 		f.CallError.Remedy, f.CallError.Cause, f.CallError.Question = f.Remedy, f.Cause, f.Question
 		return &f.CallError
 	case codePrincipal:
-		who := new(PrincipalError)
+		who := new(naming.PrincipalError)
 		if err := json.Unmarshal(e.Detail, who); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
@@ -63,7 +64,7 @@ func (a *App) Bound(ctx context.Context) (map[string]string, error) {
 	if err := a.gateway.Connect(ctx); err != nil {
 		return nil, err
 	}
-	all := map[string]string{"snapshot": snapshot(a.cfg), "policy": a.gateway.Operator().Policy().Revision()}
+	all := map[string]string{"snapshot": translation.Snapshot(a.cfg), "policy": a.gateway.Operator().Policy().Revision()}
 	for _, t := range a.gateway.Fleet().Tools(ctx) {
 		all[t.Offered] = gate.Question{
 			Query: gate.Query{Call: &gate.Call{Action: gate.CallTool, Who: gate.Local(), Args: gate.MustDoc("{}")}, Tool: t}, Revision: all["policy"],

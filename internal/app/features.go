@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -15,7 +16,7 @@ var features = []gate.Feature{gate.FeaturePrompt, gate.FeatureResource, gate.Fea
 // principal as is offered, and if all is true the rest too. It waits as [App.Tools] does.
 func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error) {
 	ctx = a.gateway.Fleet().Settle(ctx)
-	who, err := principal(a.config.Load().cfg, as)
+	who, err := naming.Principal(a.config.Load().cfg, as)
 	if err != nil {
 		return nil, err
 	}

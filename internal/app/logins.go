@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/login"
@@ -45,7 +46,7 @@ func Vault(c *config.Config) *vault.Vault {
 // newLogins has what people have logged in to, and the secrets that servers refer to.
 func (a *App) newLogins(c *config.Config) error {
 	kept := Vault(c)
-	a.secrets = reference.New(kept)
+	a.servers.Reveal, a.servers.Authorize = reference.New(kept).Resolve, a.authorize
 	o := login.Options{Vault: kept, Public: a.public, Note: a.noteLogin, Changed: a.loginChanged}
 	if err := a.shared.logins(c, &o); err != nil {
 		return err
@@ -154,7 +155,7 @@ func (a *App) noteConnect(e connect.Event) error {
 
 // loginServers are the servers that take a login, in the words of package login.
 func loginServers(c *config.Config) (all []*login.Server) {
-	for _, s := range enabled(c.Servers) {
+	for _, s := range translation.Enabled(c.Servers) {
 		if s.Auth == nil {
 			continue
 		}

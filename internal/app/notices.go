@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/background/notify"
 )
@@ -26,7 +27,7 @@ func (a *App) conditions(ctx context.Context) (all []background.Condition) {
 			}})
 		}
 	}
-	needed := required(a.config.Load().cfg)
+	needed := translation.Required(a.config.Load().cfg)
 	for _, s := range a.addPins(a.gateway.Fleet().Status()) {
 		for _, name := range s.Quarantined {
 			all = append(all, background.Condition{Key: "quarantine " + s.Server + " " + name, Notice: notify.Notice{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app/handover"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/web/hungup"
@@ -168,7 +169,7 @@ func (a *App) Answer(ctx context.Context) (end func(), err error) {
 // becomes the owner in its place, which may be this one if f has no Owner: then it is as
 // [App.Run], and ends the gateway. The end of ctx is the end of what the client says. A client that
 // no longer reads is gone, with its calls. An error for which the client is not served
-// is a [*PrincipalError], or says why there is no gateway any more.
+// is a [*naming.PrincipalError], or says why there is no gateway any more.
 func Follow(ctx context.Context, cfg *config.Config, log *slog.Logger, r *Remote, f Front) error {
 	client := handover.New(f.In, f.Out, cfg.Limits.Body)
 	defer context.AfterFunc(ctx, client.Leave)() // what is under way may end
@@ -188,7 +189,7 @@ func Follow(ctx context.Context, cfg *config.Config, log *slog.Logger, r *Remote
 			return r.Relay(ctx, f.As, f.Groups, in, out)
 		})
 		var refused *control.Error
-		var who *PrincipalError
+		var who *naming.PrincipalError
 		if errors.As(err, &who) || errors.As(err, &refused) {
 			return err
 		}

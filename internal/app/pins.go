@@ -3,24 +3,16 @@ package app
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
-	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
-
-// pinOptions are those of a configuration.
-func pinOptions(c *config.Config) *options.Pins {
-	return &options.Pins{Mode: options.PinMode(c.Pins.Mode), File: c.Pins.Lockfile, Dir: filepath.Join(kept(c), "pins")}
-}
 
 // Pins tells what is pinned, trusted and quarantined.
 type Pins struct {

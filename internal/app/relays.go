@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
@@ -47,7 +48,7 @@ func anybodyMayCall(ctx context.Context, cfg *config.Config, e *policy.Engine, t
 		ids = append(ids, p.ID)
 	}
 	for _, id := range ids {
-		who, err := principal(cfg, id)
+		who, err := naming.Principal(cfg, id)
 		if err != nil {
 			return true // the configuration is wrong elsewhere, and says so
 		}

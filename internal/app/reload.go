@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -15,12 +14,11 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/app/logs"
+	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
-	"github.com/wasmgate/wasmgate/internal/reference"
 )
 
 // watchConfig returns what reads the configuration anew if its files, or those of its modules,
@@ -53,8 +51,8 @@ func configFiles(c *config.Config) (all string) {
 	for _, f := range append(c.Files(), modules.Files(c)...) {
 		all += f + " " + watch.State(f) + "\n"
 	}
-	for _, s := range enabled(c.Servers) {
-		all += secretFiles(s)
+	for _, s := range translation.Enabled(c.Servers) {
+		all += translation.SecretFiles(s)
 	}
 	return all
 }
@@ -77,9 +75,9 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		return errors.Join(err, a.gateway.Operator().ConfigRefused(err))
 	}
 	checks := a.checks(next, "")
-	for _, s := range enabled(before.cfg.Servers) {
-		if serverAt(enabled(next.Servers), s.ID) < 0 {
-			checkedAs(s, &checks) // until it is removed it is called
+	for _, s := range translation.Enabled(before.cfg.Servers) {
+		if translation.At(translation.Enabled(next.Servers), s.ID) < 0 {
+			translation.AddServer(s, &checks) // until it is removed it is called
 		}
 	}
 	files := policyfiles.New(next)
@@ -132,22 +130,22 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 		fail(a.gateway.SetGroups(groups))
 	}
 	if again || next.Catalog != before.Catalog {
-		fail(a.gateway.SetCatalog(catalogModes[next.Catalog.Mode]))
+		fail(a.gateway.SetCatalog(translation.CatalogModes[next.Catalog.Mode]))
 	}
 	if again || !slices.Equal(before.Agents, next.Agents) {
-		fail(a.gateway.Operator().SetAgents(agentRules(next)))
+		fail(a.gateway.Operator().SetAgents(translation.AgentRules(next)))
 	}
 	if again || !reflect.DeepEqual(next.Audit, before.Audit) {
-		fail(a.gateway.Operator().SetAudit(auditOptions(next, "")))
+		fail(a.gateway.Operator().SetAudit(translation.AuditOptions(next, "")))
 	}
 	fail(a.putSenders(before, next, again))
 	if t := next.TLS; a.tls != nil && t.Cert != "" && (again || tlsFiles(t) != tlsFiles(before.TLS)) {
 		fail(a.tls.Use(tlsFiles(t)))
 	}
 	a.beside.Put(next)
-	a.gateway.Operator().SetRequired(required(next))
+	a.gateway.Operator().SetRequired(translation.Required(next))
 	fail(a.setModules(ctx, next))
-	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
+	if order := translation.IDs(next.Servers); again || !slices.Equal(translation.IDs(before.Servers), order) {
 		fail(a.gateway.SetOrder(order))
 	}
 	if again || before.Limits.Result != next.Limits.Result || before.Limits.Processes != next.Limits.Processes || before.Pins.TLSKey != next.Pins.TLSKey {
@@ -158,9 +156,6 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	return errs
 }
 
-// modules reads modules.
-func (a *App) modules() modules.Reader { return modules.Reader{Dir: kept(a.cfg), Log: a.log} }
-
 // setModules puts the modules of a configuration in place. Their files are read again. A
 // module that cannot be used is no error.
 func (a *App) setModules(ctx context.Context, next *config.Config) error {
@@ -169,7 +164,7 @@ func (a *App) setModules(ctx context.Context, next *config.Config) error {
 		return err
 	}
 	embedded := a.gateway.SetEmbedded(next.EmbeddedTools())
-	err = a.gateway.SetModules(ctx, a.modules().All(ctx, next), secrets)
+	err = a.gateway.SetModules(ctx, a.servers.Modules.All(ctx, next), secrets)
 	a.logLeftOut()
 	return errors.Join(embedded, besideModules(err))
 }
@@ -193,8 +188,8 @@ func besideModules(err error) error {
 // removeServers ends those that there are no more, and keeps which could not be.
 func (a *App) removeServers(before []config.Server, now *configState) error {
 	var errs []error
-	for _, s := range enabled(before) {
-		if serverAt(enabled(now.cfg.Servers), s.ID) >= 0 {
+	for _, s := range translation.Enabled(before) {
+		if translation.At(translation.Enabled(now.cfg.Servers), s.ID) >= 0 {
 			continue
 		}
 		if err := a.gateway.RemoveServer(s.ID); err != nil {
@@ -212,15 +207,15 @@ func (a *App) removeServers(before []config.Server, now *configState) error {
 // setServers replaces and adds servers that differ, all at once. One that cannot be
 // reached is no error.
 func (a *App) setServers(ctx context.Context, before []config.Server, next *config.Config) error {
-	before, now := enabled(before), enabled(next.Servers)
+	before, now := translation.Enabled(before), translation.Enabled(next.Servers)
 	errs := make([]error, len(now))
 	var wg sync.WaitGroup
 	for i, s := range now {
-		at := serverAt(before, s.ID)
+		at := translation.At(before, s.ID)
 		if at >= 0 {
 			before[at].Required = s.Required // which is nothing that a connection has
 		}
-		if at >= 0 && reflect.DeepEqual(before[at], s) && !a.moduleChanged(ctx, s) && !a.secretsChanged(s) {
+		if at >= 0 && reflect.DeepEqual(before[at], s) && !a.servers.Changed(ctx, s) {
 			continue
 		}
 		wg.Go(func() {
@@ -229,7 +224,7 @@ func (a *App) setServers(ctx context.Context, before []config.Server, next *conf
 			} else {
 				a.log.Info("server changed", "server", s.ID)
 			}
-			errs[i] = a.gateway.SetServer(ctx, a.server(ctx, next, s))
+			errs[i] = a.gateway.SetServer(ctx, a.servers.Server(ctx, next, s))
 			if _, ok := errors.AsType[*fault.Fault](errs[i]); ok {
 				errs[i] = nil // its status says so
 			}
@@ -237,37 +232,6 @@ func (a *App) setServers(ctx context.Context, before []config.Server, next *conf
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// moduleChanged reports whether a server is a module, and another one than that which
-// runs.
-func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
-	if !modules.IsServer(s) {
-		return false
-	}
-	guest, err := a.modules().Guest(ctx, s)
-	return err != nil || a.guests.Changed(s.ID, guest.WASM)
-}
-
-// secretFiles tells one version of the files that hold a server's secrets, ${file:PATH}, from another.
-func secretFiles(s config.Server) (all string) {
-	for _, text := range secretTexts(s) {
-		_, _ = variables.Resolve(text, func(ref string) (string, error) {
-			if name, ok := strings.CutPrefix(ref, "file:"); ok {
-				path, err := reference.Path(name)
-				all += fmt.Sprintln(s.ID, path, err, watch.State(path))
-			}
-			return "", nil
-		})
-	}
-	return all
-}
-
-// secretsChanged reports whether the files of a server's secrets are others than when it was last asked.
-func (a *App) secretsChanged(s config.Server) bool {
-	now := secretFiles(s)
-	before, known := a.secretFiles.Swap(s.ID, now)
-	return known && before != now
 }
 
 // configProblems says what of the configuration's files is not in use.

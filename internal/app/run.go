@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -63,9 +64,9 @@ type Front struct {
 // Run serves until ctx ends. Without HTTP it also ends when the client on In has
 // gone and nobody else is left: relayed clients and commands are served to their
 // end. Then it drains: calls under way may end. An error for which it serves
-// nobody is a [*PrincipalError], or says why it cannot listen.
+// nobody is a [*naming.PrincipalError], or says why it cannot listen.
 func (a *App) Run(ctx context.Context, f Front) error {
-	who, err := offered(a.cfg, f.As, f.Groups)
+	who, err := naming.Offered(a.cfg, f.As, f.Groups)
 	if err != nil {
 		return err
 	}

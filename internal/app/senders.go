@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
@@ -78,7 +79,7 @@ func (s *senders) options(c *config.Config) (auth.Options, error) {
 	}
 	if c.Auth.Local {
 		var err error
-		if o.Local, err = principal(c, ""); err != nil {
+		if o.Local, err = naming.Principal(c, ""); err != nil {
 			return o, err
 		}
 	}

@@ -4,26 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/session"
-	"github.com/wasmgate/wasmgate/internal/config"
 )
-
-// sessionsFile is the file in the state folder that keeps labels.
-const sessionsFile = "sessions.json"
-
-// onePerPrincipal reports whether a principal has one session for all its calls.
-func onePerPrincipal(c *config.Config) bool { return c.Sessions.Scope == "principal" }
-
-// sessionOptions says how sessions are kept. MCP sessions do not outlive the gateway, but
-// their clients do, and what those have read.
-func sessionOptions(c *config.Config) session.Options {
-	return session.Options{TTL: c.Sessions.TTL, File: filepath.Join(c.State, sessionsFile)}
-}
 
 // A Session is what commands show of one.
 type Session struct {

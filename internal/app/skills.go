@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/skills"
 )
 
@@ -67,7 +68,7 @@ type SkillFile struct {
 // as [App.Tools] does.
 func (a *App) Skills(ctx context.Context, as string) ([]Skill, error) {
 	ctx = a.gateway.Fleet().Settle(ctx)
-	who, err := principal(a.config.Load().cfg, as)
+	who, err := naming.Principal(a.config.Load().cfg, as)
 	if err != nil {
 		return nil, err
 	}

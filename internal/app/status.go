@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/app/traits"
 	"github.com/wasmgate/wasmgate/internal/background"
@@ -139,7 +140,7 @@ func (a *App) Status() *Status {
 	if p := a.policyError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")
 	}
-	engine, names := a.gateway.Operator().Policy(), PolicyNames(a.config.Load().cfg, a.gateway.Fleet().KnownFeatures(gate.FeatureTool))
+	engine, names := a.gateway.Operator().Policy(), naming.Policy(a.config.Load().cfg, a.gateway.Fleet().KnownFeatures(gate.FeatureTool))
 	for _, p := range slices.Concat(policy.IdleAsks(engine), policy.Doubts(engine), policy.Unconfigured(engine, names)) {
 		s.Problems = append(s.Problems, "policy: "+p.String())
 	}
@@ -252,7 +253,7 @@ func (a *App) KnownTools() []*gate.Tool {
 // too. It waits as a listing does.
 func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 	ctx = a.gateway.Fleet().Settle(ctx)
-	who, err := principal(a.config.Load().cfg, as)
+	who, err := naming.Principal(a.config.Load().cfg, as)
 	if err != nil {
 		return nil, err
 	}
@@ -331,3 +332,12 @@ func (t Tool) Matches(groups []string, s find.Search) bool {
 
 // Connect connects the servers and waits until each is ready or faulted.
 func (a *App) Connect(ctx context.Context) error { return a.gateway.Connect(ctx) }
+
+// countJobs adds to a status how many jobs there are.
+func (a *App) countJobs(s *Status) {
+	counts, err := a.gateway.Operator().Jobs()
+	if err != nil {
+		s.Problems = append(s.Problems, "jobs: "+err.Error())
+	}
+	s.Jobs = counts
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/auth"
 )
 
@@ -58,7 +59,7 @@ func (w *Who) Lines() (known [][2]string) {
 
 // WhoAmI says who a credential stands for, or which check it fails.
 func (a *App) WhoAmI(ctx context.Context, r WhoRequest) (*Who, error) {
-	who, err := principal(a.config.Load().cfg, "")
+	who, err := naming.Principal(a.config.Load().cfg, "")
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
@@ -158,7 +159,7 @@ func codeOf(err error) int {
 		return http.StatusConflict
 	case errors.Is(err, replay.ErrNoTool):
 		return http.StatusNotFound
-	case errors.Is(err, replay.ErrArguments), errors.As(err, new(*app.PrincipalError)), errors.As(err, new(*policy.CompileError)):
+	case errors.Is(err, replay.ErrArguments), errors.As(err, new(*naming.PrincipalError)), errors.As(err, new(*policy.CompileError)):
 		return http.StatusBadRequest
 	case errors.Is(err, errReaders):
 		return http.StatusServiceUnavailable
@@ -166,7 +167,7 @@ func codeOf(err error) int {
 		return http.StatusForbidden
 	case errors.As(err, &changed), errors.As(err, &over):
 		return http.StatusConflict
-	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, app.ErrNoServer), errors.Is(err, except.ErrNone):
+	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, naming.ErrNoServer), errors.Is(err, except.ErrNone):
 		return http.StatusNotFound
 	case errors.Is(err, config.ErrGrantsChanged), errors.Is(err, except.ErrChanged), errors.As(err, new(*except.ByHand)):
 		return http.StatusConflict

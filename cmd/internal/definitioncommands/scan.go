@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/sarif"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
@@ -131,7 +131,7 @@ func (c commands) scanServers(ctx context.Context, server string) (_ *report.Rep
 		return nil, err
 	}
 	if server != "" && !shell.IsServer(cfg, server) {
-		return nil, shell.Misuse("%v; a file is named with its folder, such as ./%s", app.NoServer(cfg, server), server)
+		return nil, shell.Misuse("%v; a file is named with its folder, such as ./%s", naming.NoServer(cfg, server), server)
 	}
 	g, err := c.Ask(ctx, cfg, server)
 	if err != nil {

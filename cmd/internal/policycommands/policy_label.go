@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/draft/learn"
@@ -165,7 +166,7 @@ func (c commands) toolsOf(ctx context.Context, server string) (_ map[string]gate
 		return nil, err
 	}
 	if !shell.IsServer(cfg, server) {
-		return nil, shell.NameError(app.NoServer(cfg, server))
+		return nil, shell.NameError(naming.NoServer(cfg, server))
 	}
 	g, err := c.Ask(ctx, cfg, server)
 	if err != nil {

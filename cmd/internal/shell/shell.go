@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/logs"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -62,7 +63,7 @@ func FoundFalse(format string, args ...any) error {
 func NameError(err error) error {
 	var session *app.SessionError
 	var record *replay.MissingError
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, app.ErrNoServer) || errors.As(err, &session) || errors.As(err, &record) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, naming.ErrNoServer) || errors.As(err, &session) || errors.As(err, &record) {
 		return Exit(ExitMisuse, err)
 	}
 	return err

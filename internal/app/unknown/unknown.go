@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/spelling"
@@ -19,7 +20,7 @@ import (
 // servers have is what the running gateway knows or what was kept when they were first seen.
 func In(ctx context.Context, cfg *config.Config, g config.Grant) (said []string) {
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
-	servers := app.ServerIDs(cfg)
+	servers := naming.Servers(cfg)
 	has := known(ctx, cfg)
 	unknown := func(kind, name, server string) {
 		all, p := has[kind], match.Pattern(name)
@@ -57,12 +58,12 @@ func In(ctx context.Context, cfg *config.Config, g config.Grant) (said []string)
 		}
 	}
 	for _, group := range g.Groups {
-		if err := app.CheckGroups(cfg, []string{group}); err != nil {
+		if err := naming.CheckGroups(cfg, []string{group}); err != nil {
 			say("%v", err)
 		}
 	}
 	var recipients []string
-	for _, role := range app.PolicyNames(cfg, nil).Roles {
+	for _, role := range naming.Policy(cfg, nil).Roles {
 		recipients = append(recipients, "role:"+role)
 	}
 	for _, p := range cfg.Principals {
@@ -74,7 +75,7 @@ func In(ctx context.Context, cfg *config.Config, g config.Grant) (said []string)
 		case to == "*":
 		case isRole && !slices.Contains(recipients, to):
 			say("no principal has the role %s%s: give it to a principal in the configuration, or map a value to it under auth", role, suggest)
-		case !isRole && !app.CanCome(cfg, to):
+		case !isRole && !naming.CanCome(cfg, to):
 			say("no principal is named %s%s: list it under principals in the configuration", to, suggest)
 		}
 	}

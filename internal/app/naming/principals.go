@@ -1,4 +1,4 @@
-package app
+package naming
 
 import (
 	"fmt"
@@ -20,9 +20,9 @@ func (e *PrincipalError) Error() string {
 	return fmt.Sprintf("no principal %q; list it under principals in the configuration (there: %s)", e.ID, strings.Join(e.Known, ", "))
 }
 
-// principal returns the principal that a command or a stdio client names; ""
+// Principal returns the principal that a command or a stdio client names; ""
 // is the local one, which need not be listed.
-func principal(c *config.Config, id string) (*gate.Principal, error) {
+func Principal(c *config.Config, id string) (*gate.Principal, error) {
 	p := gate.Local()
 	if id == "" {
 		id = p.ID
@@ -47,12 +47,12 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 // CanCome reports whether a principal can have an id: it is listed, or what issuers, proxies and
 // certificates say decides.
 func CanCome(c *config.Config, id string) bool {
-	_, err := principal(c, id)
+	_, err := Principal(c, id)
 	return err == nil || len(c.Auth.Issuers) > 0 || c.Auth.MTLS != nil || c.Auth.Proxy != nil
 }
 
-// mappedRoles are the roles that credentials give, with the key that says so.
-func mappedRoles(c *config.Config) map[string]string {
+// MappedRoles are the roles that credentials give, with the key that says so.
+func MappedRoles(c *config.Config) map[string]string {
 	roles := make(map[string]string)
 	for _, i := range c.Auth.Issuers {
 		for _, role := range i.Roles {
@@ -67,10 +67,10 @@ func mappedRoles(c *config.Config) map[string]string {
 	return roles
 }
 
-// offered is [principal], which is offered what is in one of the groups, too, unless
+// Offered is [Principal], which is offered what is in one of the groups, too, unless
 // there are none.
-func offered(c *config.Config, id string, groups []string) (*gate.Principal, error) {
-	p, err := principal(c, id)
+func Offered(c *config.Config, id string, groups []string) (*gate.Principal, error) {
+	p, err := Principal(c, id)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package app
+package translation
 
 import (
 	"cmp"
@@ -38,26 +38,26 @@ func Replaying(c *config.Config, file string) (*config.Config, error) {
 	return &r, nil
 }
 
-// kept is the folder of what a gateway that replays has in common with the one whose
+// Kept is the folder of what a gateway that replays has in common with the one whose
 // calls it answers: compiled code, modules, and what servers have declared.
-func kept(c *config.Config) string { return cmp.Or(c.Replay.State, c.State) }
+func Kept(c *config.Config) string { return cmp.Or(c.Replay.State, c.State) }
 
-// replay has the gateway answer from the recording, if there is one.
-func (a *App) replay(ctx context.Context, gc *gateway.Config) error {
-	if a.cfg.Replay.File == "" {
+// Replay has the gateway answer from the recording, if there is one.
+func Replay(ctx context.Context, c *config.Config, gc *gateway.Config) error {
+	if c.Replay.File == "" {
 		return nil
 	}
-	calls, err := recording.Read(ctx, a.cfg.Replay.File)
+	calls, err := recording.Read(ctx, c.Replay.File)
 	if err != nil {
 		return err
 	}
-	pins := filepath.Join(kept(a.cfg), "pins")
+	pins := filepath.Join(Kept(c), "pins")
 	gc.Replay = &recording.Replay{
 		Calls: calls, Servers: make(map[string]recording.Mode),
 		Definition: func(digest string) gate.Doc { return lock.Definition(pins, digest) },
 	}
 	modes := make(map[string]func(tool string) recording.Mode)
-	for _, s := range a.cfg.Servers {
+	for _, s := range c.Servers {
 		modes[s.ID], gc.Replay.Servers[s.ID] = replayModes(s)
 	}
 	gc.Replay.Stub = func(server, tool string) bool {
@@ -67,8 +67,8 @@ func (a *App) replay(ctx context.Context, gc *gateway.Config) error {
 	return nil
 }
 
-// replayModes returns what is done with each tool of a server, and with the server: one of which
-// any tool is called is started.
+// replayModes returns what is done with each tool of a server, and with the server: it is started if
+// any of its tools is called.
 func replayModes(s config.Server) (of func(tool string) recording.Mode, server recording.Mode) {
 	server = recording.Mode(s.Replay)
 	for _, m := range s.Replays {

@@ -1,4 +1,4 @@
-package app
+package translation
 
 import (
 	"github.com/wasmgate/wasmgate/bridge/clean"
