@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/manifest"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
@@ -140,7 +140,7 @@ type Tool struct {
 // refuses unknown members: a wish that this version does not know must not be taken for granted.
 func ParseManifest(b []byte) (Manifest, error) {
 	if !json.Valid(b) {
-		file, err := config.ParseManifest("manifest", b)
+		file, err := manifest.Parse("manifest", b)
 		if err != nil {
 			return Manifest{}, err
 		}

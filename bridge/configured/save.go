@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
 )
 
@@ -32,6 +33,6 @@ func AddServers(path string, servers io.Reader) (Saved, error) {
 	for _, m := range moved {
 		s.Variables = append(s.Variables, m.Name)
 	}
-	s.Added, err = config.AddServers(path, all)
+	s.Added, err = edit.AddServers(path, all)
 	return s, err
 }

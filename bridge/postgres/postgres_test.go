@@ -17,7 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/session"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/login"
@@ -449,7 +449,7 @@ func TestPins(t *testing.T) {
 func TestGrants(t *testing.T) {
 	storetest.Grants(t, func(t *testing.T) (all []state.Document) {
 		for _, s := range open(t) {
-			all = append(all, s.Document(config.GrantsName))
+			all = append(all, s.Document(policydata.GrantsName))
 		}
 		return all
 	})

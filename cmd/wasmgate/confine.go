@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/control"
 )
 
@@ -103,7 +104,7 @@ func (c serveCommands) printProposal(server string, p confine.Proposal) error {
 		return c.PrintJSON(proposed{r.Read, r.Write, r.Execute, r.Connect, r.DNS, p.Left})
 	}
 	fmt.Fprintf(c.Out, "# What %s was seen to use. Read it before you put it into wasmgate.yaml.\n%s", server,
-		config.RenderConfine(server, config.Confine{Read: r.Read, Write: r.Write, Execute: r.Execute, Connect: r.Connect, DNS: r.DNS}))
+		edit.RenderConfine(server, config.Confine{Read: r.Read, Write: r.Write, Execute: r.Execute, Connect: r.Connect, DNS: r.DNS}))
 	for _, left := range p.Left {
 		fmt.Fprintf(c.Out, "# left out: %s\n", show.Visible(left))
 	}

@@ -18,13 +18,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
@@ -350,7 +350,7 @@ func TestPolicyReload(t *testing.T) {
 		t.Errorf("problems %q", problem())
 	}
 
-	if _, err := config.AddGrant(t.Context(), config.GrantsFile(cfg.Policy.Grants), config.Grant{To: []string{"local"}, Tools: []string{"files__x"}}); err != nil {
+	if _, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(cfg.Policy.Grants), policydata.Grant{To: []string{"local"}, Tools: []string{"files__x"}}); err != nil {
 		t.Fatal(err)
 	}
 	second := a.Status().Policy

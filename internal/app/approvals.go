@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
@@ -310,7 +311,7 @@ func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 		a.log.Warn("a grant does not stop the question, and none was written", "tool", tool, "principal", to, "approval", r.ID, "policy", done.Still)
 		return done, nil
 	}
-	if done.Added, err = config.AddAlways(ctx, grants, tool, to); err != nil {
+	if done.Added, err = policydata.AddAlways(ctx, grants, tool, to); err != nil {
 		return nil, err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
@@ -252,7 +253,7 @@ func (c *checks) keys() {
 
 // granted looks for roles that credentials give and that are granted nothing.
 func (c *checks) granted() error {
-	grants, err := config.ReadGrants(c.cfg.Policy.Grants)
+	grants, err := policydata.ReadGrants(c.cfg.Policy.Grants)
 	if err != nil || !slices.Contains(c.cfg.Policy.Packs, "grants") || len(c.cfg.Policy.Paths) > 0 || len(c.cfg.Policy.Bundles) > 0 {
 		return err // rules of others may say what roles may do
 	}

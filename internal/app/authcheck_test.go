@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -209,7 +210,7 @@ func TestWhoCanCome(t *testing.T) {
 	} {
 		var got [3]bool
 		for i, cfg := range []*config.Config{listed, mapped, proxied} {
-			got[i] = unknown.In(t.Context(), cfg, config.Grant{To: []string{to}}) == nil
+			got[i] = unknown.In(t.Context(), cfg, policydata.Grant{To: []string{to}}) == nil
 		}
 		if got != want {
 			t.Errorf("%s: %v", to, got)
@@ -220,7 +221,7 @@ func TestWhoCanCome(t *testing.T) {
 // TestGrantsThatWereMeant: what no grant can name is answered with what it was meant to be.
 func TestGrantsThatWereMeant(t *testing.T) {
 	cfg := load(t, "version: 1\nprincipals: {ann: {roles: [dev]}}\nservers: {files: {command: x}}\n")
-	for want, g := range map[string]config.Grant{
+	for want, g := range map[string]policydata.Grant{
 		`the configuration has no server flies; did you mean "files"?`: {To: []string{"ann"}, Tools: []string{"flies__read_*"}},
 		`no principal is named rol:dev; did you mean "role:dev"?`:      {To: []string{"rol:dev"}},
 		`no principal is named anm; did you mean "ann"?`:               {To: []string{"anm"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/except"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/web"
 	"github.com/wasmgate/wasmgate/policy"
@@ -49,14 +50,14 @@ func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, 
 }
 
 // Grants returns those that can be changed, and what names their state.
-func (a *App) Grants(ctx context.Context) ([]config.Grant, string, error) {
-	return config.SeeGrants(ctx, grantsOf(a))
+func (a *App) Grants(ctx context.Context) ([]policydata.Grant, string, error) {
+	return policydata.SeeGrants(ctx, grantsOf(a))
 }
 
 // SetGrants puts grants in the place of those that were seen. If the policy is refused with
-// they are kept nevertheless, and the policy before holds: see [config.SetGrants].
-func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) error {
-	if err := config.SetGrants(ctx, grantsOf(a), seen, next); err != nil {
+// they are kept nevertheless, and the policy before holds: see [policydata.SetGrants].
+func (a *App) SetGrants(ctx context.Context, seen string, next []policydata.Grant) error {
+	if err := policydata.SetGrants(ctx, grantsOf(a), seen, next); err != nil {
 		return err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

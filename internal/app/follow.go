@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/homes"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/auth"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
@@ -72,7 +72,7 @@ func (a *App) follow(ctx context.Context, to uint64) error {
 			err = a.followPauses(ctx)
 		case glassName:
 			err = followGlass(ctx, a)
-		case config.GrantsName:
+		case policydata.GrantsName:
 			err = followGrants(ctx, a)
 		}
 		errs = append(errs, err)

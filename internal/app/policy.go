@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 )
@@ -107,9 +108,9 @@ func readGrants(ctx context.Context, a *App) (changed bool, err error) {
 // grantsOf returns the grants that commands and people change: the file, or those that gateways share.
 func grantsOf(a *App) state.Document {
 	if a.shared.Store != nil {
-		return a.shared.document(config.GrantsName)
+		return a.shared.document(policydata.GrantsName)
 	}
-	return config.GrantsFile(a.policy.Load().Policy.Grants)
+	return policydata.GrantsFile(a.policy.Load().Policy.Grants)
 }
 
 // followGrants puts what other gateways have granted and revoked in place. While that cannot be, no call

@@ -1,8 +1,6 @@
 package app
 
-import (
-	"github.com/wasmgate/wasmgate/internal/config"
-)
+import "github.com/wasmgate/wasmgate/internal/config"
 
 // ownByDefault names the servers of which each client has a process of its own, since the
 // configuration says nothing else.

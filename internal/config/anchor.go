@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -15,28 +16,29 @@ type Anchor struct {
 	Every   time.Duration `key:"every 1s..24h"`   // how often a head that is new is kept; each minute unless the file says otherwise
 }
 
-func (a *Anchor) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (a *Anchor) Check(v decode.Value) {
 	a.Every = cmp.Or(a.Every, time.Minute)
-	if n.Get("file") == nil && n.Get("command") == nil {
-		d.fail(n, path, "names neither a file nor a command")
+	if !v.Has("file") && !v.Has("command") {
+		v.Fail("names neither a file nor a command")
 	}
 }
 
 // program reads a program and its arguments: no shell reads them.
-func (d *decoder) program(to *[]string) reader {
-	return func(n *tree.Node, path string) {
-		if n.Kind == tree.Text {
-			d.fail(n, path, "must be a list of the program and its arguments: no shell reads it")
+func program(to *[]string) decode.Reader {
+	return func(v decode.Value) {
+		if v.Kind == tree.Text {
+			v.Fail("must be a list of the program and its arguments: no shell reads it")
 			return
 		}
 		var all []string
-		d.items(n, path, func(item *tree.Node, at string) {
-			if s, ok := d.written(item, at); ok {
+		for item := range v.List() {
+			if s, ok := item.Written(); ok {
 				all = append(all, s)
 			}
-		})
-		if n.Kind == tree.List && len(n.Items) == 0 {
-			d.fail(n, path, "is empty")
+		}
+		if v.Kind == tree.List && len(v.Items) == 0 {
+			v.Fail("is empty")
 		}
 		*to = all
 	}

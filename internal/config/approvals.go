@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // Approvals says how people are asked about calls.
@@ -18,12 +18,13 @@ type Approvals struct {
 	Expire   time.Duration `key:"expire 1m..24h" default:"10m"`             // how long a question can be answered, and the answer be used
 }
 
-func (a *Approvals) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (a *Approvals) Check(v decode.Value) {
 	if a.Hold > a.Expire {
-		d.fail(n, tree.Join(path, "hold"), "is longer than expire, after which no answer counts")
+		v.Under("hold").Fail("is longer than expire, after which no answer counts")
 	}
-	if by := n.Get("by"); by != nil && len(a.By) == 0 {
-		d.fail(by, tree.Join(path, "by"), "names no principal, so that no call could be approved")
+	if v.Has("by") && len(a.By) == 0 {
+		v.Get("by").Fail("names no principal, so that no call could be approved")
 	}
 }
 

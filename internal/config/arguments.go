@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // Arguments says of which tools what calls were made with, and returned, is kept beside the
@@ -14,9 +14,10 @@ type Arguments struct {
 	Keep  time.Duration `key:"keep age"`   // how long; 14 days unless the file says otherwise
 }
 
-func (a *Arguments) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (a *Arguments) Check(v decode.Value) {
 	a.Keep = cmp.Or(a.Keep, 14*24*time.Hour)
-	if n.Get("tools") == nil {
-		d.fail(n, path, "names no tools")
+	if !v.Has("tools") {
+		v.Fail("names no tools")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // Audit says where and how calls are recorded.
@@ -30,25 +30,27 @@ type Audit struct {
 	Arguments Arguments     `key:"arguments"`
 }
 
-func (a *Audit) check(d *decoder, n *tree.Node, path string) {
-	if at := n.Get("max_age"); at != nil && a.MaxAge > 0 && a.MaxAge < a.Hold {
-		d.fail(at, tree.Join(path, "max_age"), "is less than hold, which keeps records for %s: write more, or less there", short(a.Hold))
+// Check implements [decode.Checker].
+func (a *Audit) Check(v decode.Value) {
+	if v.Has("max_age") && a.MaxAge > 0 && a.MaxAge < a.Hold {
+		v.Get("max_age").Fail("is less than hold, which keeps records for %s: write more, or less there", decode.DurationText(a.Hold))
 	}
 	if kept := a.MaxSize * int64(a.Keep); a.HardMax > 0 && a.HardMax < kept {
-		d.fail(n, tree.Join(path, "hard_max"), "is %s, less than the %s that max_size and keep come to: write more, or less there", bytesText(a.HardMax), bytesText(kept))
+		v.Under("hard_max").Fail("is %s, less than the %s that max_size and keep come to: write more, or less there", decode.SizeText(a.HardMax), decode.SizeText(kept))
 	}
 }
 
-func (a *Audit) readers(d *decoder) map[string]reader { return map[string]reader{"hold": d.hold(a)} }
+// Readers implements [decode.Reading].
+func (a *Audit) Readers() map[string]decode.Reader { return map[string]decode.Reader{"hold": hold(a)} }
 
 // hold reads an age, the word strict, or both.
-func (d *decoder) hold(to *Audit) reader {
-	return measure(d, &to.Hold, "d", func(s string) (time.Duration, error) {
+func hold(to *Audit) decode.Reader {
+	return decode.Measure(&to.Hold, "d", func(s string) (time.Duration, error) {
 		age, strict := strings.CutSuffix(s, "strict")
 		if age = strings.TrimSpace(age); age == "" && strict {
 			age = "7d"
 		}
-		v, err := parseAge(age)
+		v, err := decode.ParseAge(age)
 		if err != nil || v < 0 {
 			return 0, errors.New("must be an age such as 7d or 12h, optionally followed by strict")
 		}

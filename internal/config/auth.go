@@ -3,15 +3,13 @@ package config
 import (
 	"errors"
 	"net/netip"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
-	"github.com/wasmgate/wasmgate/internal/web/loopback"
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // Auth says whose credentials are taken over HTTP, and who somebody is by them. The zero
@@ -58,9 +56,10 @@ type SignIn struct {
 	Scopes       []string `key:"scopes scope"` // beside those that every token must have
 }
 
-func (s *SignIn) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (s *SignIn) Check(v decode.Value) {
 	if s.ClientSecret != "" && s.ClientID == "" {
-		d.fail(n, path, "client_secret needs client_id")
+		v.Fail("client_secret needs client_id")
 	}
 }
 
@@ -110,98 +109,89 @@ type TLS struct {
 
 const idHelp = "letters, digits and . _ @ + -, other bytes as %XX, with TENANT/ in front of one of a tenant"
 
-func (a *Auth) readers(d *decoder) map[string]reader {
-	return map[string]reader{"unix": func(n *tree.Node, path string) { d.unixPeers(a, n, path) }}
+// Readers implements [decode.Reading].
+func (a *Auth) Readers() map[string]decode.Reader {
+	return map[string]decode.Reader{"unix": func(v decode.Value) { a.unixPeers(v) }}
 }
 
-func (a *Auth) check(d *decoder, n *tree.Node, path string) {
-	if n.Get("local") == nil {
+// Check implements [decode.Checker].
+func (a *Auth) Check(v decode.Value) {
+	if !v.Has("local") {
 		a.Local = !a.On()
 	}
 	for i := range a.Issuers {
 		for _, other := range a.Issuers[:i] {
 			if one := a.Issuers[i]; other.URL == one.URL && one.URL != "" {
-				d.fail(n.Get("issuers").Get(one.Name), "auth.issuers."+one.Name+".issuer", "is already the value of issuer %s", other.Name)
+				v.Get("issuers").Get(one.Name).Under("issuer").Fail("is already the value of issuer %s", other.Name)
 			}
 		}
 	}
 }
 
-func (i *Issuer) named(d *decoder, f tree.Field, path string) {
+// Named implements [decode.Named].
+func (i *Issuer) Named(f decode.Field) {
 	if !serverPattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "an issuer is named with lower-case letters, digits and -")
+		f.At.Fail("an issuer is named with lower-case letters, digits and -")
 	}
 }
 
-func (i *Issuer) check(d *decoder, n *tree.Node, path string) {
-	if i.URL == "" && n.Get("issuer") == nil {
-		d.fail(n, tree.Join(path, "issuer"), "is missing: the URL of the issuer, as its tokens have it under iss")
+// Check implements [decode.Checker].
+func (i *Issuer) Check(v decode.Value) {
+	if i.URL == "" && !v.Has("issuer") {
+		v.Under("issuer").Fail("is missing: the URL of the issuer, as its tokens have it under iss")
 	}
-	d.mapped(n, path, "roles", i.Claims.Roles, i.Roles)
-	d.mapped(n, path, "groups", i.Claims.Groups, i.Groups)
+	mapped(v, "roles", i.Claims.Roles, i.Roles)
+	mapped(v, "groups", i.Claims.Groups, i.Groups)
 }
 
 // mapped reports a claim without a mapping, and a mapping without a claim.
-func (d *decoder) mapped(n *tree.Node, path, what, claim string, mapping Mapping) {
+func mapped(v decode.Value, what, claim string, mapping Mapping) {
 	switch {
 	case claim == "" && mapping != nil:
-		d.fail(n.Get(what), tree.Join(path, what), "maps the values of a claim that claims.%s does not name", what)
+		v.Get(what).Fail("maps the values of a claim that claims.%s does not name", what)
 	case claim != "" && mapping == nil:
-		d.fail(n.Get("claims"), tree.Join(tree.Join(path, "claims"), what), "also needs %s: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
+		v.Get("claims").Under(what).Fail("also needs %s: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
 	}
 }
 
 var scopePattern = regexp.MustCompile(`^[!#-\[\]-~]+$`) // RFC 6749, 3.3
 
 // keySet reads a URL or a path.
-func (d *decoder) keySet(to *string) reader {
-	return func(n *tree.Node, path string) {
-		if strings.Contains(n.Text, "://") {
-			d.text(to, checkEndpoint)(n, path)
+func keySet(to *string) decode.Reader {
+	return func(v decode.Value) {
+		if strings.Contains(v.Text, "://") {
+			decode.Text(to, check.Endpoint)(v)
 			return
 		}
-		d.path(to, exists)(n, path)
+		decode.Path(to, check.Exists)(v)
 	}
-}
-
-// checkEndpoint checks the URL of an issuer, or of its keys.
-func checkEndpoint(s string) error {
-	if err := checkURL(s); err != nil {
-		return err
-	}
-	u, _ := url.Parse(s)
-	switch {
-	case u.RawQuery != "":
-		return errors.New("holds a query")
-	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
-		return errors.New("must be https: otherwise other machines on the network could sign in as anyone")
-	}
-	return nil
 }
 
 // mapping reads what stands for which name.
-func (d *decoder) mapping(to *Mapping, name *regexp.Regexp) reader {
-	return func(n *tree.Node, path string) {
-		*to = Mapping{}
-		d.each(n, path, func(f tree.Field, path string) {
-			var v string
-			d.text(&v, matches(name, "a name of this configuration"))(f.Value, path)
-			(*to)[f.Key] = v
-		})
+func mapping(names *regexp.Regexp) func(*Mapping) decode.Reader {
+	return func(to *Mapping) decode.Reader {
+		return func(v decode.Value) {
+			*to = Mapping{}
+			for f := range v.Entries() {
+				var name string
+				decode.Text(&name, check.Matches(names, "a name of this configuration"))(f.Value)
+				(*to)[f.Key] = name
+			}
+		}
 	}
 }
 
-func (d *decoder) unixPeers(to *Auth, n *tree.Node, path string) {
-	to.Unix = map[int]string{}
-	d.each(n, path, func(f tree.Field, path string) {
+func (a *Auth) unixPeers(v decode.Value) {
+	a.Unix = map[int]string{}
+	for f := range v.Entries() {
 		uid, err := strconv.Atoi(f.Key)
 		if err != nil || uid < 0 {
-			d.fail(&tree.Node{Line: f.Line}, path, "%q is not the number of a user, as `id -u` prints it", f.Key)
+			f.At.Fail("%q is not the number of a user, as `id -u` prints it", f.Key)
 		}
 		var id string
-		d.text(&id, checkPrincipal)(f.Value, path)
-		to.Unix[uid] = id
-	})
+		decode.Text(&id, checkPrincipal)(f.Value)
+		a.Unix[uid] = id
+	}
 }
 
 func checkPrincipal(s string) error {
@@ -222,19 +212,21 @@ func SplitPrincipal(s string) (tenant, id string) {
 	return "", s
 }
 
-func (p *Proxy) readers(d *decoder) map[string]reader {
-	return map[string]reader{"secret": func(n *tree.Node, path string) {
-		d.table(n, path, map[string]reader{"header": d.text(&p.Header, checks["header"]), "value": func(n *tree.Node, path string) {
-			s, ok := d.written(n, path)
-			if ok && len(s) < 16 && !d.keep {
-				d.fail(n, path, "is shorter than 16 characters, so it could be guessed")
+// Readers implements [decode.Reading].
+func (p *Proxy) Readers() map[string]decode.Reader {
+	return map[string]decode.Reader{"secret": func(v decode.Value) {
+		v.Table(map[string]decode.Reader{"header": decode.Text(&p.Header, check.HeaderName), "value": func(v decode.Value) {
+			s, ok := v.Written()
+			if ok && len(s) < 16 && !v.File().Keep {
+				v.Fail("is shorter than 16 characters, so it could be guessed")
 			}
 			p.Secret = Secret(s)
 		}})
 	}}
 }
 
-func (p *Proxy) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (p *Proxy) Check(v decode.Value) {
 	ways := 0
 	for _, way := range []bool{p.Unix != "", p.ClientCert != "", p.From != nil || p.Header != ""} {
 		if way {
@@ -243,30 +235,30 @@ func (p *Proxy) check(d *decoder, n *tree.Node, path string) {
 	}
 	switch {
 	case ways != 1:
-		d.fail(n, path, "needs one way in which the proxy proves itself: unix, client_cert, or from with secret")
-	case p.Unix == "" && p.ClientCert == "" && (p.From == nil || p.Header == "" || n.Get("secret").Get("value") == nil):
-		d.fail(n, path, "an address proves nothing alone, least of all loopback, which every program here has: write from: [ADDRESS] and secret: {header: NAME, value: \"${SECRET}\"}")
+		v.Fail("needs one way in which the proxy proves itself: unix, client_cert, or from with secret")
+	case p.Unix == "" && p.ClientCert == "" && (p.From == nil || p.Header == "" || !v.Get("secret").Has("value")):
+		v.Fail("an address proves nothing alone, least of all loopback, which every program here has: write from: [ADDRESS] and secret: {header: NAME, value: \"${SECRET}\"}")
 	}
 	if p.User == "" {
-		d.fail(n, tree.Join(path, "user"), "is missing: the header in which the proxy names who sends the request, such as X-Forwarded-User")
+		v.Under("user").Fail("is missing: the header in which the proxy names who sends the request, such as X-Forwarded-User")
 	}
 	if (p.Groups == "") != (p.Roles == nil) {
-		d.fail(n, path, "groups names the header, and roles which of its values stand for which roles here: write both or none")
+		v.Fail("groups names the header, and roles which of its values stand for which roles here: write both or none")
 	}
 }
 
 // prefixes reads addresses and networks.
-func (d *decoder) prefixes(to *[]netip.Prefix) reader {
-	return func(n *tree.Node, path string) {
+func prefixes(to *[]netip.Prefix) decode.Reader {
+	return func(v decode.Value) {
 		var all []string
-		d.texts(&all)(n, path)
+		decode.Texts(&all)(v)
 		for _, s := range all {
 			p, err := netip.ParsePrefix(s)
 			if a, aerr := netip.ParseAddr(s); aerr == nil {
 				p, err = netip.PrefixFrom(a, a.BitLen()), nil
 			}
 			if err != nil {
-				d.fail(n, path, "%q is neither an address nor a network such as 10.0.0.0/8", s)
+				v.Fail("%q is neither an address nor a network such as 10.0.0.0/8", s)
 				continue
 			}
 			*to = append(*to, p)
@@ -274,74 +266,16 @@ func (d *decoder) prefixes(to *[]netip.Prefix) reader {
 	}
 }
 
-func (t *TLS) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (t *TLS) Check(v decode.Value) {
 	switch {
-	case (n.Get("cert") == nil) != (n.Get("key") == nil):
-		d.fail(n, path, "cert and key go together")
-	case n.Get("client_ca") != nil && n.Get("cert") == nil:
-		d.fail(n, path, "client_ca needs cert and key: clients show a certificate only to a server that has one")
-	case n.Get("client") != nil && n.Get("client_ca") == nil:
-		d.fail(n.Get("client"), tree.Join(path, "client"), "needs client_ca: the authority that signs the clients' certificates")
-	case n.Get("cert") != nil && t.TerminatedBy != nil:
-		d.fail(n, path, "either the gateway speaks TLS, with cert and key, or a proxy does: keep one")
-	}
-}
-
-// checkPublicURL checks the URL by which clients reach the gateway.
-func checkPublicURL(s string) error {
-	if err := checkEndpoint(s); err != nil {
-		return err
-	}
-	u, _ := url.Parse(s)
-	switch {
-	case u.Path != "" && u.Path != "/":
-		return errors.New("holds a path: the gateway serves /mcp itself")
-	case strings.ToLower(s) != s:
-		return errors.New("has capital letters: clients compare it byte by byte")
-	}
-	return nil
-}
-
-// checkAuth reports what of the ways to authenticate, and of the addresses, does not fit
-// together.
-func (d *decoder) checkAuth(root *tree.Node, c *Config) {
-	at := func(keys ...string) *tree.Node {
-		n := root
-		for _, k := range keys {
-			next := n.Get(k)
-			if next == nil {
-				break
-			}
-			n = next
-		}
-		return n
-	}
-	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
-	a := c.Auth
-	if len(a.Issuers) > 0 && root.Get("public_url") == nil {
-		d.fail(at("auth", "issuers"), "auth.issuers", "needs public_url: tokens are for the URL by which clients reach the gateway, such as https://gw.example.com, or http://127.0.0.1:7420 on this machine")
-	}
-	certs := c.TLS.ClientCA != ""
-	if a.MTLS != nil && !certs {
-		d.fail(at("auth", "mtls"), "auth.mtls", "needs tls.client_ca: the authority that signs the clients' certificates")
-	}
-	if a.Proxy != nil && a.Proxy.ClientCert != "" && !certs {
-		d.fail(at("auth", "proxy", "client_cert"), "auth.proxy.client_cert", "needs tls.client_ca: the authority that signs the clients' certificates")
-	}
-	if len(a.Unix) > 0 && !slices.ContainsFunc(c.Listen, isUnix) {
-		d.fail(at("auth", "unix"), "auth.unix", "needs a Unix socket under listen, such as unix:run/gateway.sock")
-	}
-	for _, i := range a.Issuers {
-		for value, group := range i.Groups {
-			if _, ok := c.AllGroups()[group]; !ok {
-				d.fail(at("auth", "issuers", i.Name, "groups"), "auth.issuers."+i.Name+".groups."+value, "no group is named %q", group)
-			}
-		}
-	}
-	n := at("listen")
-	for _, addr := range c.Listen {
-		for _, missing := range c.lacks(addr) {
-			d.fail(n, "listen", "%q is reachable from other machines: %s", addr, missing)
-		}
+	case (!v.Has("cert")) != (!v.Has("key")):
+		v.Fail("cert and key go together")
+	case v.Has("client_ca") && !v.Has("cert"):
+		v.Fail("client_ca needs cert and key: clients show a certificate only to a server that has one")
+	case v.Has("client") && !v.Has("client_ca"):
+		v.Get("client").Fail("needs client_ca: the authority that signs the clients' certificates")
+	case v.Has("cert") && t.TerminatedBy != nil:
+		v.Fail("either the gateway speaks TLS, with cert and key, or a proxy does: keep one")
 	}
 }

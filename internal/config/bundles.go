@@ -1,10 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/textproto"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -13,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // A Bundle is where a bundle of policies, in OPA's format, comes from. Exactly one
@@ -59,16 +58,17 @@ var bundlePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 // needsURL are the keys of a bundle that mean nothing without a url.
 var needsURL = []string{"headers", "private", "poll"}
 
-func (b *Bundle) check(d *decoder, n *tree.Node, path string) {
-	switch hasPath, hasURL := n.Get("path") != nil, n.Get("url") != nil; {
+// Check implements [decode.Checker].
+func (b *Bundle) Check(v decode.Value) {
+	switch hasPath, hasURL := v.Has("path"), v.Has("url"); {
 	case hasPath && hasURL:
-		d.fail(n, path, "has a path and a url: give one of them")
+		v.Fail("has a path and a url: give one of them")
 	case !hasPath && !hasURL:
-		d.fail(n, path, "needs a path, or a url that begins with https://")
+		v.Fail("needs a path, or a url that begins with https://")
 	case hasPath:
-		for _, f := range n.Fields {
+		for f := range v.Entries() {
 			if slices.Contains(needsURL, f.Key) {
-				d.fail(&tree.Node{Line: f.Line}, tree.Join(path, f.Key), "has no effect without a url")
+				f.At.Fail("has no effect without a url")
 			}
 		}
 	}
@@ -77,42 +77,29 @@ func (b *Bundle) check(d *decoder, n *tree.Node, path string) {
 	}
 }
 
-func (v *Verify) readers(d *decoder) map[string]reader {
-	v.Keys = make(map[string]string)
-	return map[string]reader{"keys": func(n *tree.Node, path string) {
-		d.each(n, path, func(f tree.Field, path string) {
-			s, ok := d.checked(f.Value, path, nil)
+// Readers implements [decode.Reading].
+func (y *Verify) Readers() map[string]decode.Reader {
+	y.Keys = make(map[string]string)
+	return map[string]decode.Reader{"keys": func(v decode.Value) {
+		for f := range v.Entries() {
+			s, ok := f.Value.Checked()
 			switch {
 			case !ok:
 			case strings.HasPrefix(s, PEM):
-				v.Keys[f.Key] = s
+				y.Keys[f.Key] = s
 			default:
 				var file string
-				if d.path(&file)(f.Value, path); file != "" {
-					v.Keys[f.Key] = file
+				if decode.Path(&file)(f.Value); file != "" {
+					y.Keys[f.Key] = file
 				}
 			}
-		})
+		}
 	}}
 }
 
-func (v *Verify) check(d *decoder, n *tree.Node, path string) {
-	d.needs(n, path, "keys", "keys: the id of each, and the path of a public key in PEM")
-}
-
-func secure(s string) error {
-	if !strings.HasPrefix(s, "https:") {
-		return errors.New("does not begin with https://")
-	}
-	return nil
-}
-
-// checkBundleHeader leaves the conditions of the request to the gateway, too.
-func checkBundleHeader(s string) error {
-	if strings.HasPrefix(textproto.CanonicalMIMEHeaderKey(s), "If-") {
-		return errors.New("is set by the gateway")
-	}
-	return checkHeader(s)
+// Check implements [decode.Checker].
+func (*Verify) Check(v decode.Value) {
+	v.Needs("keys", "keys: the id of each, and the path of a public key in PEM")
 }
 
 // bundleName is the last part of where a bundle comes from, without its ending.
@@ -133,13 +120,13 @@ func bundleName(b Bundle) string {
 
 // shadow reads the policy that decides beside the one in use. What is left out is
 // as there.
-func (d *decoder) shadow(base Policy, n *tree.Node, path string) *Policy {
+func shadow(base Policy, v decode.Value) *Policy {
 	to := base
 	to.Shadow = nil
-	d.table(n, path, map[string]reader{
-		"packs": d.texts(&to.Packs, checkPack),
-		"paths": func(n *tree.Node, path string) { to.Paths = nil; d.places(&to.Paths, exists)(n, path) },
-		"data":  d.policyData(&to),
+	v.Table(map[string]decode.Reader{
+		"packs": decode.Texts(&to.Packs, checkPack),
+		"paths": func(v decode.Value) { to.Paths = nil; decode.Paths(&to.Paths, check.Exists)(v) },
+		"data":  policyData(&to),
 	})
 	return &to
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -17,8 +18,8 @@ const (
 
 // A Config is a whole, checked configuration. Every path in it is absolute, and
 // every default is filled in unless a field says otherwise. It is not changed
-// after [Load], [Open] or [Default] has returned it. What the tags of its parts say of
-// their keys is told at [key].
+// after [Load], [Open] or [Default] has returned it. [decode.Key] explains the tags of
+// its parts.
 type Config struct {
 	File       string        // where it was read from; empty for the defaults
 	Project    string        // the trusted project's file that was added; empty without one
@@ -75,10 +76,13 @@ type Replay struct {
 
 const grantsFile = "grants.yaml"
 
-// beside returns the defaults of a file in dir, without its state.
-func beside(dir string) *Config {
+// defaults returns the defaults of a file in dir, without its state.
+func defaults(dir string) *Config {
 	c := new(Config)
-	(&decoder{dir: dir}).fill(c)
+	(&decode.File{Dir: dir, Words: words}).Fill(c)
 	c.Policy.Grants = filepath.Join(dir, grantsFile)
 	return c
 }
+
+// Fill gives the fields of a part of the configuration their defaults.
+func Fill(part any) { (&decode.File{Words: words}).Fill(part) }

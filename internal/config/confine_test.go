@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -77,7 +78,7 @@ func TestRenderedConfinementIsReadBack(t *testing.T) {
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file := string(config.RenderConfine("a", want)) + "    command: x\n"
+			file := string(edit.RenderConfine("a", want)) + "    command: x\n"
 			c, err := config.Parse(filepath.Join(dir, "wasmgate.yaml"), []byte(file), options(dir))
 			if err != nil {
 				t.Fatalf("%v\n%s", err, file)

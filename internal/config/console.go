@@ -1,6 +1,10 @@
 package config
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/wasmgate/wasmgate/internal/config/check"
+)
 
 // DefaultConsole is where those who run the gateway reach it.
 const DefaultConsole = "127.0.0.1:7421"
@@ -14,7 +18,7 @@ func checkConsole(s string) error {
 	if s == "off" {
 		return nil
 	}
-	if err := hostPort(s); err != nil {
+	if err := check.HostPort(s); err != nil {
 		return err
 	}
 	if !Loopback(s) {

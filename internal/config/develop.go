@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/config/check"
 )
 
 // Develop has the configuration run the module in a file for its author: whatever the
@@ -14,7 +16,7 @@ import (
 func (c *Config) Develop(module string) error {
 	path, err := filepath.Abs(module)
 	if err == nil {
-		err = exists(path)
+		err = check.Exists(path)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", module, err)

@@ -2,14 +2,15 @@
 //
 // Two languages are read: wasmgate.yaml, and the mcp.json that Claude, Cursor
 // and VS Code write (JSON with comments). Both become the same small tree of
-// values with line numbers, which one strict decoder walks: an unknown key, a
+// values with line numbers, which package decode walks strictly: an unknown key, a
 // key given twice, a number without its unit or a key whose part is not built
 // are problems. [Load] reports all problems of a file at once, each with its
 // line and path, and then returns no configuration at all.
 //
 // Each part of the configuration has a file with its type, and what of its keys does not fit
-// together: server.go, limits.go, policy.go. The tags of its fields are its keys: tags.go reads and
-// writes by them. load.go begins, decode.go has the readers of single values, render.go writes them.
+// together: server.go, limits.go, policy.go. The tags of its fields are its keys; words.go has the
+// words in them. load.go begins, fit.go compares the parts, import.go reads the files of clients, and
+// lookup.go finds the files.
 //
 // What deserves a look but stops nothing (an ignored key of a host, a renamed
 // server, a plain http address, a project's file that is not trusted) stands in
@@ -37,7 +38,6 @@
 // audit log go into a folder of their own below the base's.
 //
 // The package opens no connection, and starts and prints nothing. Reading writes nothing.
-// What is written is what a person asks for: the trust store by [Trust] and [Untrust], servers
-// in a configuration by [AddServers], entries of a grants file by [SetGrants], [AddGrant],
-// [AddAlways] and [RevokeGrant].
+// What is written is what a person asks for: the trust store by [Trust] and [Untrust]. Packages edit
+// and policydata change the files.
 package config

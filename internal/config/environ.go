@@ -3,37 +3,42 @@ package config
 import (
 	"maps"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/envfile"
-	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
-// envFrom reads a list of names of variables that a server gets as the gateway has them.
-func (d *decoder) envFrom(to *map[string]Secret, n *tree.Node, path string) {
-	*to = map[string]Secret{}
-	d.items(n, path, func(item *tree.Node, at string) {
-		var name string
-		if d.text(&name, checkVariable)(item, at); name == "" || checkVariable(name) != nil {
-			return
+// readEnvFrom reads a list of names of variables that a server gets as the gateway has them.
+func readEnvFrom(to *map[string]Secret) decode.Reader {
+	return func(v decode.Value) {
+		*to = map[string]Secret{}
+		for item := range v.List() {
+			var name string
+			if decode.Text(&name, check.Variable)(item); name == "" || check.Variable(name) != nil {
+				continue
+			}
+			variable := *item.Node
+			variable.Text = "${" + name + "}"
+			if value, ok := item.Place(&variable, item.Path).Written(); ok {
+				(*to)[name] = Secret(value)
+			}
 		}
-		variable := *item
-		variable.Text = "${" + name + "}"
-		if value, ok := d.written(&variable, at); ok {
-			(*to)[name] = Secret(value)
-		}
-	})
+	}
 }
 
-// envFile reads the file of variables that a server gets. Without it the server is faulted.
-func (d *decoder) envFile(to *map[string]Secret, n *tree.Node, path string) {
-	var file string
-	if d.path(&file)(n, path); file == "" {
-		return
+// readEnvFile reads the file of variables that a server gets. Without it the server is faulted.
+func readEnvFile(to *map[string]Secret) decode.Reader {
+	return func(v decode.Value) {
+		var file string
+		if decode.Path(&file)(v); file == "" {
+			return
+		}
+		vars, err := envfile.Read[Secret](file)
+		if err != nil {
+			v.Fault(err)
+		}
+		*to = vars
 	}
-	vars, err := envfile.Read[Secret](file)
-	if err != nil && d.faults != nil {
-		*d.faults = append(*d.faults, path+": "+err.Error())
-	}
-	*to = vars
 }
 
 // joined returns all variables; the later of two maps wins.

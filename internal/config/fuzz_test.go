@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
@@ -110,10 +111,10 @@ func FuzzImportMCP(f *testing.F) {
 			t.Errorf("a second pass moves %v after %v:\n%s", more, moved, diff)
 		}
 		var ps tree.Problems
-		if _, err := config.Parse("wasmgate.yaml", config.Render(extracted), o); errors.As(err, &ps) {
+		if _, err := config.Parse("wasmgate.yaml", edit.Render(extracted), o); errors.As(err, &ps) {
 			for _, p := range ps {
 				if p.Path == "" || p.Path == "servers" {
-					t.Errorf("%v in\n%s", p, config.Render(extracted))
+					t.Errorf("%v in\n%s", p, edit.Render(extracted))
 				}
 			}
 		}

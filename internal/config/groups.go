@@ -1,10 +1,10 @@
 package config
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -25,19 +25,22 @@ type Catalog struct {
 
 var groupPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
+var checkGroup = check.Matches(groupPattern, "a group: lower-case letters, digits and -")
+
 // offered reads what somebody is offered, which is not nothing.
-func (d *decoder) offered(to *[]string) reader {
-	return func(n *tree.Node, path string) {
-		d.texts(to, checks["group"])(n, path)
-		if n.Kind == tree.List && len(n.Items) == 0 {
-			d.fail(n, path, "offers nothing: name a group, or leave it out to offer all")
+func offered(to *[]string) decode.Reader {
+	return func(v decode.Value) {
+		decode.Texts(to, checkGroup)(v)
+		if v.Kind == tree.List && len(v.Items) == 0 {
+			v.Fail("offers nothing: name a group, or leave it out to offer all")
 		}
 	}
 }
 
-func (g *Group) named(d *decoder, f tree.Field, path string) {
+// Named implements [decode.Named].
+func (g *Group) Named(f decode.Field) {
 	if !groupPattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "a group is named with lower-case letters, digits and -")
+		f.At.Fail("a group is named with lower-case letters, digits and -")
 	}
 }
 
@@ -63,27 +66,14 @@ func (c *Config) AllGroups() map[string][]string {
 	return all
 }
 
-// checkGroups reports groups that a principal is offered and nothing is in.
-func (d *decoder) checkGroups(principals *tree.Node, c *Config) {
-	known := slices.Sorted(maps.Keys(c.AllGroups()))
-	for i, p := range c.Principals { // one for each field of principals
-		f := principals.Fields[i]
-		for _, name := range p.Groups {
-			if !slices.Contains(known, name) {
-				d.fail(f.Value.Get("groups"), tree.Join(tree.Join("principals", f.Key), "groups"), "no group is named %q%s", name, hint(name, known))
-			}
+// noGroups refuses groups in a project's file: grants are given to them.
+func noGroups(v decode.Value) {
+	for f := range v.Entries() {
+		if f.Value.Has("groups") {
+			f.Value.Get("groups").Fail("is not allowed in a project's file, because grants can be given to groups: put it into your own file")
+		}
+		if f.Value.Has("env_file") {
+			f.Value.Get("env_file").Fail("is not allowed in a project's file, because it could name any of your files: put the server into your own file")
 		}
 	}
-}
-
-// noGroups refuses groups in a project's file: grants are given to them.
-func (d *decoder) noGroups(n *tree.Node, path string) {
-	d.each(n, path, func(f tree.Field, path string) {
-		if at := f.Value.Get("groups"); at != nil {
-			d.fail(at, tree.Join(path, "groups"), "is not allowed in a project's file, because grants can be given to groups: put it into your own file")
-		}
-		if at := f.Value.Get("env_file"); at != nil {
-			d.fail(at, tree.Join(path, "env_file"), "is not allowed in a project's file, because it could name any of your files: put the server into your own file")
-		}
-	})
 }

@@ -86,18 +86,3 @@ F:5: catalog: `+own, "F:", h.project+":")
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
-
-func TestGrantsOfGroups(t *testing.T) {
-	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), "- {to: [alice], groups: [docs], except: [files__write]}\n")
-	grants, err := config.ReadGrants(path)
-	if err != nil || len(grants) != 1 || !cmp.Equal(grants[0].Groups, []string{"docs"}) {
-		t.Fatalf("grants %+v, %v", grants, err)
-	}
-	r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "files__read_file")
-	if err != nil || r.Excepted != 1 {
-		t.Fatalf("revoked %+v, %v", r, err)
-	}
-	if diff := cmp.Diff("- {to: [alice], groups: [docs], except: [files__write, files__read_file]}\n", read(t, path)); diff != "" {
-		t.Error(diff)
-	}
-}

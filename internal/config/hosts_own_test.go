@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/hosts"
 )
 
 // The clients that name servers and their commands in their own way.
@@ -30,7 +31,7 @@ func TestImportOwnForms(t *testing.T) {
 	if err != nil || len(servers) != 1 {
 		t.Errorf("%d servers, %v", len(servers), err)
 	}
-	if _, _, err := config.ImportMCP(strings.NewReader(`{"mcp": {"allowed": ["a"]}}`), "/h/g.json"); err == nil || !strings.Contains(err.Error(), config.NoServers) {
+	if _, _, err := config.ImportMCP(strings.NewReader(`{"mcp": {"allowed": ["a"]}}`), "/h/g.json"); err == nil || !strings.Contains(err.Error(), hosts.NoServers) {
 		t.Errorf("no servers: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
@@ -275,7 +276,7 @@ func TestRender(t *testing.T) {
 			s.Headers = map[string]config.Secret{"X-A": ": "}
 		}),
 	}
-	text := config.Render(servers)
+	text := edit.Render(servers)
 	o := options(t.TempDir())
 	o.Getenv = environment(map[string]string{"HOME": "${HOME}"})
 	c, err := config.Parse("wasmgate.yaml", text, o)
@@ -283,7 +284,7 @@ func TestRender(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	faulty := []config.Server{{ID: "a", Command: "x", Enabled: true, Prefix: true, Fault: "one\ntwo"}}
-	if got := string(config.Render(faulty)); got != "servers:\n  # one two\n  a:\n    command: x\n" {
+	if got := string(edit.Render(faulty)); got != "servers:\n  # one two\n  a:\n    command: x\n" {
 		t.Errorf("a fault is rendered as %q", got)
 	}
 	if diff := cmp.Diff(servers, c.Servers, undeclared); diff != "" {

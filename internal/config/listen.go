@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
@@ -36,29 +37,29 @@ func Loopback(addr string) bool {
 func isUnix(addr string) bool { return strings.HasPrefix(addr, unixPrefix) }
 
 // listen reads an address, or a list of them.
-func (d *decoder) listen(to *[]string) reader {
-	return func(n *tree.Node, path string) {
-		if n.Kind != tree.List {
+func listen(to *[]string) decode.Reader {
+	return func(v decode.Value) {
+		if v.Kind != tree.List {
 			var one string
-			if d.text(&one, checkListen)(n, path); one != "" {
-				*to = []string{d.socket(one)}
+			if decode.Text(&one, checkListen)(v); one != "" {
+				*to = []string{socket(v, one)}
 			}
 			return
 		}
-		d.texts(to, checkListen)(n, path)
+		decode.Texts(to, checkListen)(v)
 		for i, addr := range *to {
-			(*to)[i] = d.socket(addr)
+			(*to)[i] = socket(v, addr)
 		}
-		if len(n.Items) == 0 {
-			d.fail(n, path, "is empty: name an address such as %s, or leave the key out", DefaultListen)
+		if len(v.Items) == 0 {
+			v.Fail("is empty: name an address such as %s, or leave the key out", DefaultListen)
 		}
 	}
 }
 
 // socket has the path of a Unix socket start at the folder of the file.
-func (d *decoder) socket(addr string) string {
+func socket(v decode.Value, addr string) string {
 	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
-		return unixPrefix + d.resolve(path)
+		return unixPrefix + v.Resolve(path)
 	}
 	return addr
 }

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -30,7 +30,7 @@ func (o Options) filled() (Options, error) {
 }
 
 // Load reads the one file at path, whether it is a wasmgate.yaml or an mcp.json.
-// The error is a [Problems] with everything that is wrong with the file, or
+// The error is a [tree.Problems] with everything that is wrong with the file, or
 // says why it could not be read.
 //
 // Unless a wasmgate.yaml says otherwise, its grants and lockfile are next to it, and its
@@ -63,71 +63,42 @@ func parseAll(path string, data []byte, o Options) (*Config, tree.Problems, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv}
+	d := &decode.File{Name: path, Dir: filepath.Dir(file), Lookup: o.Getenv, Words: words}
 	var c *Config
 	if tree.IsJSON(path, data) {
-		c = d.hostFile(file, data, o.Dirs)
+		c = hostConfig(d, file, data, o.Dirs)
 	} else {
-		c = beside(d.dir)
-		if root := d.parse(data, false); root != nil {
-			d.config(root, c)
+		c = defaults(d.Dir)
+		if root, ok := d.Parse(data, false); ok {
+			c.read(root)
 		}
 	}
 	c.place(file, o.Dirs)
-	c.File, c.Warnings = file, d.warnings
-	return c, d.problems, nil
+	c.File, c.Warnings = file, d.Warnings
+	return c, d.Problems, nil
 }
 
-// parse returns the tree of data, or nil after reporting that there is none.
-func (d *decoder) parse(data []byte, json bool) *tree.Node { return d.parsed(tree.Parse(data, json)) }
-
-// parsed reports what is wrong with a file that was parsed, and returns its tree.
-func (d *decoder) parsed(root *tree.Node, ps []tree.Problem) *tree.Node {
-	for _, p := range ps {
-		p.File = d.file
-		d.problems = append(d.problems, p)
-	}
-	return root
-}
-
-// config decodes the top level of a wasmgate.yaml into c, which holds the
-// defaults.
-func (d *decoder) config(root *tree.Node, c *Config) {
-	readers := d.fields(c)
-	maps.Copy(readers, map[string]reader{
-		"version": d.version,
-		"servers": func(n *tree.Node, path string) { d.servers(&c.Servers, nil, n, path) },
-		"tools":   func(n *tree.Node, path string) { d.modules(&c.Tools, n, path) },
-		"secrets": func(n *tree.Node, path string) { d.boundSecrets(&c.Secrets, n, path) },
-		"mcpServers": func(n *tree.Node, path string) {
-			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate add --from FILE`")
+// read reads the top level of a wasmgate.yaml into c, which holds the defaults.
+func (c *Config) read(root decode.Value) {
+	readers := words.Fields(c)
+	maps.Copy(readers, map[string]decode.Reader{
+		"version": version,
+		"servers": servers(&c.Servers, nil),
+		"tools":   modules(&c.Tools),
+		"secrets": boundSecrets(&c.Secrets),
+		"mcpServers": func(v decode.Value) {
+			v.Fail("is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate add --from FILE`")
 		},
 	})
 	for _, k := range []string{"node", "secret", "tenants"} {
-		readers[k] = d.later
+		readers[k] = func(v decode.Value) { v.Fail("this version of wasmgate does not have it") }
 	}
-	d.table(root, "", readers)
-	c.mustSign()
-	d.clashes(root.Get("tools"), c)
-	d.checkAgents(root, c)
-	d.checkGroups(root.Get("principals"), c)
-	d.checkSecrets(root.Get("tools"), c)
-	d.checkAuth(root, c)
-	d.checkStore(root, c)
+	root.Table(readers)
+	c.fit(root)
 }
 
-// clashes reports modules that claim the name of a server.
-func (d *decoder) clashes(tools *tree.Node, c *Config) {
-	for i, m := range c.Tools { // one for each field of tools
-		if slices.ContainsFunc(c.Servers, func(s Server) bool { return s.ID == m.Server }) {
-			f := tools.Fields[i]
-			d.fail(&tree.Node{Line: f.Line}, tree.Join(tree.Join("tools", f.Key), "server"), "%q is one of the servers: choose another name", m.Server)
-		}
-	}
-}
-
-func (d *decoder) version(n *tree.Node, path string) {
-	if n.Kind != tree.Number || n.Text != "1" {
-		d.fail(n, path, "must be 1, the only version there is")
+func version(v decode.Value) {
+	if v.Kind != tree.Number || v.Text != "1" {
+		v.Fail("must be 1, the only version there is")
 	}
 }

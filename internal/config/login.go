@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -31,14 +33,15 @@ type Client struct {
 	KeyID      string `key:"key_id"`
 }
 
-func (c *Client) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (c *Client) Check(v decode.Value) {
 	switch {
 	case c.ID == "":
-		d.fail(n, path, "needs id")
+		v.Fail("needs id")
 	case c.Secret != "" && c.PrivateKey != "":
-		d.fail(n, path, "secret and private_key exclude each other: keep the one by which the client is registered")
-	case c.KeyID != "" && n.Get("private_key") == nil:
-		d.fail(n, path, "key_id needs private_key")
+		v.Fail("secret and private_key exclude each other: keep the one by which the client is registered")
+	case c.KeyID != "" && !v.Has("private_key"):
+		v.Fail("key_id needs private_key")
 	}
 }
 
@@ -49,98 +52,83 @@ const vaultEnv = "env:"
 const vaultKeyring = "keyring"
 
 // serverAuth reads the credential of a server: its mode alone, or a table.
-func (d *decoder) serverAuth(to **ServerAuth) reader {
-	return func(n *tree.Node, path string) {
+func serverAuth(to **ServerAuth) decode.Reader {
+	return func(v decode.Value) {
 		a := new(ServerAuth)
-		if n.Text == "passthrough" || n.Get("mode") != nil && n.Get("mode").Text == "passthrough" {
-			d.fail(n, path, "passthrough is not supported: a client's token is for this gateway, and a server that gets it could use it here and elsewhere; take oauth or token_exchange")
+		if v.Text == "passthrough" || v.Has("mode") && v.Get("mode").Text == "passthrough" {
+			v.Fail("passthrough is not supported: a client's token is for this gateway, and a server that gets it could use it here and elsewhere; take oauth or token_exchange")
 			return
 		}
-		if n.Kind == tree.Table {
-			d.object(a, n, path)
+		if v.Kind == tree.Table {
+			v.Object(a)
 		} else {
-			d.one(&a.Mode, "none", "oauth", "client_credentials", "token_exchange", "id_jag")(n, path)
+			decode.One(&a.Mode, "none", "oauth", "client_credentials", "token_exchange", "id_jag")(v)
 		}
 		a.Mode = cmp.Or(a.Mode, "oauth")
 		switch {
 		case a.Mode == "none":
 			return
 		case a.ClientSecret != "" && a.PrivateKey != "":
-			d.fail(n, path, "has both client_secret and private_key: write one of them")
+			v.Fail("has both client_secret and private_key: write one of them")
 		case a.Mode == "id_jag":
-			d.checkIDJAG(a, n, path)
-		case n.Get("idp") != nil || n.Get("idp_client") != nil:
-			d.fail(n, path, "idp and idp_client are for mode: id_jag")
-		case a.Mode != "oauth" && (n.Get("client_id") == nil || n.Get("client_secret") == nil && n.Get("private_key") == nil):
-			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", a.Mode)
-		case a.Mode == "token_exchange" && n.Get("issuer") == nil:
-			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server could choose who gets them")
+			a.checkIDJAG(v)
+		case v.Has("idp") || v.Has("idp_client"):
+			v.Fail("idp and idp_client are for mode: id_jag")
+		case a.Mode != "oauth" && (!v.Has("client_id") || !v.Has("client_secret") && !v.Has("private_key")):
+			v.Fail("%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", a.Mode)
+		case a.Mode == "token_exchange" && !v.Has("issuer"):
+			v.Fail("token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server could choose who gets them")
 		case a.Mode == "token_exchange" && a.Shared:
-			d.fail(n, path, "token_exchange uses the token of each caller: remove the key identity")
+			v.Fail("token_exchange uses the token of each caller: remove the key identity")
 		case a.Actor && a.Mode != "token_exchange":
-			d.fail(n, path, "actor works only with the mode token_exchange")
+			v.Fail("actor works only with the mode token_exchange")
 		case a.ClientSecret != "" && a.ClientID == "":
-			d.fail(n, path, "client_secret needs client_id")
+			v.Fail("client_secret needs client_id")
 		case a.PrivateKey != "" && a.ClientID == "":
-			d.fail(n, path, "private_key needs client_id")
-		case a.KeyID != "" && n.Get("private_key") == nil:
-			d.fail(n, path, "key_id needs private_key")
+			v.Fail("private_key needs client_id")
+		case a.KeyID != "" && !v.Has("private_key"):
+			v.Fail("key_id needs private_key")
 		}
 		*to = a
 	}
 }
 
 // checkIDJAG reports what id_jag lacks, and what it does not take.
-func (d *decoder) checkIDJAG(a *ServerAuth, n *tree.Node, path string) {
+func (a *ServerAuth) checkIDJAG(v decode.Value) {
 	for _, key := range []string{"idp", "idp_client", "client_id", "issuer"} {
-		if n.Get(key) == nil {
-			d.fail(n, path, "id_jag needs %s: idp and idp_client are the identity provider and the gateway's client there, issuer and client_id those of the server", key)
+		if !v.Has(key) {
+			v.Fail("id_jag needs %s: idp and idp_client are the identity provider and the gateway's client there, issuer and client_id those of the server", key)
 			return
 		}
 	}
 	switch {
 	case a.Shared:
-		d.fail(n, path, "id_jag uses the login of each principal: remove the key identity")
+		v.Fail("id_jag uses the login of each principal: remove the key identity")
 	case a.Actor:
-		d.fail(n, path, "actor is for token_exchange")
+		v.Fail("actor is for token_exchange")
 	case a.IDP == a.Issuer:
-		d.fail(n, path, "idp and issuer are the same: an identity provider does not accept its own grants; take oauth")
-	case a.KeyID != "" && n.Get("private_key") == nil:
-		d.fail(n, path, "key_id needs private_key")
+		v.Fail("idp and issuer are the same: an identity provider does not accept its own grants; take oauth")
+	case a.KeyID != "" && !v.Has("private_key"):
+		v.Fail("key_id needs private_key")
 	}
 }
 
-// checkServerAuth reports what cannot stand beside a credential.
-func (d *decoder) checkServerAuth(n *tree.Node, path string, s *Server) {
+// checkAuth reports what cannot stand beside a credential.
+func (s *Server) checkAuth(v decode.Value) {
 	if s.Auth == nil {
 		return
 	}
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
-			d.fail(n.Get("auth"), tree.Join(path, "auth"), "cannot be combined with headers.%s: keep one of them", name)
+			v.Get("auth").Fail("cannot be combined with headers.%s: keep one of them", name)
 		}
 	}
 	if s.Sessions == "shared" && !s.Auth.Shared {
-		d.fail(n.Get("auth"), tree.Join(path, "auth"), "is of one principal each, and sessions: shared is of all: write identity: shared if all principals use one login")
+		v.Get("auth").Fail("is of one principal each, and sessions: shared is of all: write identity: shared if all principals use one login")
 	}
-	if insecure(s.URL) {
-		d.fail(n.Get("url"), tree.Join(path, "url"), "is plain http to another machine: others on the network could read the tokens")
+	if check.Insecure(s.URL) {
+		v.Get("url").Fail("is plain http to another machine: others on the network could read the tokens")
 	}
-}
-
-func (v *Vault) readers(d *decoder) map[string]reader {
-	return map[string]reader{"key": func(n *tree.Node, path string) {
-		if strings.HasPrefix(n.Text, vaultEnv) {
-			v.Env = strings.TrimPrefix(n.Text, vaultEnv)
-			if err := checkVariable(v.Env); err != nil {
-				d.fail(n, path, "%q %v", v.Env, err)
-			}
-			return
-		}
-		if v.Keyring = n.Text == vaultKeyring; !v.Keyring {
-			d.path(&v.File)(n, path)
-		}
-	}}
 }
 
 // A Vault says where the key is with which logins are sealed. The zero Vault is the file
@@ -149,4 +137,20 @@ type Vault struct {
 	File    string // absolute
 	Env     string // an environment variable
 	Keyring bool   // that of the system's user
+}
+
+// Readers implements [decode.Reading].
+func (t *Vault) Readers() map[string]decode.Reader {
+	return map[string]decode.Reader{"key": func(v decode.Value) {
+		if strings.HasPrefix(v.Text, vaultEnv) {
+			t.Env = strings.TrimPrefix(v.Text, vaultEnv)
+			if err := check.Variable(t.Env); err != nil {
+				v.Fail("%q %v", t.Env, err)
+			}
+			return
+		}
+		if t.Keyring = v.Text == vaultKeyring; !t.Keyring {
+			decode.Path(&t.File)(v)
+		}
+	}}
 }

@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 const fileName = "wasmgate.yaml"
@@ -30,11 +31,11 @@ func Lookup(explicit, cwd string, d Dirs) Files {
 		return Files{Base: explicit}
 	}
 	var f Files
-	if user := filepath.Join(d.Config, fileName); exists(user) == nil {
+	if user := filepath.Join(d.Config, fileName); check.Exists(user) == nil {
 		f.Base = user
 	}
 	for _, dir := range projectDirs(cwd) {
-		if file := filepath.Join(dir, ".wasmgate", fileName); exists(file) == nil {
+		if file := filepath.Join(dir, ".wasmgate", fileName); check.Exists(file) == nil {
 			f.Project = file
 			break
 		}
@@ -47,13 +48,22 @@ func projectDirs(cwd string) []string {
 	var dirs []string
 	for dir := filepath.Clean(cwd); ; dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)
-		if exists(filepath.Join(dir, ".git")) == nil {
+		if check.Exists(filepath.Join(dir, ".git")) == nil {
 			return dirs
 		}
 		if dir == filepath.Dir(dir) {
 			return dirs[:1]
 		}
 	}
+}
+
+// ProjectFile returns the configuration of the project that cwd is in: the one that
+// [Lookup] finds, or else where it would be for cwd itself.
+func ProjectFile(cwd string, d Dirs) string {
+	if f := Lookup("", cwd, d); f.Project != "" {
+		return f.Project
+	}
+	return filepath.Join(cwd, ".wasmgate", fileName)
 }
 
 // Open returns the configuration for somebody who works in cwd, made of the
@@ -101,67 +111,45 @@ func (c *Config) addProject(path string, data []byte, o Options) error {
 	if err != nil {
 		return fmt.Errorf("configuration %s: %w", path, err)
 	}
-	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv, foreign: true}
+	d := &decode.File{Name: path, Dir: filepath.Dir(file), Lookup: o.Getenv, Foreign: true, Words: words}
 	p := &Config{}
-	if root := d.parse(data, false); root != nil {
-		d.project(root, c, p)
+	if root, ok := d.Parse(data, false); ok {
+		p.readProject(root, c)
 	}
-	if err := d.problems.Err(); err != nil {
+	if err := d.Problems.Err(); err != nil {
 		return err
 	}
 	c.Project = file
 	c.Servers = append(c.Servers, p.Servers...)
 	c.Tools = append(c.Tools, p.Tools...)
 	c.mustSign()
-	c.Warnings = append(c.Warnings, d.warnings...)
-	id := fileID(canonical(file))
+	c.Warnings = append(c.Warnings, d.Warnings...)
+	id := fileID(files.Canonical(file))
 	c.State = filepath.Join(c.State, "projects", id)
 	c.Audit.Path = filepath.Join(filepath.Dir(c.Audit.Path), "projects", id, filepath.Base(c.Audit.Path))
 	return nil
 }
 
-// project decodes a project's file into p. It may only add: nothing in it
-// changes what the base allows, records or limits, and no server of it takes a
-// name for which the base has one, and with it grants.
-func (d *decoder) project(root *tree.Node, base, p *Config) {
-	if !d.is(root, "", tree.Table) {
+// readProject reads a project's file into c. It may only add: nothing in it changes what the base
+// allows, records or limits, and no server of it takes a name for which the base has one, and with
+// it grants.
+func (c *Config) readProject(root decode.Value, base *Config) {
+	if !root.Is(tree.Table) {
 		return
 	}
-	known := map[string]reader{
-		"version": d.version,
-		"servers": func(n *tree.Node, path string) { d.servers(&p.Servers, base.Servers, n, path) },
-		"tools":   func(n *tree.Node, path string) { d.modules(&p.Tools, n, path) },
-	}
+	known := map[string]decode.Reader{"version": version, "servers": servers(&c.Servers, base.Servers), "tools": modules(&c.Tools)}
 	for _, k := range []string{"listen", "public_url", "tls", "auth", "principals", "groups", "catalog", "secrets", "policy", "sanitize", "pins", "sessions", "jobs", "audit", "limits", "http", "log", "registry", "state"} {
-		known[k] = func(n *tree.Node, path string) {
-			d.fail(n, path, "is not allowed in a project's file, which has only servers and tools: put it into your own file")
+		known[k] = func(v decode.Value) {
+			v.Fail("is not allowed in a project's file, which has only servers and tools: put it into your own file")
 		}
 	}
-	d.table(root, "", known)
+	root.Table(known)
 	for _, k := range []string{"servers", "tools"} {
-		if n := root.Get(k); n != nil {
-			d.noGroups(n, k)
+		if root.Has(k) {
+			noGroups(root.Get(k))
 		}
 	}
-	d.clashes(root.Get("tools"), p)
-	d.checkSecrets(root.Get("tools"), p) // which has none: those of the person are no project's to use
-	for i, s := range p.Servers {
-		taken := slices.ContainsFunc(base.Servers, func(b Server) bool { return b.ID == s.ID }) ||
-			slices.ContainsFunc(base.Tools, func(m Module) bool { return m.Server == s.ID })
-		if taken {
-			f := root.Get("servers").Fields[i]
-			d.fail(&tree.Node{Line: f.Line}, tree.Join("servers", f.Key), "your own configuration has a server of this name: choose another")
-		}
-	}
-	for i, m := range p.Tools {
-		f := root.Get("tools").Fields[i]
-		if slices.ContainsFunc(base.Tools, func(b Module) bool { return b.ID == m.ID }) {
-			d.fail(&tree.Node{Line: f.Line}, tree.Join("tools", f.Key), "your own configuration has a module of this name: choose another")
-		}
-		if m.Server != "local" && slices.ContainsFunc(base.Servers, func(b Server) bool { return b.ID == m.Server }) {
-			d.fail(&tree.Node{Line: f.Line}, tree.Join(tree.Join("tools", f.Key), "server"), "your own configuration has a server of this name: choose another")
-		}
-	}
+	c.fitBase(root, base)
 }
 
 // UserFile returns the file of the person's own configuration, which need not exist.
@@ -170,7 +158,7 @@ func UserFile(d Dirs) string { return filepath.Join(d.Config, fileName) }
 // Default returns the configuration without any file: no servers, the embedded packs and
 // tools, and the folders of the user's own configuration.
 func Default(d Dirs) *Config {
-	c := beside(d.Config)
+	c := defaults(d.Config)
 	c.place(UserFile(d), d)
 	return c
 }
@@ -210,32 +198,10 @@ func fileID(file string) string {
 // located returns the path of a file with the links of its folder resolved. What a link at the
 // file itself leads to does not count: Kubernetes moves that with each change.
 func located(file string) string {
-	return filepath.Join(canonical(filepath.Dir(file)), filepath.Base(file))
-}
-
-// canonical returns the absolute path of a file with its links resolved.
-func canonical(file string) string {
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return file
-	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real
-	}
-	return abs
+	return filepath.Join(files.Canonical(filepath.Dir(file)), filepath.Base(file))
 }
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// readWhole returns the content of a file that is no larger than a
-// configuration may be.
-func readWhole(path string) ([]byte, error) {
-	data, err := tree.Read(path)
-	if err == nil && len(data) > tree.MaxYAML {
-		return nil, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", tree.MaxYAML>>20)}
-	}
-	return data, err
 }

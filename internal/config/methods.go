@@ -2,7 +2,7 @@ package config
 
 import (
 	"github.com/wasmgate/wasmgate/gate/actions"
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // maxMethods bounds the methods of one server.
@@ -10,11 +10,11 @@ const maxMethods = 64
 
 // methods reads the methods of a server that MCP does not have. Each is named as it is,
 // since nothing lists them.
-func (d *decoder) methods(to *[]string) reader {
-	return func(n *tree.Node, path string) {
-		d.texts(to, actions.CheckMethod)(n, path)
+func methods(to *[]string) decode.Reader {
+	return func(v decode.Value) {
+		decode.Texts(to, actions.CheckMethod)(v)
 		if len(*to) > maxMethods {
-			d.fail(n, path, "has %d methods; at most %d are allowed", len(*to), maxMethods)
+			v.Fail("has %d methods; at most %d are allowed", len(*to), maxMethods)
 		}
 	}
 }

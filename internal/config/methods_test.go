@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 )
 
 func TestMethods(t *testing.T) {
@@ -48,24 +47,10 @@ func TestMethods(t *testing.T) {
 			if got := c.Servers[0].Methods; !slices.Equal(got, tt.want) {
 				t.Errorf("methods %q, want %q", got, tt.want)
 			}
-			again, err := config.Parse("wasmgate.yaml", config.Render(c.Servers), options(t.TempDir()))
+			again, err := config.Parse("wasmgate.yaml", edit.Render(c.Servers), options(t.TempDir()))
 			if err != nil || !slices.Equal(again.Servers[0].Methods, tt.want) {
 				t.Errorf("written and read again: %v", err)
 			}
 		})
-	}
-}
-
-// Patterns of methods are read from the grants file, and edits of it keep them.
-func TestGrantsOfMethods(t *testing.T) {
-	path := t.TempDir() + "/grants.yaml"
-	write(t, path, "- {to: [alice], tools: [a__b], methods: [\"acme/*\", \"files__acme/x\"], asks: [roots]}\n")
-	if _, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "a__b"); err != nil {
-		t.Fatal(err)
-	}
-	got, err := config.ReadGrants(path)
-	want := []config.Grant{{To: []string{"alice"}, Methods: []string{"acme/*", "files__acme/x"}, Asks: []string{"roots"}}}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s\n%s", err, diff, read(t, path))
 	}
 }

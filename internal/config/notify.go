@@ -3,7 +3,8 @@ package config
 import (
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // A Notify is somebody who is told what a person should look at. One of Target.URL, Command
@@ -17,24 +18,26 @@ type Notify struct {
 	Desktop bool     `key:"desktop"`
 }
 
-func (o *Notify) named(d *decoder, f tree.Field, path string) {
+// Named implements [decode.Named].
+func (o *Notify) Named(f decode.Field) {
 	o.Timeout = 10 * time.Second
 	if !bundlePattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "the name of a receiver has lower-case letters, digits and . _ -")
+		f.At.Fail("the name of a receiver has lower-case letters, digits and . _ -")
 	}
 }
 
-func (o *Notify) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (o *Notify) Check(v decode.Value) {
 	ways := 0
 	for _, way := range []string{"url", "command", "desktop"} {
-		if n.Get(way) != nil {
+		if v.Has(way) {
 			ways++
 		}
 	}
 	if ways != 1 {
-		d.fail(n, path, "has %d of url, command and desktop: write one", ways)
+		v.Fail("has %d of url, command and desktop: write one", ways)
 	}
-	if u := n.Get("url"); u != nil && insecure(o.URL) {
-		d.warn(u.Line, tree.Join(path, "url"), "plain http to another machine: notices, and headers, can be read on the way")
+	if v.Has("url") && check.Insecure(o.URL) {
+		v.Get("url").Warn("plain http to another machine: notices, and headers, can be read on the way")
 	}
 }

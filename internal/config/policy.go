@@ -2,12 +2,12 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // Policy says what decides about calls.
@@ -25,18 +25,20 @@ type Policy struct {
 	Shadow *Policy
 }
 
-func (p *Policy) readers(d *decoder) map[string]reader {
-	return map[string]reader{"data": d.policyData(p), "shadow": func(*tree.Node, string) {}} // which is read last: what it leaves out is as in the policy
+// Readers implements [decode.Reading].
+func (p *Policy) Readers() map[string]decode.Reader {
+	return map[string]decode.Reader{"data": policyData(p), "shadow": func(decode.Value) {}} // which is read last: what it leaves out is as in the policy
 }
 
-func (p *Policy) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (p *Policy) Check(v decode.Value) {
 	for i, b := range p.Bundles {
 		if slices.ContainsFunc(p.Bundles[:i], func(other Bundle) bool { return other.Name == b.Name }) {
-			d.fail(n.Get("bundles").Items[i], fmt.Sprintf("%s.bundles[%d]", path, i), "has the name of another bundle, or its path or url ends as that of another: give it a name of its own")
+			v.Get("bundles").Item(i).Fail("has the name of another bundle, or its path or url ends as that of another: give it a name of its own")
 		}
 	}
-	if shadow := n.Get("shadow"); shadow != nil {
-		p.Shadow = d.shadow(*p, shadow, tree.Join(path, "shadow"))
+	if v.Has("shadow") {
+		p.Shadow = shadow(*p, v.Get("shadow"))
 	}
 }
 
@@ -47,9 +49,9 @@ func checkPack(s string) error {
 	return nil
 }
 
-func (d *decoder) policyData(to *Policy) reader {
-	return func(n *tree.Node, path string) {
-		d.table(n, path, map[string]reader{"grants": d.path(&to.Grants), "labels": d.path(&to.Labels, exists), "ratelimit": d.path(&to.RateLimits, exists)})
+func policyData(to *Policy) decode.Reader {
+	return func(v decode.Value) {
+		v.Table(map[string]decode.Reader{"grants": decode.Path(&to.Grants), "labels": decode.Path(&to.Labels, check.Exists), "ratelimit": decode.Path(&to.RateLimits, check.Exists)})
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"github.com/wasmgate/wasmgate/internal/config/tree"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
 // A Principal is somebody who may be named as the caller.
@@ -28,10 +28,11 @@ var (
 	rolePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-func (p *Principal) named(d *decoder, f tree.Field, path string) {
+// Named implements [decode.Named].
+func (p *Principal) Named(f decode.Field) {
 	p.Tenant, p.ID = SplitPrincipal(f.Key)
 	if !principalPattern.MatchString(f.Key) || len(p.ID) > maxPrincipal || len(p.Tenant) > maxPrincipal {
-		d.fail(&tree.Node{Line: f.Line}, path, "a principal is named by %s", idHelp)
+		f.At.Fail("a principal is named by %s", idHelp)
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -28,7 +31,7 @@ type documentedKey struct {
 	restart            bool
 }
 
-// specialTypes are the types of keys that have a reader of their own; see [decoder.special].
+// specialTypes are the types of keys that have a reader of their own; see [decode.Words].
 var specialTypes = map[string]string{
 	"age": "age such as `30d`", "health": "duration from 1s to 24h, or `off`", "seconds": "duration in whole seconds", "ratio": "number from 0 to 1",
 	"profile": "`" + strings.Join(profiles, "`, `") + "`", "program": "list: program, arguments", "places": "list of paths", "args": "list of texts", "ports": "list of ports",
@@ -46,8 +49,8 @@ var checkTypes = map[string]string{
 }
 
 // takes says what a key takes, as a reader of the page would say it.
-func takes(k key) string {
-	word := strings.Join(k.words, " ")
+func takes(k decode.Key) string {
+	word := strings.Join(k.Words, " ")
 	if s := specialTypes[word]; s != "" {
 		return s
 	}
@@ -55,19 +58,19 @@ func takes(k key) string {
 	one := "text"
 	switch {
 	case strings.Contains(word, "|"):
-		one = "`" + strings.ReplaceAll(k.words[len(k.words)-1], "|", "`, `") + "`"
-	case len(k.words) > 0 && checkTypes[k.words[0]] != "":
-		one = checkTypes[k.words[0]]
+		one = "`" + strings.ReplaceAll(k.Words[len(k.Words)-1], "|", "`, `") + "`"
+	case len(k.Words) > 0 && checkTypes[k.Words[0]] != "":
+		one = checkTypes[k.Words[0]]
 	}
-	switch k.field.Interface().(type) {
+	switch k.Field.Interface().(type) {
 	case bool:
 		if word == "" {
 			return "`true`, `false`"
 		}
 		return one
 	case int, int64, time.Duration:
-		of := map[bool]string{true: "size", false: "number"}[k.field.Kind() == reflect.Int64]
-		if k.field.Type() == reflect.TypeFor[time.Duration]() {
+		of := map[bool]string{true: "size", false: "number"}[k.Field.Kind() == reflect.Int64]
+		if k.Field.Type() == reflect.TypeFor[time.Duration]() {
 			of = "duration"
 		}
 		if !bounded {
@@ -93,43 +96,50 @@ func isTable(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[netip.Prefix]()
 }
 
+// allWords are those of the configuration, and of the files that it names.
+func allWords() *decode.Words {
+	all := &decode.Words{Checks: maps.Clone(words.Checks), Readers: words.Readers}
+	all.Checks["pointer"] = check.Pointer
+	return all
+}
+
 // documented lists the keys of a struct below path.
 func documented(v reflect.Value, path string, restart bool) (all []documentedKey) {
-	(&decoder{}).fields(reflect.New(v.Type()).Interface()) // which panics if a tag is wrong
-	for _, k := range keys(v) {
-		at := tree.Join(path, k.name)
-		switch k.name {
+	allWords().Fields(reflect.New(v.Type()).Interface()) // which panics if a tag is wrong
+	for _, k := range decode.Keys(v) {
+		at := tree.Join(path, k.Name)
+		switch k.Name {
 		case "*":
 			continue
 		case "=":
 			at = path
 		}
-		usual := k.usual
+		usual := k.Usual
 		if usual != "" {
 			usual = "`" + strings.ReplaceAll(usual, " ", "`, `") + "`"
 		}
-		table := isTable(k.field.Type())
-		if !table || specialTypes[strings.Join(k.words, " ")] != "" {
-			all = append(all, documentedKey{at, takes(k), usual, restart || k.restart})
+		table := isTable(k.Field.Type())
+		if !table || specialTypes[strings.Join(k.Words, " ")] != "" {
+			all = append(all, documentedKey{at, takes(k), usual, restart || k.Restart})
 		}
 		if !table {
 			continue
 		}
-		switch k.field.Kind() {
+		switch k.Field.Kind() {
 		case reflect.Struct:
-			all = append(all, documented(k.field, at, restart || k.restart)...)
+			all = append(all, documented(k.Field, at, restart || k.Restart)...)
 		case reflect.Pointer:
-			all = append(all, documented(reflect.Zero(k.field.Type().Elem()), at, restart || k.restart)...)
+			all = append(all, documented(reflect.Zero(k.Field.Type().Elem()), at, restart || k.Restart)...)
 		case reflect.Slice:
-			of, below := reflect.Zero(k.field.Type().Elem()), "[]"
-			if keys(of)[0].name == "*" {
+			of, below := reflect.Zero(k.Field.Type().Elem()), "[]"
+			if decode.Keys(of)[0].Name == "*" {
 				below = ".NAME"
 			}
-			all = append(all, documented(of, at+below, restart || k.restart)...)
+			all = append(all, documented(of, at+below, restart || k.Restart)...)
 		}
 	}
-	if r, ok := reflect.New(v.Type()).Interface().(reading); ok {
-		for _, name := range slices.Sorted(maps.Keys(r.readers(new(decoder)))) {
+	if r, ok := reflect.New(v.Type()).Interface().(decode.Reading); ok {
+		for _, name := range slices.Sorted(maps.Keys(r.Readers())) {
 			if at := tree.Join(path, name); !slices.ContainsFunc(all, func(k documentedKey) bool { return k.path == at }) {
 				all = append(all, documentedKey{path: at, restart: restart})
 			}
@@ -143,10 +153,10 @@ var roots = []struct {
 	path string
 	of   any
 }{
-	{"", Config{}}, {"servers.NAME", Server{}}, {"tools.NAME", Module{}}, {"secrets.NAME", BoundSecret{}}, {"labels", ToolLabel{}}, {"ratelimit", RateLimit{}},
+	{"", Config{}}, {"servers.NAME", Server{}}, {"tools.NAME", Module{}}, {"secrets.NAME", BoundSecret{}}, {"labels", policydata.ToolLabel{}}, {"ratelimit", policydata.RateLimit{}},
 }
 
-// readElsewhere are keys that no tag and no [reading] names.
+// readElsewhere are keys that no tag and no [decode.Reading] names.
 var readElsewhere = []string{"version", "servers.NAME.env_from", "servers.NAME.env_file", "servers.NAME.module", "servers.NAME.sha256", "servers.NAME.limits", "servers.NAME.verify"}
 
 // TestReference: docs/reference/configuration.md has a row for each key, with an example that the
@@ -232,13 +242,13 @@ func checkExample(t *testing.T, path, example string) {
 	case "labels":
 		err = os.WriteFile(named, []byte(strings.Replace(file, "labels", "name", 1)), 0o600)
 		if err == nil {
-			_, err = ReadLabels(named)
+			_, err = policydata.ReadLabels(named)
 		}
 		at = strings.Replace(at, "labels", "name", 1)
 	case "ratelimit":
 		err = os.WriteFile(named, []byte("["+file[len("{ratelimit: "):len(file)-1]+"]"), 0o600)
 		if err == nil {
-			_, err = ReadRateLimits(named)
+			_, err = policydata.ReadRateLimits(named)
 		}
 		at = "[0]." + strings.TrimPrefix(at, "ratelimit.")
 	default:

@@ -3,9 +3,9 @@ package config
 import (
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -66,7 +66,7 @@ func (c *Config) Files() []string {
 // NeedRestart returns the keys whose values differ from those of c, with which a gateway
 // runs, and which it does not take over while it runs. All that is not named here it takes over.
 func (c *Config) NeedRestart(next *Config) []string {
-	names := restarts(reflect.ValueOf(*c), reflect.ValueOf(*next), "")
+	names := decode.Restarts(*c, *next)
 	if (c.TLS.Cert != "") != (next.TLS.Cert != "") {
 		names = append(names, "tls")
 	}

@@ -1,11 +1,6 @@
 package config
 
-import (
-	"errors"
-	"regexp"
-
-	"github.com/wasmgate/wasmgate/internal/config/tree"
-)
+import "github.com/wasmgate/wasmgate/internal/config/decode"
 
 // Secrets says what becomes of secrets that are found in arguments and results.
 // An empty treatment is to redact them.
@@ -34,9 +29,10 @@ type SecretKind struct {
 	Regexp string `key:"regexp regexp"`
 }
 
-func (k *SecretKind) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (k *SecretKind) Check(v decode.Value) {
 	if k.ID == "" || k.Regexp == "" {
-		d.fail(n, path, "is incomplete: set id and regexp")
+		v.Fail("is incomplete: set id and regexp")
 	}
 }
 
@@ -48,15 +44,9 @@ type SecretAllow struct {
 	Regexp      string `key:"regexp regexp"`
 }
 
-func (a *SecretAllow) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (a *SecretAllow) Check(v decode.Value) {
 	if *a == (SecretAllow{}) {
-		d.fail(n, path, "names nothing: set rule, fingerprint, path or regexp")
+		v.Fail("names nothing: set rule, fingerprint, path or regexp")
 	}
-}
-
-func compiles(s string) error {
-	if _, err := regexp.Compile(s); err != nil {
-		return errors.New("is not a regular expression of RE2")
-	}
-	return nil
 }

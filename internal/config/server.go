@@ -1,26 +1,23 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
-	"net/textproto"
 	"net/url"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
+	"github.com/wasmgate/wasmgate/internal/config/hosts"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
-	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
-	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
 
 // A Server is an upstream MCP server. Exactly one of Command, Module, Folder and URL is set.
@@ -101,30 +98,30 @@ type Skills struct {
 	Widening string `key:"widening note|refuse"` // what becomes of those that ask for rights; empty: note
 }
 
-// apps reads on, off, or what pages may use.
-func (d *decoder) apps(to **Apps) reader {
-	return func(n *tree.Node, path string) {
+// readApps reads on, off, or what pages may use.
+func readApps(to **Apps) decode.Reader {
+	return func(v decode.Value) {
 		*to = new(Apps)
-		d.switched(&(*to).Mode, *to)(n, path)
+		switched(&(*to).Mode, *to)(v)
 	}
 }
 
-// skills reads on, off, or which skills are offered.
-func (d *decoder) skills(to **Skills) reader {
-	return func(n *tree.Node, path string) {
+// readSkills reads on, off, or which skills are offered.
+func readSkills(to **Skills) decode.Reader {
+	return func(v decode.Value) {
 		*to = new(Skills)
-		d.switched(&(*to).Mode, *to)(n, path)
+		switched(&(*to).Mode, *to)(v)
 	}
 }
 
 // switched reads on or off into mode, or a table into all.
-func (d *decoder) switched(mode *string, all any) reader {
-	return func(n *tree.Node, path string) {
-		if n.Kind == tree.Table {
-			d.object(all, n, path)
+func switched(mode *string, all any) decode.Reader {
+	return func(v decode.Value) {
+		if v.Kind == tree.Table {
+			v.Object(all)
 			return
 		}
-		d.one(mode, "on", "off")(n, path)
+		decode.One(mode, "on", "off")(v)
 	}
 }
 
@@ -170,71 +167,81 @@ var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 var reserved = []string{"local", "jobs", "catalog"}
 
 // servers reads servers, beside those of base, which another file has.
-func (d *decoder) servers(to *[]Server, base []Server, n *tree.Node, path string) {
-	alike := d.alike(base)
-	d.each(n, path, func(f tree.Field, path string) {
-		at := &tree.Node{Line: f.Line}
-		switch {
-		case !serverPattern.MatchString(f.Key):
-			d.fail(at, path, "a server is named with lower-case letters, digits and -, such as %q", serverID(f.Key))
-		case slices.Contains(reserved, f.Key):
-			d.fail(at, path, "is a reserved name: choose another")
+func servers(to *[]Server, base []Server) decode.Reader {
+	return func(v decode.Value) {
+		alike := alike(base)
+		for f := range v.Entries() {
+			switch {
+			case !serverPattern.MatchString(f.Key):
+				f.At.Fail("a server is named with lower-case letters, digits and -, such as %q", serverID(f.Key))
+			case slices.Contains(reserved, f.Key):
+				f.At.Fail("is a reserved name: choose another")
+			}
+			alike(f)
+			*to = append(*to, server(f))
 		}
-		alike(f, path)
-		*to = append(*to, d.server(f, path))
-	})
+	}
 }
 
-func (d *decoder) server(f tree.Field, path string) Server {
-	s := Server{ID: f.Key}
-	d.fill(&s)
-	for _, g := range f.Value.Fields { // first, since it decides how variables are read
+// CheckServers reports what is wrong with the servers of the wasmgate.yaml at path, whose variables
+// are left as they are. The error is a [tree.Problems].
+func CheckServers(path string, n *tree.Node) error {
+	f := &decode.File{Name: path, Dir: filepath.Dir(path), Keep: true, Words: words}
+	var all []Server
+	servers(&all, nil)(f.Value(n, "servers"))
+	return f.Problems.Err()
+}
+
+func server(f decode.Field) Server {
+	s, v := Server{ID: f.Key}, f.Value
+	v.File().Fill(&s)
+	for i, g := range v.Fields { // first, since it decides how variables are read
 		if g.Key == "enabled" {
-			d.flag(&s.Enabled)(g.Value, tree.Join(path, g.Written()))
+			decode.Flag(&s.Enabled)(v.Field(i).Value)
 		}
 	}
-	outer := d.lenient
-	d.lenient = !s.Enabled
-	defer func() { d.lenient = outer }()
-	fault := d.faulting()
+	if !s.Enabled {
+		v = v.Lenient()
+	}
+	v, fault := v.Faulting()
 
 	var envFrom, envFile map[string]Secret
-	readers := d.fields(&s)
-	maps.Copy(readers, map[string]reader{
-		"enabled":  func(*tree.Node, string) {},
-		"env_from": func(n *tree.Node, path string) { d.envFrom(&envFrom, n, path) },
-		"env_file": func(n *tree.Node, path string) { d.envFile(&envFile, n, path) },
-		"module":   d.module(&s.Module),
+	readers := words.Fields(&s)
+	maps.Copy(readers, map[string]decode.Reader{
+		"enabled":  func(decode.Value) {},
+		"env_from": readEnvFrom(&envFrom),
+		"env_file": readEnvFile(&envFile),
+		"module":   module(&s.Module),
 	})
-	if f.Value.Get("module") == nil { // which gets its secrets otherwise
+	if !v.Has("module") { // which gets its secrets otherwise
 		for _, key := range []string{"args", "env", "headers"} {
-			readers[key] = d.referring(readers[key])
+			readers[key] = decode.Referring(readers[key])
 		}
 	}
-	of := d.fields(&s.Module)
-	for _, key := range ofModule {
+	of := words.Fields(&s.Module)
+	for _, key := range ModuleKeys {
 		readers[key] = of[key]
 	}
-	ofHosts(d, f.Value, path, readers)
-	d.table(f.Value, path, readers)
+	hosts.Explain(v, readers)
+	v.Table(readers)
 	s.Env = joined(envFile, envFrom, s.Env)
 	s.Fault = fault()
-	s.Written, s.Declared = asWritten(f.Value, s), declared(f.Value, declares, envFile)
-	if f.Value.Kind == tree.Table || f.Value.Kind == tree.Null {
-		d.oneWay(f.Value, path)
-		d.checkServerAuth(f.Value, path, &s)
+	s.Written, s.Declared = asWritten(v.Node, s), declared(v.Node, declares, envFile)
+	if v.Kind == tree.Table || v.Kind == tree.Null {
+		oneWay(v)
+		s.checkAuth(v)
 	}
-	if at := f.Value.Get("protocol"); at != nil && s.Protocol == "2026-07-28" && s.Transport == "sse" {
-		d.fail(at, tree.Join(path, "protocol"), "the older HTTP+SSE has no revision 2026-07-28: take another transport")
+	if v.Has("protocol") && s.Protocol == "2026-07-28" && s.Transport == "sse" {
+		v.Get("protocol").Fail("the older HTTP+SSE has no revision 2026-07-28: take another transport")
 	}
-	if at := f.Value.Get("url"); at != nil && insecure(s.URL) {
-		d.warn(at.Line, tree.Join(path, "url"), "plain http to another machine: calls and headers can be read on the way")
+	if v.Has("url") && check.Insecure(s.URL) {
+		v.Get("url").Warn("plain http to another machine: calls and headers can be read on the way")
 	}
 	return s
 }
 
-// ofModule are the keys of a module that a server has which is one.
-var ofModule = []string{"sha256", "limits", "verify"}
+// ModuleKeys are the keys of a module that a server has which is one.
+var ModuleKeys = []string{"sha256", "limits", "verify"}
 
 // A ToolMode is a mode of the tools that Pattern matches, in the words of their server.
 type ToolMode struct {
@@ -252,23 +259,23 @@ var ways = map[string][]string{
 
 // oneWay reports a server that is reached in no way or in several, and keys that
 // belong to another way.
-func (d *decoder) oneWay(n *tree.Node, path string) {
+func oneWay(v decode.Value) {
 	var way string
 	for _, key := range []string{"command", "module", "folder", "url"} {
-		if n.Get(key) == nil {
+		if !v.Has(key) {
 			continue
 		}
 		if way != "" {
-			d.fail(n, path, "has both a %s and a %s: keep one", way, key)
+			v.Fail("has both a %s and a %s: keep one", way, key)
 			return
 		}
 		way = key
 	}
 	if way == "" {
-		d.fail(n, path, "needs a command, a url, a module, or a folder of skills")
+		v.Fail("needs a command, a url, a module, or a folder of skills")
 		return
 	}
-	for _, f := range n.Fields {
+	for i, f := range v.Fields {
 		var needs []string
 		for _, other := range []string{"command", "module", "folder", "url"} {
 			if slices.Contains(ways[other], f.Key) {
@@ -276,31 +283,23 @@ func (d *decoder) oneWay(n *tree.Node, path string) {
 			}
 		}
 		if len(needs) > 0 && !slices.Contains(ways[way], f.Key) {
-			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, f.Key), "has no effect without %s", strings.Join(needs, " or "))
+			at := v.Field(i).At
+			at.Path = tree.Join(v.Path, f.Key)
+			at.Fail("has no effect without %s", strings.Join(needs, " or "))
 		}
 	}
 }
 
 // command reads a program: a bare name is looked for in PATH, anything with a
 // separator is a path.
-func (d *decoder) command(to *string) reader {
-	return func(n *tree.Node, path string) {
-		if s, ok := d.checked(n, path, []check{plain}); ok {
+func command(to *string) decode.Reader {
+	return func(v decode.Value) {
+		if s, ok := v.Checked(check.Plain); ok {
 			if strings.ContainsRune(filepath.ToSlash(s), '/') {
-				s = d.resolve(s)
+				s = v.Resolve(s)
 			}
 			*to = s
 		}
-	}
-}
-
-func (d *decoder) args(to *[]string) reader {
-	return func(n *tree.Node, path string) {
-		d.items(n, path, func(item *tree.Node, at string) {
-			if s, ok := d.written(item, at); ok {
-				*to = append(*to, s)
-			}
-		})
 	}
 }
 
@@ -323,100 +322,17 @@ func asWritten(n *tree.Node, s Server) []string {
 	return written
 }
 
-// secrets reads names with values that are never quoted. Value may be nil.
-func (d *decoder) secrets(to *map[string]Secret, name, value check) reader {
-	return func(n *tree.Node, path string) {
-		*to = map[string]Secret{}
-		seen := map[string]bool{}
-		d.each(n, path, func(f tree.Field, path string) {
-			at := &tree.Node{Line: f.Line}
-			if err := name(f.Key); err != nil {
-				d.fail(at, path, "%q %v", f.Key, err)
-			}
-			if value != nil { // a header, whose case means nothing
-				folded := strings.ToLower(f.Key)
-				if seen[folded] {
-					d.fail(at, path, "given twice, in different letter case")
-				}
-				seen[folded] = true
-			}
-			s, ok := d.written(f.Value, path)
-			if ok && value != nil && !d.unchecked(f.Value) && !variables.Refers(s) {
-				if err := value(s); err != nil {
-					d.fail(f.Value, path, "%v", err)
-				}
-			}
-			if ok {
-				(*to)[f.Key] = Secret(s)
-			}
-		})
-	}
-}
+var profiles = []string{"strict", "html", "text", "code", "off"}
 
 // profile reads the name of a profile, alone or as {profile: NAME}.
-func (d *decoder) profile(to *string) reader {
-	return func(n *tree.Node, path string) {
-		if n.Kind == tree.Table {
-			d.table(n, path, map[string]reader{"profile": d.one(to, profiles...)})
+func profile(to *string) decode.Reader {
+	return func(v decode.Value) {
+		if v.Kind == tree.Table {
+			v.Table(map[string]decode.Reader{"profile": decode.One(to, profiles...)})
 			return
 		}
-		d.one(to, profiles...)(n, path)
+		decode.One(to, profiles...)(v)
 	}
-}
-
-func checkVariable(s string) error {
-	if s == "" || strings.ContainsAny(s, "=\x00") {
-		return errors.New("is not a name of an environment variable: it is empty, or has = or a NUL character")
-	}
-	return nil
-}
-
-var headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // token of RFC 9110, 5.6.2
-
-// transportHeaders are set by HTTP and by MCP's transport themselves.
-var transportHeaders = []string{
-	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id", "Mcp-Method", "Mcp-Name",
-	"Mcp-Protocol-Version", "Mcp-Session-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-}
-
-func checkHeader(s string) error {
-	if !headerPattern.MatchString(s) {
-		return errors.New("is not a name of a header")
-	}
-	if slices.Contains(transportHeaders, textproto.CanonicalMIMEHeaderKey(s)) {
-		return errors.New("is set by the transport")
-	}
-	return nil
-}
-
-func checkHeaderValue(s string) error {
-	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-		return errors.New("the value holds a line break or another control character")
-	}
-	return nil
-}
-
-func checkURL(s string) error {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil:
-		return errors.New("is not a URL")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("does not begin with https:// or http://")
-	case u.Hostname() == "":
-		return errors.New("names no host")
-	case u.User != nil:
-		return errors.New("holds a user or password: put it into headers")
-	case u.Fragment != "":
-		return errors.New("holds a fragment, which is not sent")
-	}
-	return nil
-}
-
-// insecure reports whether what goes to the URL can be read on the way.
-func insecure(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && u.Scheme == "http" && u.Hostname() != "" && !loopback.Host(u.Hostname())
 }
 
 // serverID makes a server id of any name.
@@ -436,39 +352,10 @@ func serverID(name string) string {
 	return id
 }
 
-// Render returns the servers as the `servers:` block of a wasmgate.yaml, which
-// [Load] reads back as they are. Values are written with their variables, as
-// [ImportMCP] returns them; pass the servers through [Extract] first. What env_from
-// and env_file have brought stands under env. A fault becomes a comment above its
-// server.
-func Render(servers []Server) []byte {
-	var b bytes.Buffer
-	b.WriteString("servers:\n")
-	for _, s := range servers {
-		renderServer(&b, s)
-	}
-	return b.Bytes()
-}
-
-func renderServer(b *bytes.Buffer, s Server) {
-	if s.Fault != "" {
-		fmt.Fprintf(b, "  # %s\n", oneLine(s.Fault))
-	}
-	fmt.Fprintf(b, "  %s:\n", scalar(s.ID))
-	l := lines{b, "    "}
-	l.text("module", s.Module.Path+s.Module.Ref, "")
-	for _, k := range keys(reflect.ValueOf(s.Module)) {
-		if slices.Contains(ofModule, k.name) && !k.field.IsZero() {
-			l.value(k)
-		}
-	}
-	l.values(s)
-}
-
 // alike returns a function that reports a server which could be taken for one
 // before it, for one of base, or for one of the gateway's own: a server's name
 // begins the names of its tools, by which people grant them and agents choose them.
-func (d *decoder) alike(base []Server) func(f tree.Field, path string) {
+func alike(base []Server) func(f decode.Field) {
 	var known lookalike.Index
 	for _, id := range reserved {
 		known.Add(id)
@@ -476,9 +363,9 @@ func (d *decoder) alike(base []Server) func(f tree.Field, path string) {
 	for _, s := range base {
 		known.Add(s.ID)
 	}
-	return func(f tree.Field, path string) {
+	return func(f decode.Field) {
 		if other, why, alike := known.Alike(f.Key, nil); alike {
-			d.fail(&tree.Node{Line: f.Line}, path, "the server's name, %s, looks like %s (%s): rename one of them", f.Key, other, why)
+			f.At.Fail("the server's name, %s, looks like %s (%s): rename one of them", f.Key, other, why)
 		}
 		known.Add(f.Key)
 	}

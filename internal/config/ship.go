@@ -1,6 +1,9 @@
 package config
 
-import "github.com/wasmgate/wasmgate/internal/config/tree"
+import (
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
+)
 
 // A Ship is where the audit log is sent.
 type Ship struct {
@@ -10,27 +13,30 @@ type Ship struct {
 	Target
 }
 
-func (s *Ship) named(d *decoder, f tree.Field, path string) {
+// Named implements [decode.Named].
+func (s *Ship) Named(f decode.Field) {
 	s.Gzip = true
 	if !bundlePattern.MatchString(f.Key) {
-		d.fail(&tree.Node{Line: f.Line}, path, "the name of a target has lower-case letters, digits and . _ -")
+		f.At.Fail("the name of a target has lower-case letters, digits and . _ -")
 	}
 }
 
-func (s *Ship) readers(d *decoder) map[string]reader {
-	return map[string]reader{"compression": d.either(&s.Gzip, []string{"none", "gzip"})}
+// Readers implements [decode.Reading].
+func (s *Ship) Readers() map[string]decode.Reader {
+	return map[string]decode.Reader{"compression": decode.Either(&s.Gzip, []string{"none", "gzip"})}
 }
 
-func (s *Ship) check(d *decoder, n *tree.Node, path string) {
+// Check implements [decode.Checker].
+func (s *Ship) Check(v decode.Value) {
 	for _, k := range []struct{ name, value string }{{"to", s.To}, {"url", s.URL}} {
-		if k.value == "" && n.Get(k.name) == nil {
-			d.fail(n, path, "has no %s", k.name)
+		if k.value == "" && !v.Has(k.name) {
+			v.Fail("has no %s", k.name)
 		}
 	}
-	if s.To == "opa" && n.Get("format") != nil {
-		d.fail(n.Get("format"), tree.Join(path, "format"), "has no effect on a target opa, which receives decisions")
+	if s.To == "opa" && v.Has("format") {
+		v.Get("format").Fail("has no effect on a target opa, which receives decisions")
 	}
-	if u := n.Get("url"); u != nil && insecure(s.URL) {
-		d.warn(u.Line, tree.Join(path, "url"), "plain http to another machine: the records, and headers, can be read on the way")
+	if v.Has("url") && check.Insecure(s.URL) {
+		v.Get("url").Warn("plain http to another machine: the records, and headers, can be read on the way")
 	}
 }

@@ -2,16 +2,16 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -51,37 +51,26 @@ type Traces struct {
 	TrustParent bool   `key:"trust_parent" default:"true"` // a trace of the client's is sampled if it says so, and only then
 }
 
-func (o *OTLP) check(d *decoder, n *tree.Node, path string) {
-	if at := n.Get("endpoint"); at != nil && insecure(o.Endpoint) {
-		d.warn(at.Line, tree.Join(path, "endpoint"), "plain http to another machine: what is sent, headers too, can be read on the way")
+// Check implements [decode.Checker].
+func (o *OTLP) Check(v decode.Value) {
+	if v.Has("endpoint") && check.Insecure(o.Endpoint) {
+		v.Get("endpoint").Warn("plain http to another machine: what is sent, headers too, can be read on the way")
 	}
 }
 
 // ratio reads a number from 0 to 1.
-func (d *decoder) ratio(to *string) reader {
-	return func(n *tree.Node, path string) {
-		s, ok := d.scalar(n, path, tree.Number)
+func ratio(to *string) decode.Reader {
+	return func(v decode.Value) {
+		s, ok := v.Scalar(tree.Number)
 		if !ok {
 			return
 		}
-		if v, err := strconv.ParseFloat(s, 64); err != nil || !(v >= 0 && v <= 1) {
-			d.fail(n, path, "%q is not a number from 0 to 1", n.Text)
+		if r, err := strconv.ParseFloat(s, 64); err != nil || !(r >= 0 && r <= 1) {
+			v.Fail("%q is not a number from 0 to 1", v.Text)
 			return
 		}
 		*to = s
 	}
-}
-
-// hostPort checks an address to listen on, wherever it is reached from.
-func hostPort(addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return errors.New("is not host:port, such as 127.0.0.1:9464")
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return errors.New("has no port from 0 to 65535")
-	}
-	return nil
 }
 
 // Exports are where signals go once the environment was asked.
@@ -172,7 +161,7 @@ func (o OTLP) target(signal string, env *otelEnviron) *Target {
 		if at == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 			to.URL = strings.TrimSuffix(to.URL, "/") + "/v1/" + signal
 		}
-		if err := checkURL(to.URL); err != nil {
+		if err := check.URL(to.URL); err != nil {
 			env.fail(at, "%v", err)
 			return nil
 		}
@@ -265,7 +254,7 @@ func (e *otelEnviron) pairs(name string) map[string]string {
 func (e *otelEnviron) headers(name string) map[string]Secret {
 	all := make(map[string]Secret)
 	for key, value := range e.pairs(name) {
-		if err := cmp.Or(checkHeader(key), checkHeaderValue(value)); err != nil {
+		if err := cmp.Or(check.Header(key), check.HeaderValue(value)); err != nil {
 			e.fail(name, "%q %v", key, err)
 			continue
 		}

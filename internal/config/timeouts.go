@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -22,12 +23,12 @@ type ToolTimeout struct {
 const HealthOff time.Duration = -1
 
 // health reads how long a server may be silent, or off.
-func (d *decoder) health(to *time.Duration) reader {
-	return func(n *tree.Node, path string) {
-		if n.Kind == tree.Text && n.Text == "off" {
+func health(to *time.Duration) decode.Reader {
+	return func(v decode.Value) {
+		if v.Kind == tree.Text && v.Text == "off" {
 			*to = HealthOff
 			return
 		}
-		d.duration(to, time.Second, 24*time.Hour)(n, path)
+		decode.Duration(to, time.Second, 24*time.Hour)(v)
 	}
 }

@@ -16,26 +16,26 @@ import (
 // (Dirs.State), and returns it. The file has effect until it changes. What it
 // names (programs, modules without sha256) is not covered.
 func Trust(state, file string) (sha256 string, err error) {
-	data, err := readWhole(file)
+	data, err := tree.ReadWhole(file)
 	if err != nil {
 		return "", fmt.Errorf("trust: %w", err)
 	}
 	sha256 = digest(data)
-	return sha256, editTrust(state, func(digests map[string]string) { digests[canonical(file)] = sha256 })
+	return sha256, editTrust(state, func(digests map[string]string) { digests[files.Canonical(file)] = sha256 })
 }
 
 // Untrust forgets the digest of a project's file, and reports whether there was one.
 func Untrust(state, file string) (was bool, err error) {
 	err = editTrust(state, func(digests map[string]string) {
-		_, was = digests[canonical(file)]
-		delete(digests, canonical(file))
+		_, was = digests[files.Canonical(file)]
+		delete(digests, files.Canonical(file))
 	})
 	return was, err
 }
 
 // Trusted reports whether a project's file is trusted as it is now.
 func Trusted(state, file string) (bool, error) {
-	data, err := readWhole(file)
+	data, err := tree.ReadWhole(file)
 	if err != nil {
 		return false, fmt.Errorf("trust: %w", err)
 	}
@@ -57,7 +57,7 @@ func trustOf(state, file string, data []byte) (trustState, error) {
 	if err != nil {
 		return untrusted, err
 	}
-	switch d, ok := digests[canonical(file)]; {
+	switch d, ok := digests[files.Canonical(file)]; {
 	case !ok:
 		return untrusted, nil
 	case d != digest(data):

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/audit/index"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -43,9 +43,9 @@ func (c *Console) putGrants(w http.ResponseWriter, r *http.Request) error {
 	if err := read(r, &list); err != nil {
 		return err
 	}
-	next := make([]config.Grant, 0, len(list))
+	next := make([]policydata.Grant, 0, len(list))
 	for _, g := range list {
-		next = append(next, config.Grant(g))
+		next = append(next, policydata.Grant(g))
 	}
 	if err := c.setGrants(r.Context(), seen, next); err != nil {
 		return err
@@ -54,13 +54,13 @@ func (c *Console) putGrants(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setGrants puts grants in place. Each that comes or goes is decided on, and recorded, by itself.
-func (c *Console) setGrants(ctx context.Context, seen string, next []config.Grant) error {
+func (c *Console) setGrants(ctx context.Context, seen string, next []policydata.Grant) error {
 	now, is, err := c.app.Grants(ctx)
 	if err != nil {
 		return err
 	}
 	if is != seen {
-		return config.ErrGrantsChanged
+		return policydata.ErrGrantsChanged
 	}
 	for _, g := range next {
 		if len(g.To) == 0 || g.Empty() {
@@ -69,7 +69,7 @@ func (c *Console) setGrants(ctx context.Context, seen string, next []config.Gran
 	}
 	for _, change := range []struct {
 		op       string
-		of, less []config.Grant
+		of, less []policydata.Grant
 	}{{"grants.grant", next, now}, {"grants.revoke", now, next}} {
 		for _, g := range change.of {
 			if slices.ContainsFunc(change.less, g.Equal) {
@@ -132,7 +132,7 @@ func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
 	if entry := r.PostFormValue("entry"); entry != "" {
 		i, err := strconv.Atoi(entry)
 		if err != nil || i < 0 || i >= len(all) {
-			return config.ErrGrantsChanged
+			return policydata.ErrGrantsChanged
 		}
 		what = "revoked"
 		all = slices.Clone(all)
@@ -149,7 +149,7 @@ func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
 		if to == "" {
 			return &misused{"the form does not say to whom"}
 		}
-		g := config.Grant{To: []string{to}}
+		g := policydata.Grant{To: []string{to}}
 		*kind.patterns(&g) = []string{pattern}
 		all = append(slices.Clone(all), g)
 	}
@@ -162,18 +162,18 @@ func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
 // A grantKind is a key of a grant.
 type grantKind struct {
 	name     string
-	patterns func(*config.Grant) *[]string
+	patterns func(*policydata.Grant) *[]string
 	matches  func(pattern string, u use) bool // nil: it is not known here
 }
 
 var grantKinds = []grantKind{
-	{"tools", func(g *config.Grant) *[]string { return &g.Tools }, func(p string, u use) bool { return u.action == gate.CallTool && match.Pattern(p).Matches(u.tool) }},
-	{"servers", func(g *config.Grant) *[]string { return &g.Servers }, func(p string, u use) bool { return u.server == p }},
-	{"groups", func(g *config.Grant) *[]string { return &g.Groups }, nil},
-	{"prompts", func(g *config.Grant) *[]string { return &g.Prompts }, func(p string, u use) bool { return u.action == gate.GetPrompt && match.Pattern(p).Matches(u.tool) }},
-	{"resources", func(g *config.Grant) *[]string { return &g.Resources }, func(p string, u use) bool { return u.action == gate.ReadResource && match.Pattern(p).Matches(u.tool) }},
-	{"methods", func(g *config.Grant) *[]string { return &g.Methods }, func(p string, u use) bool { return match.Pattern(p).Matches(string(u.action)) }},
-	{"agents", func(g *config.Grant) *[]string { return &g.Agents }, func(p string, u use) bool { return u.action == actions.AgentCall && match.Pattern(p).Matches(u.tool) }},
+	{"tools", func(g *policydata.Grant) *[]string { return &g.Tools }, func(p string, u use) bool { return u.action == gate.CallTool && match.Pattern(p).Matches(u.tool) }},
+	{"servers", func(g *policydata.Grant) *[]string { return &g.Servers }, func(p string, u use) bool { return u.server == p }},
+	{"groups", func(g *policydata.Grant) *[]string { return &g.Groups }, nil},
+	{"prompts", func(g *policydata.Grant) *[]string { return &g.Prompts }, func(p string, u use) bool { return u.action == gate.GetPrompt && match.Pattern(p).Matches(u.tool) }},
+	{"resources", func(g *policydata.Grant) *[]string { return &g.Resources }, func(p string, u use) bool { return u.action == gate.ReadResource && match.Pattern(p).Matches(u.tool) }},
+	{"methods", func(g *policydata.Grant) *[]string { return &g.Methods }, func(p string, u use) bool { return match.Pattern(p).Matches(string(u.action)) }},
+	{"agents", func(g *policydata.Grant) *[]string { return &g.Agents }, func(p string, u use) bool { return u.action == actions.AgentCall && match.Pattern(p).Matches(u.tool) }},
 }
 
 // use is what calls are counted by.
@@ -198,11 +198,11 @@ type grantRow struct {
 	Used              int // by calls of the last week that it let pass; -1: it is not known
 }
 
-func grantRows(all []config.Grant, used map[use]int) (rows []grantRow) {
+func grantRows(all []policydata.Grant, used map[use]int) (rows []grantRow) {
 	for i, g := range all {
 		for _, kind := range grantKinds {
 			for _, p := range *kind.patterns(&g) {
-				rows = append(rows, grantRow{Entry: i, To: strings.Join(g.To, ", "), Kind: kind.name, Pattern: p, Except: g.Except, Used: kind.usedBy(p, []config.Grant{g}, used)})
+				rows = append(rows, grantRow{Entry: i, To: strings.Join(g.To, ", "), Kind: kind.name, Pattern: p, Except: g.Except, Used: kind.usedBy(p, []policydata.Grant{g}, used)})
 			}
 		}
 	}
@@ -210,12 +210,12 @@ func grantRows(all []config.Grant, used map[use]int) (rows []grantRow) {
 }
 
 // usedBy counts the calls that a pattern of some grants has let pass; -1 if that is not known.
-func (k grantKind) usedBy(pattern string, grants []config.Grant, used map[use]int) (calls int) {
+func (k grantKind) usedBy(pattern string, grants []policydata.Grant, used map[use]int) (calls int) {
 	if k.matches == nil {
 		return -1
 	}
 	for u, n := range used {
-		if k.matches(pattern, u) && slices.ContainsFunc(grants, func(g config.Grant) bool {
+		if k.matches(pattern, u) && slices.ContainsFunc(grants, func(g policydata.Grant) bool {
 			return u.of(g.To) && !slices.ContainsFunc(g.Except, func(p string) bool { return match.Pattern(p).Matches(u.tool) })
 		}) {
 			calls += n
@@ -243,7 +243,7 @@ const (
 	matrixRows    = 200
 )
 
-func matrixOf(all []config.Grant, rows []grantRow, used map[use]int) (m grantMatrix) {
+func matrixOf(all []policydata.Grant, rows []grantRow, used map[use]int) (m grantMatrix) {
 	column := make(map[string]int)
 	for _, g := range all {
 		for _, who := range g.To {
@@ -259,7 +259,7 @@ func matrixOf(all []config.Grant, rows []grantRow, used map[use]int) (m grantMat
 		}
 	}
 	type what struct{ kind, pattern string }
-	at, by := make(map[what]int), make(map[what][]config.Grant)
+	at, by := make(map[what]int), make(map[what][]policydata.Grant)
 	for _, r := range rows {
 		i, there := at[what{r.Kind, r.Pattern}]
 		if !there {

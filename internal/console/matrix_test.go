@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 )
 
 // The matrix joins grants of one pattern, and says when it does not show all.
 func TestGrantMatrix(t *testing.T) {
-	all := []config.Grant{
+	all := []policydata.Grant{
 		{To: []string{"ann", "role:dev"}, Tools: []string{"a__*"}, Except: []string{"a__x"}},
 		{To: []string{"role:dev"}, Tools: []string{"a__*"}, Servers: []string{"b"}},
 	}
@@ -21,7 +21,7 @@ func TestGrantMatrix(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for i := range 300 {
-		all = append(all, config.Grant{To: []string{fmt.Sprint("p", i)}, Tools: []string{fmt.Sprint("t", i)}})
+		all = append(all, policydata.Grant{To: []string{fmt.Sprint("p", i)}, Tools: []string{fmt.Sprint("t", i)}})
 	}
 	if m := matrixOf(all, grantRows(all, nil), nil); len(m.Who) != matrixColumns || len(m.What) != matrixRows || !m.Left {
 		t.Errorf("%d, %d, %v", len(m.Who), len(m.What), m.Left)
@@ -38,19 +38,19 @@ func TestGrantUse(t *testing.T) {
 		{gate.ReadResource, "memory", "memory__read", "", "local", `["sales"]`}: 13,
 	}
 	for _, tt := range []struct {
-		grant config.Grant
+		grant policydata.Grant
 		want  int
 	}{
-		{config.Grant{To: []string{"local"}, Tools: []string{"memory__*"}}, 3},
-		{config.Grant{To: []string{"role:dev"}, Tools: []string{"memory__*"}}, 12},
-		{config.Grant{To: []string{"role:dev"}, Tools: []string{"memory__*"}, Except: []string{"memory__drop"}}, 5},
-		{config.Grant{To: []string{"role:sales"}, Tools: []string{"memory__*"}}, 0},
-		{config.Grant{To: []string{"role:nobody"}, Tools: []string{"memory__*"}}, 0},
-		{config.Grant{To: []string{"role:acme/dev"}, Tools: []string{"memory__*"}}, 11},
-		{config.Grant{To: []string{"*"}, Tools: []string{"memory__*"}}, 15},
-		{config.Grant{To: []string{"local", "ann"}, Servers: []string{"memory"}}, 28},
+		{policydata.Grant{To: []string{"local"}, Tools: []string{"memory__*"}}, 3},
+		{policydata.Grant{To: []string{"role:dev"}, Tools: []string{"memory__*"}}, 12},
+		{policydata.Grant{To: []string{"role:dev"}, Tools: []string{"memory__*"}, Except: []string{"memory__drop"}}, 5},
+		{policydata.Grant{To: []string{"role:sales"}, Tools: []string{"memory__*"}}, 0},
+		{policydata.Grant{To: []string{"role:nobody"}, Tools: []string{"memory__*"}}, 0},
+		{policydata.Grant{To: []string{"role:acme/dev"}, Tools: []string{"memory__*"}}, 11},
+		{policydata.Grant{To: []string{"*"}, Tools: []string{"memory__*"}}, 15},
+		{policydata.Grant{To: []string{"local", "ann"}, Servers: []string{"memory"}}, 28},
 	} {
-		all := []config.Grant{tt.grant, tt.grant}
+		all := []policydata.Grant{tt.grant, tt.grant}
 		rows := grantRows(all, used)
 		if m := matrixOf(all, rows, used); rows[0].Used != tt.want || m.What[0].Used != tt.want {
 			t.Errorf("%v: %d, and %d in the matrix; want %d", tt.grant, rows[0].Used, m.What[0].Used, tt.want)

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
-	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/except"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -169,7 +169,7 @@ func codeOf(err error) int {
 		return http.StatusConflict
 	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, naming.ErrNoServer), errors.Is(err, except.ErrNone):
 		return http.StatusNotFound
-	case errors.Is(err, config.ErrGrantsChanged), errors.Is(err, except.ErrChanged), errors.As(err, new(*except.ByHand)):
+	case errors.Is(err, policydata.ErrGrantsChanged), errors.Is(err, except.ErrChanged), errors.As(err, new(*except.ByHand)):
 		return http.StatusConflict
 	case errors.As(err, &wrong), errors.As(err, new(tree.Problems)):
 		return http.StatusBadRequest

@@ -108,3 +108,15 @@ func waitLock(f *os.File, path string) error {
 		}
 	}
 }
+
+// Canonical returns the absolute path of a file with its links resolved.
+func Canonical(file string) string {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return file
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/manifest"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -17,7 +17,7 @@ import (
 // It is whole: its schemas are schemas. The error is a [config.Problems] where a line of
 // the file is wrong.
 func ManifestBeside(module string) (*sandbox.Manifest, error) {
-	file, err := config.ReadManifest(module)
+	file, err := manifest.Read(module)
 	if err != nil || file == nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func WithManifest(module string) (wasm []byte, embedded bool, err error) {
 	return wasm, true, err
 }
 
-func parsed(file *config.Manifest) (*sandbox.Manifest, error) {
+func parsed(file *manifest.Manifest) (*sandbox.Manifest, error) {
 	m, err := sandbox.ParseManifest(file.JSON)
 	if err != nil {
 		return nil, tree.Problems{file.Problem("", strings.TrimPrefix(err.Error(), "sandbox: "))}

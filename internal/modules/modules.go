@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/manifest"
 	"github.com/wasmgate/wasmgate/internal/modules/artifact"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -105,7 +106,7 @@ func Secrets(c *config.Config) ([]dial.Secret, error) {
 func Files(c *config.Config) (files []string) {
 	add := func(m config.Module) {
 		if m.Path != "" {
-			files = append(files, m.Path, config.ManifestFile(m.Path))
+			files = append(files, m.Path, manifest.File(m.Path))
 		}
 		if m.Verify != nil {
 			files = append(files, m.Verify.Key, bundleFile(m), manifestBundle(m))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/manifest"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/modules/artifact"
 	"github.com/wasmgate/wasmgate/internal/modules/signature"
@@ -53,7 +54,7 @@ func publicKey(v *config.SignedBy) (*signature.Key, error) {
 // the same. If the module has to be signed, so has the manifest: it decides what the module
 // runs.
 func (r Reader) manifest(m config.Module, wasm []byte) (*sandbox.Manifest, error) {
-	file, err := config.ReadManifest(m.Path)
+	file, err := manifest.Read(m.Path)
 	if err != nil || file == nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (r Reader) manifest(m config.Module, wasm []byte) (*sandbox.Manifest, error
 }
 
 // manifestBundle is where the bundle of the manifest next to a module is looked for.
-func manifestBundle(m config.Module) string { return config.ManifestFile(m.Path) + ".sigstore.json" }
+func manifestBundle(m config.Module) string { return manifest.File(m.Path) + ".sigstore.json" }
 
 // subjectOf is a file, as something that is signed.
 func subjectOf(file []byte) signature.Subject {

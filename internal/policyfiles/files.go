@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/folder"
 	"github.com/wasmgate/wasmgate/internal/files/watch"
 	"github.com/wasmgate/wasmgate/policy"
@@ -65,24 +66,24 @@ func Read(ctx context.Context, cfg *config.Config, log *slog.Logger) (p gateway.
 
 // Load reads all files; bundles are none of them.
 func (p *Files) Load() (gateway.Policy, error) {
-	grants, err := config.ReadGrants(p.Policy.Grants)
+	grants, err := policydata.ReadGrants(p.Policy.Grants)
 	if err != nil {
 		return gateway.Policy{}, err
 	}
 	o := policy.Options{Packs: p.Policy.Packs, Timeout: p.Policy.Timeout}
-	shared, err := config.ParseGrants("the grants that gateways share", p.Policy.Shared)
+	shared, err := policydata.ParseGrants("the grants that gateways share", p.Policy.Shared)
 	if err != nil {
 		return gateway.Policy{}, err
 	}
 	for _, g := range slices.Concat(grants, shared) {
 		o.Grants = append(o.Grants, policy.Grant(g))
 	}
-	labels, err := config.ReadLabels(p.Policy.Labels)
+	labels, err := policydata.ReadLabels(p.Policy.Labels)
 	if err != nil {
 		return gateway.Policy{}, err
 	}
 	o.Labels = Labels(labels)
-	limits, err := config.ReadRateLimits(p.Policy.RateLimits)
+	limits, err := policydata.ReadRateLimits(p.Policy.RateLimits)
 	if err != nil {
 		return gateway.Policy{}, err
 	}
@@ -92,7 +93,7 @@ func (p *Files) Load() (gateway.Policy, error) {
 }
 
 // Labels puts the labels of a file into the words of a policy.
-func Labels(from []config.ToolLabel) []policy.Label {
+func Labels(from []policydata.ToolLabel) []policy.Label {
 	var to []policy.Label
 	for _, l := range from {
 		label := policy.Label{Pattern: l.Pattern, ToolLabels: provenance.ToolLabels{
@@ -209,7 +210,7 @@ func Watch(ctx context.Context, cfg *config.Config, f func()) {
 }
 
 // rateLimits puts the limits of a file into the words of a policy.
-func rateLimits(from []config.RateLimit) []policy.RateLimit {
+func rateLimits(from []policydata.RateLimit) []policy.RateLimit {
 	var to []policy.RateLimit
 	for _, l := range from {
 		to = append(to, policy.RateLimit{

@@ -10,7 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/policy"
@@ -56,7 +56,7 @@ func Put(p *gateway.Policy, grants, labels string) error {
 
 // PutGrants puts those that a text has in the place of a policy's. File is what it is called.
 func PutGrants(p *gateway.Policy, file string, text []byte) error {
-	grants, err := config.ParseGrants(file, text)
+	grants, err := policydata.ParseGrants(file, text)
 	p.Options.Grants = nil
 	for _, g := range grants {
 		p.Options.Grants = append(p.Options.Grants, policy.Grant(g))
@@ -66,7 +66,7 @@ func PutGrants(p *gateway.Policy, file string, text []byte) error {
 
 // PutLabels does so with labels.
 func PutLabels(p *gateway.Policy, file string, text []byte) error {
-	labels, err := config.ParseLabels(file, text)
+	labels, err := policydata.ParseLabels(file, text)
 	p.Options.Labels = policyfiles.Labels(labels)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/setup"
 )
 
@@ -35,11 +35,11 @@ func TestGrant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	grants, err := config.ReadGrants(made.Grants)
+	grants, err := policydata.ReadGrants(made.Grants)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config.Grant{To: []string{"local"}, Tools: []string{"s__read_item"}}
+	want := policydata.Grant{To: []string{"local"}, Tools: []string{"s__read_item"}}
 	if len(grants) != 1 || !grants[0].Equal(want) || !slices.Equal(made.Granted, want.Tools) || len(made.Left) != len(tools)-1 {
 		t.Errorf("granted %v; noted %v, left out %v", grants, made.Granted, made.Left)
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
+	"github.com/wasmgate/wasmgate/internal/config/hosts"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/files"
@@ -78,7 +81,7 @@ func Read(client, file string) (Source, error) {
 func read(client, file string, r io.Reader) (s Source, err error) {
 	s = Source{Client: client, File: file}
 	s.Servers, s.Notes, err = config.ImportMCP(r, file)
-	if err != nil && !strings.Contains(err.Error(), config.NoServers) {
+	if err != nil && !strings.Contains(err.Error(), hosts.NoServers) {
 		return s, err
 	}
 	s.Servers = slices.DeleteFunc(s.Servers, itself)
@@ -174,7 +177,7 @@ func Merged(sources []Source) (all []config.Server, notes []string) {
 				at := slices.IndexFunc(all, func(has config.Server) bool { return has.ID == s.ID })
 				if at < 0 {
 					all, of[s.ID] = append(all, s), source
-				} else if !bytes.Equal(config.Render(all[at:at+1]), config.Render([]config.Server{s})) {
+				} else if !bytes.Equal(edit.Render(all[at:at+1]), edit.Render([]config.Server{s})) {
 					s.ID = fmt.Sprintf("%s-%d", name, i)
 					continue
 				}
@@ -286,7 +289,7 @@ func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 			return m, err
 		}
 	}
-	if m.Added, err = config.AddServers(m.File, p.Servers); err == nil && !p.Project {
+	if m.Added, err = edit.AddServers(m.File, p.Servers); err == nil && !p.Project {
 		_, err = config.Open(explicit, cwd, config.Options{})
 	}
 	return m, err
@@ -316,7 +319,7 @@ func (m *Made) Grant(tools map[string]gate.Doc) error {
 	if len(reads) == 0 {
 		return nil
 	}
-	if _, err := config.AddGrant(context.Background(), config.GrantsFile(m.Grants), config.Grant{To: []string{"local"}, Tools: reads}); err != nil {
+	if _, err := policydata.AddGrant(context.Background(), policydata.GrantsFile(m.Grants), policydata.Grant{To: []string{"local"}, Tools: reads}); err != nil {
 		return err
 	}
 	m.Granted = append(m.Granted, reads...)

@@ -24,7 +24,6 @@ var exceptions = map[string]bound{
 	"bridge/internal/upstream":      {12, 5000, 90},
 	"gate":                          {21, 6600, 41},
 	"internal/app":                  {25, 6600, 165},
-	"internal/config":               {25, 7000, 110},
 	"confine":                       {13, 5000, 40},
 	"internal/console":              {16, 5000, 110},
 	"internal/lock":                 {15, 5000, 40},

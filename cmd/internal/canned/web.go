@@ -21,7 +21,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/cases"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -32,7 +32,7 @@ type Web struct {
 	conns   chan net.Conn
 	roots   *x509.CertPool
 	sign    func(host string) (*tls.Certificate, error)
-	answers []config.CannedHTTP
+	answers []cases.CannedHTTP
 
 	mu       sync.Mutex
 	asked    []bool // of answers
@@ -41,7 +41,7 @@ type Web struct {
 }
 
 // New returns the web of a case. It must be closed.
-func New(file string, answers []config.CannedHTTP) (*Web, error) {
+func New(file string, answers []cases.CannedHTTP) (*Web, error) {
 	w := &Web{conns: make(chan net.Conn), answers: answers, asked: make([]bool, len(answers)), file: file}
 	if err := w.certify(); err != nil {
 		return nil, err

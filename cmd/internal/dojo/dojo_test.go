@@ -20,7 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/testing/program"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -93,7 +93,7 @@ func readDojo(t testing.TB, name string) *dojoSuite {
 	}
 	s.readPairs(t, filepath.Join(dir, name+".pairs.jsonl.gz"))
 
-	labels, err := config.ReadLabels(filepath.Join("testdata", "labels", name+".yaml"))
+	labels, err := policydata.ReadLabels(filepath.Join("testdata", "labels", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/unknown"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -27,7 +28,7 @@ func Grant(c *shell.Shell) *cobra.Command { return grants{c}.newGrant() }
 func Revoke(c *shell.Shell) *cobra.Command { return grants{c}.newRevoke() }
 
 func (c grants) newGrant() *cobra.Command {
-	var g config.Grant
+	var g policydata.Grant
 	var to string
 	var yes, force bool
 	cmd := &cobra.Command{
@@ -64,7 +65,7 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 				}
 			}
 			return members.WithGrants(cmd.Context(), cfg, func(at state.Document) error {
-				added, err := config.AddGrant(cmd.Context(), at, g)
+				added, err := policydata.AddGrant(cmd.Context(), at, g)
 				if err != nil {
 					return err
 				}
@@ -85,7 +86,7 @@ For a whole server it asks on a terminal. Without a terminal it needs --yes.`,
 }
 
 // wholeServer reports whether a grant has all tools of a server, or of more than one.
-func wholeServer(g config.Grant) bool {
+func wholeServer(g policydata.Grant) bool {
 	return len(g.Servers) > 0 || slices.ContainsFunc(g.Tools, func(pattern string) bool {
 		start, more := strings.CutSuffix(pattern, "*")
 		return more && (strings.HasSuffix(start, "__") || !strings.Contains(start, "__"))
@@ -93,7 +94,7 @@ func wholeServer(g config.Grant) bool {
 }
 
 // grantFlags adds the flags that name what is granted beside tools.
-func grantFlags(cmd *cobra.Command, g *config.Grant) {
+func grantFlags(cmd *cobra.Command, g *policydata.Grant) {
 	f := cmd.Flags()
 	f.StringSliceVar(&g.Servers, "server", nil, "all of this server; may be repeated, as the others may")
 	f.StringSliceVar(&g.Groups, "group", nil, "all in this group")
@@ -105,7 +106,7 @@ func grantFlags(cmd *cobra.Command, g *config.Grant) {
 }
 
 // grantKinds are what a grant names, and how it is said.
-func grantKinds(g config.Grant) [][2]string {
+func grantKinds(g policydata.Grant) [][2]string {
 	var said [][2]string
 	for _, k := range []struct {
 		kind   string
@@ -118,7 +119,7 @@ func grantKinds(g config.Grant) [][2]string {
 	return said
 }
 
-func grantWords(g config.Grant) string {
+func grantWords(g policydata.Grant) string {
 	var words []string
 	for _, k := range grantKinds(g) {
 		words = append(words, strings.TrimSpace(k[0]+" "+k[1]))
@@ -132,7 +133,7 @@ func grantWords(g config.Grant) string {
 
 // grantJSON adds what a grant names to a result for programs. A single pattern of tools
 // has the key that it had when grants knew nothing else.
-func grantJSON(g config.Grant, result map[string]any) map[string]any {
+func grantJSON(g policydata.Grant, result map[string]any) map[string]any {
 	if len(g.Tools) == 1 {
 		result["pattern"] = g.Tools[0]
 	}
@@ -146,7 +147,7 @@ func grantJSON(g config.Grant, result map[string]any) map[string]any {
 	return result
 }
 
-func checkGrant(g config.Grant) error {
+func checkGrant(g policydata.Grant) error {
 	if problems := policy.CheckGrants([]policy.Grant{policy.Grant(g)}); len(problems) > 0 {
 		return shell.Misuse("%v", problems[0].Err)
 	}
@@ -154,7 +155,7 @@ func checkGrant(g config.Grant) error {
 }
 
 func (c grants) newRevoke() *cobra.Command {
-	var g config.Grant
+	var g policydata.Grant
 	cmd := &cobra.Command{
 		Use:   "revoke [PATTERN]",
 		Short: "Remove a grant",
@@ -187,8 +188,8 @@ of the grants that cover it. --server and the other flags remove grants of that 
 }
 
 // revokeNamed takes back what grants name beside tools.
-func (c grants) revokeNamed(cmd *cobra.Command, cfg *config.Config, at state.Document, g config.Grant) error {
-	removed, err := config.RevokeNamed(cmd.Context(), at, g)
+func (c grants) revokeNamed(cmd *cobra.Command, cfg *config.Config, at state.Document, g policydata.Grant) error {
+	removed, err := policydata.RevokeNamed(cmd.Context(), at, g)
 	switch {
 	case err != nil:
 		return err
@@ -200,13 +201,13 @@ func (c grants) revokeNamed(cmd *cobra.Command, cfg *config.Config, at state.Doc
 
 // revokePattern takes back a pattern of tools.
 func (c grants) revokePattern(cmd *cobra.Command, cfg *config.Config, at state.Document, pattern string) error {
-	r, err := config.RevokeGrant(cmd.Context(), at, pattern)
+	r, err := policydata.RevokeGrant(cmd.Context(), at, pattern)
 	if err != nil {
 		return err
 	}
 	said := fmt.Sprintf("removed %s from %s", pattern, show.Plural(r.Removed, "grant"))
 	switch {
-	case r == config.Revoked{}:
+	case r == policydata.Revoked{}:
 		return shell.Misuse("no grant in %s covers %s%s", at.Name(), pattern, inFile(cfg))
 	case r.Removed == 0:
 		said = fmt.Sprintf("added %s as an exception to %s", pattern, show.Plural(r.Excepted, "grant"))

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/draft/learn"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -129,7 +129,7 @@ func (c commands) checkLabels(tools map[string]gate.Doc, calls map[string][]poli
 		if err != nil {
 			return err
 		}
-		labels, err := config.ReadLabels(cfg.Policy.Labels)
+		labels, err := policydata.ReadLabels(cfg.Policy.Labels)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (c commands) printMissing(tools map[string]gate.Doc, results map[string][]g
 	if err != nil {
 		return err
 	}
-	labels, err := config.ReadLabels(cfg.Policy.Labels)
+	labels, err := policydata.ReadLabels(cfg.Policy.Labels)
 	if err != nil {
 		return err
 	}

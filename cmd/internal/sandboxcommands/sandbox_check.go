@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/cases"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -75,15 +75,15 @@ func (c commands) sandboxCheck(ctx context.Context, r *sandbox.Runtime, from mod
 }
 
 // casesOf reads the cases of a module; none if there is no file.
-func casesOf(module, file string) (*config.Cases, error) {
+func casesOf(module, file string) (*cases.Cases, error) {
 	if file != "" {
-		return config.ReadCases(file)
+		return cases.Read(file)
 	}
-	cases, err := config.ReadCases(filepath.Join(filepath.Dir(module), defaultCases))
+	all, err := cases.Read(filepath.Join(filepath.Dir(module), defaultCases))
 	if errors.Is(err, fs.ErrNotExist) {
-		return new(config.Cases), nil
+		return new(cases.Cases), nil
 	}
-	return cases, err
+	return all, err
 }
 
 func (c commands) printAdvice(advice []string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/manifest"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -52,7 +52,7 @@ func (c commands) embedManifest(module string) error {
 		return shell.NameError(err)
 	}
 	if !embedded {
-		return shell.Misuse("there is no %s: `wasmgate sandbox manifest %s` writes a first one", show.Visible(config.ManifestFile(module)), show.Visible(module))
+		return shell.Misuse("there is no %s: `wasmgate sandbox manifest %s` writes a first one", show.Visible(manifest.File(module)), show.Visible(module))
 	}
 	if err := files.Replace(module, out, files.Mode(module, 0o644)); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c commands) sandboxManifest(ctx context.Context, r *sandbox.Runtime, reade
 	case !report.NoManifest:
 		return fmt.Errorf("%s has a manifest, or lists its tools itself: `wasmgate sandbox inspect` shows them", show.Visible(module))
 	}
-	path := config.ManifestFile(module)
+	path := manifest.File(module)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return shell.NameError(err)

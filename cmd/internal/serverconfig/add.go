@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
@@ -361,7 +362,7 @@ func (a *addition) printed(servers []config.Server, problems []tree.Problem) err
 	if !a.tokens {
 		servers, moved = extract.Servers(servers)
 	}
-	yaml := "version: 1\n" + string(config.Render(servers))
+	yaml := "version: 1\n" + string(edit.Render(servers))
 	result := added{Added: setup.IDs(servers), Configuration: yaml}
 	result.Notes, result.Moved = Noted(problems, moved)
 	a.notes(&result)

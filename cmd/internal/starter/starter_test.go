@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/manifest"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -227,7 +227,7 @@ func (p project) compile(t *testing.T, r *sandbox.Runtime, grants sandbox.Grants
 		t.Fatal(err)
 	}
 	cfg := sandbox.ModuleConfig{Name: name, Grants: grants}
-	beside, err := config.ReadManifest(module)
+	beside, err := manifest.Read(module)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestWriteNamesTheProjectAfterItsFolder(t *testing.T) {
 			if _, err := starter.Write("go", dir); err != nil {
 				t.Fatal(err)
 			}
-			beside, err := config.ReadManifest(filepath.Join(dir, want+".wasm"))
+			beside, err := manifest.Read(filepath.Join(dir, want+".wasm"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/canned"
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/cases"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -32,14 +32,14 @@ type Ended struct {
 type Trials struct {
 	module   *sandbox.Module
 	manifest sandbox.Manifest
-	cases    *config.Cases
+	cases    *cases.Cases
 	rules    dial.Rules
 	grants   sandbox.Grants
 	copies   string // the folder of the copies of granted folders
 }
 
 // New compiles a module with what it wishes for. They must be closed.
-func New(ctx context.Context, r *sandbox.Runtime, wasm []byte, mc sandbox.ModuleConfig, manifest sandbox.Manifest, cases *config.Cases) (_ *Trials, err error) {
+func New(ctx context.Context, r *sandbox.Runtime, wasm []byte, mc sandbox.ModuleConfig, manifest sandbox.Manifest, cases *cases.Cases) (_ *Trials, err error) {
 	rules, grants := Wished(manifest)
 	t := &Trials{manifest: manifest, cases: cases, grants: grants}
 	t.grants.Dirs, t.grants.Config = nil, cases.Config
@@ -81,7 +81,7 @@ func (t *Trials) Advice() []string {
 		all = append(all, note)
 	}
 	for _, tool := range t.manifest.Tools { // whether the module has it, only a call can tell
-		if len(t.manifest.Tools) > 1 && !slices.ContainsFunc(t.cases.Cases, func(one config.Case) bool { return one.Tool == tool.Name }) {
+		if len(t.manifest.Tools) > 1 && !slices.ContainsFunc(t.cases.Cases, func(one cases.Case) bool { return one.Tool == tool.Name }) {
 			all = append(all, fmt.Sprintf("no case calls tool %s", tool.Name))
 		}
 	}
@@ -138,7 +138,7 @@ func (t *Trials) sample(ctx context.Context) error {
 }
 
 // run runs a case.
-func (t *Trials) run(ctx context.Context, one config.Case) Ended {
+func (t *Trials) run(ctx context.Context, one cases.Case) Ended {
 	ended := Ended{Name: one.Name, Line: one.Line}
 	res, problems, err := t.try(ctx, one)
 	ended.Figures = NewFigures(res)
@@ -156,7 +156,7 @@ func (t *Trials) run(ctx context.Context, one config.Case) Ended {
 }
 
 // try makes the call of a case, and holds what comes against what it wants.
-func (t *Trials) try(ctx context.Context, one config.Case) (res sandbox.Result, problems []tree.Problem, err error) {
+func (t *Trials) try(ctx context.Context, one cases.Case) (res sandbox.Result, problems []tree.Problem, err error) {
 	tool, err := Tool(t.module, one.Tool)
 	if err != nil {
 		return res, nil, err
@@ -188,7 +188,7 @@ func (t *Trials) try(ctx context.Context, one config.Case) (res sandbox.Result, 
 }
 
 // secrets returns those of a case that the manifest wishes for.
-func (t *Trials) secrets(one config.Case) (all []dial.Secret, err error) {
+func (t *Trials) secrets(one cases.Case) (all []dial.Secret, err error) {
 	var wanted []string
 	if t.manifest.Wants != nil {
 		wanted = t.manifest.Wants.Secrets
@@ -210,7 +210,7 @@ func (t *Trials) secrets(one config.Case) (all []dial.Secret, err error) {
 }
 
 // compare says how what came of a call differs from what was to come.
-func compare(want config.Want, res sandbox.Result, err error) error {
+func compare(want cases.Want, res sandbox.Result, err error) error {
 	var no *Refused
 	var trap *sandbox.Trap
 	code := ""

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
@@ -18,7 +19,7 @@ import (
 // In says, in words, what a grant names that does not exist, and what it may have meant,
 // as far as that is known: servers, principals and roles are those of the configuration, what
 // servers have is what the running gateway knows or what was kept when they were first seen.
-func In(ctx context.Context, cfg *config.Config, g config.Grant) (said []string) {
+func In(ctx context.Context, cfg *config.Config, g policydata.Grant) (said []string) {
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	servers := naming.Servers(cfg)
 	has := known(ctx, cfg)

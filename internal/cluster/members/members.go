@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/cluster"
 	"github.com/wasmgate/wasmgate/internal/cluster/heads"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/pg"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -144,14 +145,14 @@ func Grants(ctx context.Context, c *config.Config) (all []byte, err error) {
 // that its gateways share.
 func WithGrants(ctx context.Context, c *config.Config, do func(at state.Document) error) error {
 	if !c.Store.On() {
-		return do(config.GrantsFile(c.Policy.Grants))
+		return do(policydata.GrantsFile(c.Policy.Grants))
 	}
 	s, err := open(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer s.Close(ctx)
-	return do(s.Document(config.GrantsName))
+	return do(s.Document(policydata.GrantsName))
 }
 
 // differences says which gateways that run differ in something, and what to do about it; nothing if

@@ -245,3 +245,13 @@ func IsJSON(path string, data []byte) bool {
 	s := strings.TrimLeft(strings.TrimPrefix(string(data[:min(len(data), 512)]), "\ufeff"), " \t\r\n")
 	return strings.HasPrefix(s, "{") || strings.HasPrefix(s, "//") || strings.HasPrefix(s, "/*")
 }
+
+// ReadWhole returns the content of a file that is no larger than a
+// configuration may be.
+func ReadWhole(path string) ([]byte, error) {
+	data, err := Read(path)
+	if err == nil && len(data) > MaxYAML {
+		return nil, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", MaxYAML>>20)}
+	}
+	return data, err
+}

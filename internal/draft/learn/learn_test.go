@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/draft/learn"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -108,7 +108,7 @@ func TestLiteralNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := p.GrantsFile(nil)
-	grants, err := config.ParseGrants("grants.yaml", []byte(file))
+	grants, err := policydata.ParseGrants("grants.yaml", []byte(file))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}

@@ -1,4 +1,4 @@
-package config
+package edit
 
 import (
 	"bytes"
@@ -10,26 +10,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
-
-// ProjectFile returns the configuration of the project that cwd is in: the one that
-// [Lookup] finds, or else where it would be for cwd itself.
-func ProjectFile(cwd string, d Dirs) string {
-	if f := Lookup("", cwd, d); f.Project != "" {
-		return f.Project
-	}
-	return filepath.Join(cwd, ".wasmgate", fileName)
-}
 
 // AddServers adds servers to the wasmgate.yaml at path, which it creates for its owner
 // alone if need be, and returns the ids of those that were not there yet. What else
 // stands in the file stays as it is, comments included. A server that the file has with
 // other settings is an error, and so is a file that is written in a way that only a
-// person can edit: then nothing is written. The servers are those of [ImportMCP].
-func AddServers(path string, servers []Server) (added []string, err error) {
-	path = canonical(path) // not the link to it, if it is one
+// person can edit: then nothing is written. The servers are those of [config.ImportMCP].
+func AddServers(path string, servers []config.Server) (added []string, err error) {
+	path = files.Canonical(path) // not the link to it, if it is one
 	if tree.IsJSON(path, nil) {
 		return nil, fmt.Errorf("%s is the file of another program: name a wasmgate.yaml", path)
 	}
@@ -41,7 +34,7 @@ func AddServers(path string, servers []Server) (added []string, err error) {
 		return nil, err
 	}
 	defer unlock()
-	data, err := readWhole(path)
+	data, err := tree.ReadWhole(path)
 	if errors.Is(err, os.ErrNotExist) {
 		data, err = []byte("version: 1\n"), nil
 	}
@@ -74,19 +67,19 @@ type writer struct {
 }
 
 func (w *writer) tree(data []byte) (*tree.Node, error) {
-	d := &decoder{file: w.path}
-	root := d.parse(data, false)
-	if root == nil || !d.is(root, "", tree.Table) {
-		return nil, d.problems.Err()
+	f := &decode.File{Name: w.path}
+	root, ok := f.Parse(data, false)
+	if !ok || !root.Is(tree.Table) {
+		return nil, f.Problems.Err()
 	}
-	return root, nil
+	return root.Node, nil
 }
 
 // choose keeps the servers that the file does not have.
-func (w *writer) choose(servers []Server) error {
+func (w *writer) choose(servers []config.Server) error {
 	var differ []string
 	for _, s := range servers {
-		text := Render([]Server{s})
+		text := Render([]config.Server{s})
 		root, err := w.tree(text)
 		if err != nil {
 			return err
@@ -179,8 +172,5 @@ func (w *writer) check(out []byte) error {
 			return byHand
 		}
 	}
-	d := &decoder{file: w.path, dir: filepath.Dir(w.path), keep: true}
-	var servers []Server
-	d.servers(&servers, nil, now, "servers")
-	return d.problems.Err()
+	return config.CheckServers(w.path, now)
 }

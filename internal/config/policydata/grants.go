@@ -1,4 +1,4 @@
-package config
+package policydata
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/files/state"
@@ -50,7 +51,7 @@ func (g *Grant) keys() []grantKey {
 }
 
 // ReadGrants reads a grants file. One that does not exist holds no grants. The
-// error is a [Problems] with everything that is wrong with it.
+// error is a [tree.Problems] with everything that is wrong with it.
 func ReadGrants(path string) ([]Grant, error) {
 	data, err := tree.ReadEntries(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -92,7 +93,7 @@ func (f GrantsFile) Load(context.Context, uint64) ([]byte, uint64, error) {
 // Change puts another file in place of the old one in one step. Of two processes that do so at once, one
 // waits for the other.
 func (f GrantsFile) Change(ctx context.Context, edit func(data []byte) ([]byte, error)) error {
-	path := canonical(string(f)) // not the link to it, if it is one
+	path := files.Canonical(string(f)) // not the link to it, if it is one
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -158,24 +159,24 @@ func SetGrants(ctx context.Context, at state.Document, seen string, next []Grant
 
 // parseGrants also returns the line at which each grant begins.
 func parseGrants(path string, data []byte) (grants []Grant, lines []int, err error) {
-	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
-	root := d.parsed(tree.ParseEntries(data))
-	if root == nil {
-		return nil, nil, d.problems.Err()
+	f := &decode.File{Name: path, Keep: true}
+	root, ok := f.Root(tree.ParseEntries(data))
+	if !ok {
+		return nil, nil, f.Problems.Err()
 	}
-	d.items(root, "", func(n *tree.Node, at string) {
+	for v := range root.List() {
 		var g Grant
-		readers := make(map[string]reader)
+		readers := make(map[string]decode.Reader)
 		for _, k := range g.keys() {
-			readers[k.key] = d.texts(k.values)
+			readers[k.key] = decode.Texts(k.values)
 		}
-		d.table(n, at, readers)
-		if n.Kind == tree.Table && len(g.To) == 0 {
-			d.fail(n, at+".to", "is missing: name who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
+		v.Table(readers)
+		if v.Kind == tree.Table && len(g.To) == 0 {
+			v.Under("to").Fail("is missing: name who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
 		}
-		grants, lines = append(grants, g), append(lines, n.Line)
-	})
-	return grants, lines, d.problems.Err()
+		grants, lines = append(grants, g), append(lines, v.Line)
+	}
+	return grants, lines, f.Problems.Err()
 }
 
 // AddGrant adds a grant to a document. It returns false, and changes nothing, if one entry

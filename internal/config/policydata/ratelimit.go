@@ -1,10 +1,10 @@
-package config
+package policydata
 
 import (
 	"fmt"
-	"os"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -23,7 +23,7 @@ type RateLimit struct {
 }
 
 // ReadRateLimits reads a rate limits file, in its order; "" stands for none. The
-// error is a [Problems] with everything that is wrong with it.
+// error is a [tree.Problems] with everything that is wrong with it.
 func ReadRateLimits(path string) ([]RateLimit, error) {
 	if path == "" {
 		return nil, nil
@@ -32,34 +32,35 @@ func ReadRateLimits(path string) ([]RateLimit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read rate limits: %w", err)
 	}
-	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
-	root := d.parsed(tree.ParseEntries(data))
-	if root == nil {
-		return nil, d.problems.Err()
+	f := &decode.File{Name: path, Keep: true}
+	root, ok := f.Root(tree.ParseEntries(data))
+	if !ok {
+		return nil, f.Problems.Err()
 	}
 	var limits []RateLimit
-	d.items(root, "", func(n *tree.Node, at string) {
+	for v := range root.List() {
 		var l RateLimit
-		d.object(&l, n, at)
+		v.Object(&l)
 		limits = append(limits, l)
-	})
-	return limits, d.problems.Err()
+	}
+	return limits, f.Problems.Err()
 }
 
-func (l *RateLimit) check(d *decoder, n *tree.Node, at string) {
-	if n.Kind != tree.Table {
+// Check reports what an entry lacks.
+func (l *RateLimit) Check(v decode.Value) {
+	if v.Kind != tree.Table {
 		return
 	}
 	if len(l.To) == 0 {
-		d.fail(n, at+".to", "is missing: name whose calls are limited, such as [local], [\"role:dev\"] or [\"*\"]")
+		v.Under("to").Fail("is missing: name whose calls are limited, such as [local], [\"role:dev\"] or [\"*\"]")
 	}
-	if n.Get("calls") == nil && n.Get("bytes") == nil {
-		d.fail(n, at, "limits nothing: add calls, bytes or both")
+	if !v.Has("calls") && !v.Has("bytes") {
+		v.Fail("limits nothing: add calls, bytes or both")
 	}
-	if n.Get("burst") != nil && n.Get("calls") == nil {
-		d.fail(n, at+".burst", "works only with calls: add calls")
+	if v.Has("burst") && !v.Has("calls") {
+		v.Under("burst").Fail("works only with calls: add calls")
 	}
-	if n.Get("per") == nil {
-		d.fail(n, at+".per", "is missing: give the period, such as 1m")
+	if !v.Has("per") {
+		v.Under("per").Fail("is missing: give the period, such as 1m")
 	}
 }

@@ -1,12 +1,12 @@
-package config
+package policydata
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/config/check"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -34,7 +34,7 @@ type ToolLabel struct {
 }
 
 // ReadLabels reads a labels file, in its order; "" stands for none. The error is
-// a [Problems] with everything that is wrong with it.
+// a [tree.Problems] with everything that is wrong with it.
 func ReadLabels(path string) ([]ToolLabel, error) {
 	if path == "" {
 		return nil, nil
@@ -48,77 +48,74 @@ func ReadLabels(path string) ([]ToolLabel, error) {
 
 // ParseLabels is [ReadLabels] of bytes that the caller has.
 func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
-	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
-	root := d.parse(data, false)
-	if root == nil {
-		return nil, d.problems.Err()
+	file := &decode.File{Name: path, Keep: true, Words: words}
+	root, ok := file.Parse(data, false)
+	if !ok {
+		return nil, file.Problems.Err()
 	}
 	var labels []ToolLabel
-	d.each(root, "", func(f tree.Field, path string) {
+	for f := range root.Entries() {
 		l := ToolLabel{Pattern: f.Key}
-		d.fill(&l)
-		if f.Key == "" || checkTools(f.Key) != nil {
-			d.fail(&tree.Node{Line: f.Line}, path, "%q is not %s", f.Key, toolWords)
+		file.Fill(&l)
+		if f.Key == "" || check.Tools(f.Key) != nil {
+			f.At.Fail("%q is not %s", f.Key, check.ToolWords)
 		}
-		d.object(&l, f.Value, path)
+		f.Value.Object(&l)
 		if l.Control != nil && l.To != nil {
-			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "control"), "means the same as to and commits together: write one or the other")
+			f.At.Under("control").Fail("means the same as to and commits together: write one or the other")
 		}
-		if e := f.Value.Get("effect"); f.Value.Kind == tree.Table && (e == nil || e.Kind == tree.List && len(e.Items) == 0) {
-			d.fail(&tree.Node{Line: f.Line}, tree.Join(path, "effect"), "is missing: list what the tool does, such as [read]")
+		if e := f.Value.Get("effect"); f.Value.Kind == tree.Table && (!f.Value.Has("effect") || e.Kind == tree.List && len(e.Items) == 0) {
+			f.At.Under("effect").Fail("is missing: list what the tool does, such as [read]")
 		}
 		labels = append(labels, l)
-	})
-	return labels, d.problems.Err()
+	}
+	return labels, file.Problems.Err()
 }
 
-func (l *ToolLabel) readers(d *decoder) map[string]reader {
-	return map[string]reader{
-		"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "ids": d.kinds(&l.IDs, false), "destroys": d.one(&l.Destroys, "own"),
-	}
-}
+// words are those of the tags here.
+var words = &decode.Words{Checks: map[string]decode.Check{"pointer": check.Pointer}}
 
-func checkPointer(s string) error {
-	if !strings.HasPrefix(s, "/") {
-		return errors.New("is not a JSON Pointer to an argument, such as /to")
+// Readers implements [decode.Reading].
+func (l *ToolLabel) Readers() map[string]decode.Reader {
+	return map[string]decode.Reader{
+		"to": pointers(&l.To, &l.Takes), "commits": pointers(&l.Commits, &l.Takes), "ids": kinds(&l.IDs, false), "destroys": decode.One(&l.Destroys, "own"),
 	}
-	return nil
 }
 
 // pointers reads pointers to arguments: a list, or a mapping that also says of what kind
 // the ids are that each takes.
-func (d *decoder) pointers(to *[]string, takes *map[string]string) reader {
-	return func(n *tree.Node, path string) {
-		if n.Kind != tree.Table {
-			d.texts(to, checkPointer)(n, path)
+func pointers(to *[]string, takes *map[string]string) decode.Reader {
+	return func(v decode.Value) {
+		if v.Kind != tree.Table {
+			decode.Texts(to, check.Pointer)(v)
 			return
 		}
 		*to = []string{}
-		d.kinds(takes, true)(n, path)
-		for _, f := range n.Fields {
+		kinds(takes, true)(v)
+		for _, f := range v.Fields {
 			*to = append(*to, strings.TrimSuffix(strings.SplitN(f.Key, "/*", 2)[0], "/"))
 		}
 	}
 }
 
 // kinds reads kinds of ids by pointers; empty says that a pointer can be without one.
-func (d *decoder) kinds(to *map[string]string, empty bool) reader {
-	return func(n *tree.Node, path string) {
+func kinds(to *map[string]string, empty bool) decode.Reader {
+	return func(v decode.Value) {
 		if *to == nil {
 			*to = make(map[string]string)
 		}
-		d.each(n, path, func(f tree.Field, path string) {
-			if err := checkPointer(f.Key); err != nil {
-				d.fail(&tree.Node{Line: f.Line}, path, "%q %v", f.Key, err)
+		for f := range v.Entries() {
+			if err := check.Pointer(f.Key); err != nil {
+				f.At.Fail("%q %v", f.Key, err)
 			}
 			var kind string
 			if f.Value.Kind == tree.Null && empty {
 				(*to)[f.Key] = ""
-				return
+				continue
 			}
-			d.text(&kind, matches(kindPattern, "the name of a kind of ids: letters, digits and . _ -"))(f.Value, path)
+			decode.Text(&kind, check.Matches(kindPattern, "the name of a kind of ids: letters, digits and . _ -"))(f.Value)
 			(*to)[f.Key] = kind
-		})
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package config_test
+package edit_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/edit"
 )
 
 // imported are the servers of an mcp.json.
@@ -53,7 +54,7 @@ func TestAddServers(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := config.AddServers(path, imported(t, two))
+			_, err := edit.AddServers(path, imported(t, two))
 			after, rerr := os.ReadFile(path)
 			if rerr != nil {
 				t.Fatal(rerr)
@@ -79,7 +80,7 @@ func TestAddServers(t *testing.T) {
 func TestAddServersReadBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wasmgate.yaml")
 	servers := imported(t, `{"mcpServers": {"x": {"command": "sh", "args": ["-", "#", "a: b", "${NAME:-d}", "yes", "1", "ü", "\"'\\"], "env": {"A": "line", "B": ""}}}}`)
-	added, err := config.AddServers(path, servers)
+	added, err := edit.AddServers(path, servers)
 	if err != nil || len(added) != 1 {
 		t.Fatal(added, err)
 	}
@@ -91,7 +92,7 @@ func TestAddServersReadBack(t *testing.T) {
 	if diff := cmp.Diff(want, cfg.Servers[0].Args); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if added, err := config.AddServers(path, servers); err != nil || len(added) != 0 {
+	if added, err := edit.AddServers(path, servers); err != nil || len(added) != 0 {
 		t.Errorf("again: %v, %v", added, err)
 	}
 }

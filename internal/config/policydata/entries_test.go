@@ -1,4 +1,4 @@
-package config_test
+package policydata_test
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // grantLines are entries in all ways in which people write them.
-func grantLines(n int) (text string, want []config.Grant) {
+func grantLines(n int) (text string, want []policydata.Grant) {
 	var b strings.Builder
 	b.WriteString("---\n# who may do what\n")
 	for i := range n {
@@ -28,7 +28,7 @@ func grantLines(n int) (text string, want []config.Grant) {
 		default:
 			fmt.Fprintf(&b, "- {to: [%s],\n   tools: [\n   %s]}\n", id, tool)
 		}
-		want = append(want, config.Grant{To: []string{id}, Tools: []string{tool}})
+		want = append(want, policydata.Grant{To: []string{id}, Tools: []string{tool}})
 	}
 	return b.String(), want
 }
@@ -44,13 +44,13 @@ func TestManyGrants(t *testing.T) {
 		}
 		text, want := grantLines(n)
 		write(t, path, text)
-		if got, err := config.ReadGrants(path); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := policydata.ReadGrants(path); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%d grants: read %d, %v", n, len(got), err)
 		}
-		if added, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || !added {
+		if added, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(path), policydata.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || !added {
 			t.Fatalf("%d grants: added %v, %v", n, added, err)
 		}
-		if r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), want[n/2].Tools[0]); err != nil || r.Removed != 1 {
+		if r, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), want[n/2].Tools[0]); err != nil || r.Removed != 1 {
 			t.Fatalf("%d grants: revoked %+v, %v", n, r, err)
 		}
 		if n > 5000 {
@@ -64,7 +64,7 @@ func TestManyGrants(t *testing.T) {
 			"no list":          {text + "to: [a]\n", ":"},
 		} {
 			write(t, path, wrong.text)
-			if _, err := config.ReadGrants(path); err == nil || !strings.Contains(err.Error(), wrong.want) {
+			if _, err := policydata.ReadGrants(path); err == nil || !strings.Contains(err.Error(), wrong.want) {
 				t.Errorf("%d grants, %s: %v, want %q", n, what, err, wrong.want)
 			}
 		}
@@ -72,7 +72,7 @@ func TestManyGrants(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("# x\n", 9<<20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.ReadGrants(path); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
+	if _, err := policydata.ReadGrants(path); err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
 		t.Errorf("a file of 36 MiB: %v", err)
 	}
 }
@@ -85,7 +85,7 @@ func BenchmarkReadGrants(b *testing.B) {
 		write(b, path, text)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := config.ReadGrants(path); err != nil {
+				if _, err := policydata.ReadGrants(path); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package config_test
+package policydata_test
 
 import (
 	"path/filepath"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 )
 
 func TestReadLabels(t *testing.T) {
@@ -20,11 +20,11 @@ quiet__x: {effect: [local]}
 chat__list: {effect: [read], ids: {"/*": channel}, identity: ["/*/sender"], names: ["/*/title"]}
 chat__post: {effect: [external], to: {/channel: channel}, commits: {"/items/*/id": item, /when: }, makes: [/name], own: [/email], destroys: own}
 `)
-	got, err := config.ReadLabels(path)
+	got, err := policydata.ReadLabels(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []config.ToolLabel{
+	want := []policydata.ToolLabel{
 		{Pattern: "files__read_text_file", Result: "untrusted", Private: true, Effect: []string{"read"}},
 		{Pattern: "mail__send", Result: "echo", Effect: []string{"external"}, Control: []string{"/to", "/cc"}},
 		{Pattern: "pay__*", Result: "echo", Effect: []string{"external", "destructive"}, Control: []string{}, Content: []string{"/note"}},
@@ -42,10 +42,10 @@ chat__post: {effect: [external], to: {/channel: channel}, commits: {"/items/*/id
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if none, err := config.ReadLabels(""); none != nil || err != nil {
+	if none, err := policydata.ReadLabels(""); none != nil || err != nil {
 		t.Errorf("no file: %v, %v", none, err)
 	}
-	if _, err := config.ReadLabels(path + "x"); err == nil {
+	if _, err := policydata.ReadLabels(path + "x"); err == nil {
 		t.Error("a file that does not exist was read")
 	}
 }
@@ -67,7 +67,7 @@ func TestReadLabelsProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "labels.yaml")
 			write(t, path, tt.file)
-			_, err := config.ReadLabels(path)
+			_, err := policydata.ReadLabels(path)
 			if err == nil {
 				t.Fatal("no problem")
 			}

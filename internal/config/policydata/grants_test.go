@@ -1,4 +1,4 @@
-package config_test
+package policydata_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
@@ -50,7 +50,7 @@ func TestAddGrant(t *testing.T) {
 			if tt.file != "" {
 				write(t, path, tt.file)
 			}
-			added, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{"files__read"}})
+			added, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(path), policydata.Grant{To: []string{"local"}, Tools: []string{"files__read"}})
 			if err != nil || added != tt.added {
 				t.Fatalf("added %v, error %v", added, err)
 			}
@@ -83,7 +83,7 @@ func TestAddAlways(t *testing.T) {
 			if tt.file != "" {
 				write(t, path, tt.file)
 			}
-			added, err := config.AddAlways(t.Context(), config.GrantsFile(path), "mail__send", "local")
+			added, err := policydata.AddAlways(t.Context(), policydata.GrantsFile(path), "mail__send", "local")
 			if err != nil || added != tt.added {
 				t.Fatalf("added %v, error %v", added, err)
 			}
@@ -93,7 +93,7 @@ func TestAddAlways(t *testing.T) {
 		})
 	}
 	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), always)
-	if r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "mail__send"); err != nil || r != (config.Revoked{Removed: 1}) || read(t, path) != "" {
+	if r, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), "mail__send"); err != nil || r != (policydata.Revoked{Removed: 1}) || read(t, path) != "" {
 		t.Errorf("revoked %+v, error %v, left %q", r, err, read(t, path))
 	}
 }
@@ -101,60 +101,60 @@ func TestAddAlways(t *testing.T) {
 func TestRevokeGrant(t *testing.T) {
 	tests := map[string]struct {
 		file, pattern, want string
-		revoked             config.Revoked
+		revoked             policydata.Revoked
 	}{
 		"the exact pattern goes, with its comments kept as lines": {
 			byHand, "files__write",
 			"# who may do what\n\n# us\n# reading\n- {to: [local], tools: [\"files__read_*\"]}\n# the others\n- {to: [\"*\"], servers: [tickets], except: [\"tickets__delete_*\"]}\n# end\n",
-			config.Revoked{Removed: 1},
+			policydata.Revoked{Removed: 1},
 		},
 		"the last pattern takes the entry with it": {
 			"# a\n- {to: [local], tools: [a__b]} # why\n# b\n- {to: [x], tools: [y__z]}\n", "a__b",
-			"# a\n# why\n# b\n- {to: [x], tools: [y__z]}\n", config.Revoked{Removed: 1},
+			"# a\n# why\n# b\n- {to: [x], tools: [y__z]}\n", policydata.Revoked{Removed: 1},
 		},
 		"entries beside each other all lose it": {
 			"- {to: [a], tools: [a__b]}\n- to: [b]\n  tools:\n    - a__b\n- {to: [c], tools: [c__d, a__b]}\n", "a__b",
-			"- {to: [c], tools: [c__d]}\n", config.Revoked{Removed: 3},
+			"- {to: [c], tools: [c__d]}\n", policydata.Revoked{Removed: 3},
 		},
 		"what servers may ask stays granted": {
 			"- {to: [a], tools: [a__b, a__c], asks: [roots, sampling]}\n", "a__b",
-			"- {to: [a], tools: [a__c], asks: [roots, sampling]}\n", config.Revoked{Removed: 1},
+			"- {to: [a], tools: [a__c], asks: [roots, sampling]}\n", policydata.Revoked{Removed: 1},
 		},
 		"what covers it gets an exception": {
 			byHand, "files__read_text",
 			"# who may do what\n\n# us\n# reading\n- {to: [local], tools: [\"files__read_*\", files__write], except: [files__read_text]}\n# the others\n- {to: [\"*\"], servers: [tickets], except: [\"tickets__delete_*\"]}\n# end\n",
-			config.Revoked{Excepted: 1},
+			policydata.Revoked{Excepted: 1},
 		},
 		"a server that covers it gets one too": {
 			"- {to: [a], servers: [tickets], except: [\"tickets__delete_*\"]}\n", "tickets__create",
-			"- {to: [a], servers: [tickets], except: [\"tickets__delete_*\", tickets__create]}\n", config.Revoked{Excepted: 1},
+			"- {to: [a], servers: [tickets], except: [\"tickets__delete_*\", tickets__create]}\n", policydata.Revoked{Excepted: 1},
 		},
 		"a wider pattern excepts from narrower ones": {
 			"- {to: [a], tools: [files__read]}\n", "files__*",
-			"- {to: [a], tools: [files__read], except: [\"files__*\"]}\n", config.Revoked{Excepted: 1},
+			"- {to: [a], tools: [files__read], except: [\"files__*\"]}\n", policydata.Revoked{Excepted: 1},
 		},
 		"what covers it still is counted": {
 			"- {to: [a], tools: [files__read]}\n- {to: [a], servers: [files]}\n", "files__read",
-			"- {to: [a], servers: [files]}\n", config.Revoked{Removed: 1, Left: 1},
+			"- {to: [a], servers: [files]}\n", policydata.Revoked{Removed: 1, Left: 1},
 		},
-		"what nothing covers": {byHand, "other__x", byHand, config.Revoked{}},
+		"what nothing covers": {byHand, "other__x", byHand, policydata.Revoked{}},
 		"a dash on a line of its own": {
 			"-\n  to: [a]\n  tools: [a__b, a__c]\n-\n  to: [b]\n  tools: [a__d]\n", "a__b",
-			"- {to: [a], tools: [a__c]}\n-\n  to: [b]\n  tools: [a__d]\n", config.Revoked{Removed: 1},
+			"- {to: [a], tools: [a__c]}\n-\n  to: [b]\n  tools: [a__d]\n", policydata.Revoked{Removed: 1},
 		},
 		"lines that end as on Windows": {
 			"# a\r\n- to: [a] # b\r\n  tools: [a__b, a__c]\r\n", "a__b",
-			"# a\r\n# b\n- {to: [a], tools: [a__c]}\n", config.Revoked{Removed: 1},
+			"# a\r\n# b\n- {to: [a], tools: [a__c]}\n", policydata.Revoked{Removed: 1},
 		},
 		"a number sign inside of quotes is not a comment": {
 			"- {to: [a], tools: [a__b], resources: [\"x # y\", \"z:#1\"]}\n", "a__b",
-			"- {to: [a], resources: [\"x # y\", \"z:#1\"]}\n", config.Revoked{Removed: 1},
+			"- {to: [a], resources: [\"x # y\", \"z:#1\"]}\n", policydata.Revoked{Removed: 1},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), tt.file)
-			got, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), tt.pattern)
+			got, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), tt.pattern)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,14 +178,14 @@ func TestGrantsThatOnlyAPersonCanEdit(t *testing.T) {
 	for name, file := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), file)
-			_, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "a__b")
+			_, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), "a__b")
 			if err == nil {
-				_, err = config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{"new__tool"}})
+				_, err = policydata.AddGrant(t.Context(), policydata.GrantsFile(path), policydata.Grant{To: []string{"local"}, Tools: []string{"new__tool"}})
 			}
 			if err == nil || !strings.Contains(err.Error(), "by hand") {
 				t.Errorf("error %v, and the file is now\n%s", err, read(t, path))
 			}
-			if _, err := config.ReadGrants(path); err != nil {
+			if _, err := policydata.ReadGrants(path); err != nil {
 				t.Error(err)
 			}
 		})
@@ -196,10 +196,13 @@ func TestGrantsFileThatIsBroken(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), "- {too: [a]}\n- {to: [a], tools: a__b}\n")
 	for name, edit := range map[string]func() error{
 		"add": func() error {
-			_, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{"a__b"}})
+			_, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(path), policydata.Grant{To: []string{"local"}, Tools: []string{"a__b"}})
 			return err
 		},
-		"revoke": func() error { _, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), "a__b"); return err },
+		"revoke": func() error {
+			_, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), "a__b")
+			return err
+		},
 	} {
 		var problems tree.Problems
 		if err := edit(); !errors.As(err, &problems) || len(problems) < 2 || problems[0].Line != 1 {
@@ -219,7 +222,7 @@ func TestGrantsFileBehindLink(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
-	if _, err := config.AddGrant(t.Context(), config.GrantsFile(link), config.Grant{To: []string{"local"}, Tools: []string{"c__d"}}); err != nil {
+	if _, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(link), policydata.Grant{To: []string{"local"}, Tools: []string{"c__d"}}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(file)
@@ -240,10 +243,10 @@ const editorEnv = "CONFIG_TEST_EDIT"
 func TestGrantsEditedAtOnce(t *testing.T) {
 	if path := os.Getenv(editorEnv); path != "" {
 		for i := range 20 {
-			grant := config.Grant{To: []string{"local"}, Tools: []string{fmt.Sprintf("p%d__t%d", os.Getpid(), i)}}
-			_, err := config.AddGrant(t.Context(), config.GrantsFile(path), grant)
+			grant := policydata.Grant{To: []string{"local"}, Tools: []string{fmt.Sprintf("p%d__t%d", os.Getpid(), i)}}
+			_, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(path), grant)
 			for errors.Is(err, files.ErrLocked) { // the others took their time
-				_, err = config.AddGrant(t.Context(), config.GrantsFile(path), grant)
+				_, err = policydata.AddGrant(t.Context(), policydata.GrantsFile(path), grant)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -264,7 +267,7 @@ func TestGrantsEditedAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	grants, err := config.ReadGrants(path)
+	grants, err := policydata.ReadGrants(path)
 	if err != nil || len(grants) != processes*20 {
 		t.Errorf("%d of %d grants, error %v", len(grants), processes*20, err)
 	}
@@ -285,22 +288,22 @@ func FuzzEditGrants(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte, pattern string) {
 		path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), string(file))
-		before, err := config.ReadGrants(path)
+		before, err := policydata.ReadGrants(path)
 		if err != nil {
 			return
 		}
-		added, err := config.AddGrant(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Tools: []string{pattern}})
+		added, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(path), policydata.Grant{To: []string{"local"}, Tools: []string{pattern}})
 		after := grants(t, path)
 		switch {
 		case err != nil || !added:
 			if !bytes.Equal([]byte(read(t, path)), file) {
 				t.Fatalf("refused with %v, and changed to %q", err, read(t, path))
 			}
-		case !cmp.Equal(append(slices.Clone(before), config.Grant{To: []string{"local"}, Tools: []string{pattern}}), after):
+		case !cmp.Equal(append(slices.Clone(before), policydata.Grant{To: []string{"local"}, Tools: []string{pattern}}), after):
 			t.Fatalf("added to %v, which is now %v", before, after)
 		}
 		text := read(t, path)
-		r, err := config.RevokeGrant(t.Context(), config.GrantsFile(path), pattern)
+		r, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), pattern)
 		if err != nil {
 			if read(t, path) != text {
 				t.Fatalf("refused with %v, and changed to %q", err, read(t, path))
@@ -321,9 +324,9 @@ func FuzzEditGrants(f *testing.F) {
 	})
 }
 
-func grants(t *testing.T, path string) []config.Grant {
+func grants(t *testing.T, path string) []policydata.Grant {
 	t.Helper()
-	g, err := config.ReadGrants(path)
+	g, err := policydata.ReadGrants(path)
 	if err != nil {
 		t.Fatalf("the file is unreadable now: %v\n%q", err, read(t, path))
 	}
@@ -343,29 +346,69 @@ func read(t *testing.T, path string) string {
 // entry withholds a part of it, and is taken back by the same words.
 func TestAddGrantOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "grants.yaml")
-	whole := config.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"roots"}}
-	add := func(g config.Grant, want bool) {
+	whole := policydata.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"roots"}}
+	add := func(g policydata.Grant, want bool) {
 		t.Helper()
-		if added, err := config.AddGrant(t.Context(), config.GrantsFile(path), g); err != nil || added != want {
+		if added, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(path), g); err != nil || added != want {
 			t.Errorf("%+v: added %v, %v; want %v", g, added, err, want)
 		}
 	}
 	add(whole, true)
 	add(whole, false)
-	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}}, false) // less than there is
-	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"sampling"}}, true)
-	add(config.Grant{To: []string{"bob"}, Servers: []string{"files"}}, true)
-	if removed, err := config.RevokeNamed(t.Context(), config.GrantsFile(path), config.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || removed != 3 || read(t, path) != "" {
+	add(policydata.Grant{To: []string{"local"}, Servers: []string{"files"}}, false) // less than there is
+	add(policydata.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"sampling"}}, true)
+	add(policydata.Grant{To: []string{"bob"}, Servers: []string{"files"}}, true)
+	if removed, err := policydata.RevokeNamed(t.Context(), policydata.GrantsFile(path), policydata.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || removed != 3 || read(t, path) != "" {
 		t.Errorf("removed %d, %v; left %q", removed, err, read(t, path))
 	}
 	if err := os.WriteFile(path, []byte("- {to: [local], servers: [files], except: [files__rm], resources: [\"file:///a\", \"file:///b\"]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}}, true) // nothing excepted
-	if removed, err := config.RevokeNamed(t.Context(), config.GrantsFile(path), config.Grant{Resources: []string{"file:///a"}}); err != nil || removed != 1 {
+	add(policydata.Grant{To: []string{"local"}, Servers: []string{"files"}}, true) // nothing excepted
+	if removed, err := policydata.RevokeNamed(t.Context(), policydata.GrantsFile(path), policydata.Grant{Resources: []string{"file:///a"}}); err != nil || removed != 1 {
 		t.Errorf("removed %d, %v", removed, err)
 	}
 	if want := "- {to: [local], servers: [files], except: [files__rm], resources: [\"file:///b\"]}\n- {to: [local], servers: [files]}\n"; read(t, path) != want {
 		t.Errorf("left %q", read(t, path))
 	}
+}
+
+func TestGrantsOfGroups(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), "- {to: [alice], groups: [docs], except: [files__write]}\n")
+	grants, err := policydata.ReadGrants(path)
+	if err != nil || len(grants) != 1 || !cmp.Equal(grants[0].Groups, []string{"docs"}) {
+		t.Fatalf("grants %+v, %v", grants, err)
+	}
+	r, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), "files__read_file")
+	if err != nil || r.Excepted != 1 {
+		t.Fatalf("revoked %+v, %v", r, err)
+	}
+	if diff := cmp.Diff("- {to: [alice], groups: [docs], except: [files__write, files__read_file]}\n", read(t, path)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Patterns of methods are read from the grants file, and edits of it keep them.
+func TestGrantsOfMethods(t *testing.T) {
+	path := t.TempDir() + "/grants.yaml"
+	write(t, path, "- {to: [alice], tools: [a__b], methods: [\"acme/*\", \"files__acme/x\"], asks: [roots]}\n")
+	if _, err := policydata.RevokeGrant(t.Context(), policydata.GrantsFile(path), "a__b"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := policydata.ReadGrants(path)
+	want := []policydata.Grant{{To: []string{"alice"}, Methods: []string{"acme/*", "files__acme/x"}, Asks: []string{"roots"}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s\n%s", err, diff, read(t, path))
+	}
+}
+
+func write(t testing.TB, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -1,4 +1,4 @@
-package config
+package policydata
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // An editor changes entries of a grants file and leaves its other lines alone.
@@ -110,7 +112,7 @@ func renderGrant(g Grant) string {
 		}
 		quoted := make([]string, len(*k.values))
 		for i, v := range *k.values {
-			quoted[i] = scalar(v)
+			quoted[i] = tree.Scalar(v)
 		}
 		parts = append(parts, k.key+": ["+strings.Join(quoted, ", ")+"]")
 	}

@@ -1,15 +1,17 @@
-package config
+package edit
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/decode"
+	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
 // lines writes the keys of one table. What is zero, or as it is without the key, is left out.
@@ -20,12 +22,12 @@ type lines struct {
 
 // line writes a key with what is YAML already.
 func (l lines) line(key, value string) {
-	fmt.Fprintf(l.b, "%s%s: %s\n", l.indent, scalar(key), value)
+	fmt.Fprintf(l.b, "%s%s: %s\n", l.indent, tree.Scalar(key), value)
 }
 
 func (l lines) text(key, value, usual string) {
 	if value != "" && value != usual {
-		l.line(key, scalar(value))
+		l.line(key, tree.Scalar(value))
 	}
 }
 
@@ -37,13 +39,13 @@ func (l lines) number(key string, n int) {
 
 func (l lines) size(key string, n int64) {
 	if n != 0 {
-		l.line(key, bytesText(n))
+		l.line(key, decode.SizeText(n))
 	}
 }
 
 func (l lines) time(key string, d time.Duration) {
 	if d != 0 {
-		l.line(key, scalar(short(d)))
+		l.line(key, tree.Scalar(decode.DurationText(d)))
 	}
 }
 
@@ -55,16 +57,16 @@ func (l lines) under(key string, write func(lines)) {
 		l.line(key, "{}")
 		return
 	}
-	fmt.Fprintf(l.b, "%s%s:\n%s", l.indent, scalar(key), inner.Bytes())
+	fmt.Fprintf(l.b, "%s%s:\n%s", l.indent, tree.Scalar(key), inner.Bytes())
 }
 
 // column writes a list, a line for each.
 func (l lines) column(key string, list []string) {
 	if len(list) > 0 {
-		fmt.Fprintf(l.b, "%s%s:\n", l.indent, scalar(key))
+		fmt.Fprintf(l.b, "%s%s:\n", l.indent, tree.Scalar(key))
 	}
 	for _, s := range list {
-		fmt.Fprintf(l.b, "%s  - %s\n", l.indent, scalar(s))
+		fmt.Fprintf(l.b, "%s  - %s\n", l.indent, tree.Scalar(s))
 	}
 }
 
@@ -72,20 +74,20 @@ func (l lines) column(key string, list []string) {
 func (l lines) row(key string, list []string) {
 	written := make([]string, len(list))
 	for i, s := range list {
-		written[i] = scalar(s)
+		written[i] = tree.Scalar(s)
 	}
 	if len(list) > 0 {
 		l.line(key, "["+strings.Join(written, ", ")+"]")
 	}
 }
 
-func (l lines) block(key string, values map[string]Secret) {
+func (l lines) block(key string, values map[string]config.Secret) {
 	if len(values) == 0 {
 		return
 	}
 	l.under(key, func(l lines) {
 		for _, k := range slices.Sorted(maps.Keys(values)) {
-			l.line(k, scalar(string(values[k])))
+			l.line(k, tree.Scalar(string(values[k])))
 		}
 	})
 }
@@ -97,22 +99,4 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-}
-
-var (
-	plainScalar = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
-	wordScalar  = regexp.MustCompile(`^(?i:null|true|false|yes|no|on|off|y|n)$`)
-)
-
-// scalar returns s as a YAML scalar: as it is where nobody can read it as
-// anything but text, else in the quotes of JSON, of which YAML 1.2 is a superset.
-func scalar(s string) string {
-	if plainScalar.MatchString(s) && !wordScalar.MatchString(s) {
-		return s
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string cannot fail
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,4 +1,4 @@
-package config_test
+package policydata_test
 
 import (
 	"path/filepath"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 )
 
 func TestReadRateLimits(t *testing.T) {
@@ -25,11 +25,11 @@ func TestReadRateLimits(t *testing.T) {
   per: 1h
 - {to: [bob], servers: [files], bytes: 512B, per: 90s}
 `)
-	got, err := config.ReadRateLimits(path)
+	got, err := policydata.ReadRateLimits(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []config.RateLimit{
+	want := []policydata.RateLimit{
 		{To: []string{"*"}, Calls: 60, Per: time.Minute},
 		{
 			To: []string{"alice", "role:dev"}, Tools: []string{"pay__*"}, Except: []string{"pay__balance"}, Key: []string{"principal", "tool"},
@@ -40,10 +40,10 @@ func TestReadRateLimits(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
-	if none, err := config.ReadRateLimits(""); none != nil || err != nil {
+	if none, err := policydata.ReadRateLimits(""); none != nil || err != nil {
 		t.Errorf("no file: %v, %v", none, err)
 	}
-	if _, err := config.ReadRateLimits(path + "x"); err == nil {
+	if _, err := policydata.ReadRateLimits(path + "x"); err == nil {
 		t.Error("a file that does not exist was read")
 	}
 }
@@ -66,7 +66,7 @@ func TestReadRateLimitsProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ratelimit.yaml")
 			write(t, path, tt.file)
-			_, err := config.ReadRateLimits(path)
+			_, err := policydata.ReadRateLimits(path)
 			if err == nil || !strings.Contains(err.Error(), "ratelimit.yaml"+tt.want) {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}

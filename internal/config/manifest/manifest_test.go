@@ -1,13 +1,14 @@
-package config_test
+package manifest_test
 
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/manifest"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
@@ -38,7 +39,7 @@ func TestReadManifest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "m.yaml"), tt.file)
-			got, err := config.ReadManifest(filepath.Join(dir, "m.wasm"))
+			got, err := manifest.Read(filepath.Join(dir, "m.wasm"))
 			if json.Valid([]byte(tt.want)) {
 				if err != nil || string(got.JSON) != tt.want {
 					t.Errorf("%+v, error %v; want %s", got, err, tt.want)
@@ -53,13 +54,13 @@ func TestReadManifest(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "m.yaml"), "limits: {timeout: 2, memory: 64}\n")
-	_, err := config.ReadManifest(filepath.Join(dir, "m.wasm"))
+	_, err := manifest.Read(filepath.Join(dir, "m.wasm"))
 	for _, want := range []string{"limits.timeout: 2 has no unit: write 2s", "limits.memory: 64 has no unit: write 64MiB"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v; want %s", err, want)
 		}
 	}
-	if got, err := config.ReadManifest(filepath.Join(t.TempDir(), "m.wasm")); got != nil || err != nil {
+	if got, err := manifest.Read(filepath.Join(t.TempDir(), "m.wasm")); got != nil || err != nil {
 		t.Errorf("without a file: %+v, %v", got, err)
 	}
 }
@@ -74,7 +75,7 @@ func FuzzReadManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "m.yaml"), string(data))
-		got, err := config.ReadManifest(filepath.Join(dir, "m.wasm"))
+		got, err := manifest.Read(filepath.Join(dir, "m.wasm"))
 		var problems tree.Problems
 		if err == nil && !json.Valid(got.JSON) || err != nil && !errors.As(err, &problems) {
 			t.Errorf("%+v, error %v", got, err)
@@ -86,7 +87,7 @@ func FuzzReadManifest(f *testing.F) {
 func TestManifestProblem(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "m.yaml"), "tools:\n  - name: a\n    inputSchema:\n      properties:\n        a/b: {type: x}\n")
-	m, err := config.ReadManifest(filepath.Join(dir, "m.wasm"))
+	m, err := manifest.Read(filepath.Join(dir, "m.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,4 +99,15 @@ func TestManifestProblem(t *testing.T) {
 			t.Errorf("%s is at %s, want %s", pointer, at(p), want)
 		}
 	}
+}
+
+func write(t testing.TB, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
