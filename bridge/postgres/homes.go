@@ -70,7 +70,7 @@ const findHome = `select h.node, h.boot, h.epoch, coalesce(n.boot = h.boot and n
 from homes h left join nodes n on n.node = h.node where h.tenant = $1 and h.owner = $2`
 
 // takeHome is a step from one epoch to the next.
-const takeHome = `update homes set node = $3, boot = $4, epoch = epoch + 1, used = clock_timestamp() where tenant = $1 and owner = $2 and epoch = $5`
+const takeHome = `update homes set node = $3, boot = $4, epoch = epoch + 1, used = clock_timestamp(), since = clock_timestamp() where tenant = $1 and owner = $2 and epoch = $5`
 
 // Home returns the gateway that has what the requests of an owner leave in memory. If there is none, or
 // the lease of the one that there was has ended, or the home was not used for ttl, it is this one; while

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +56,8 @@ type Store struct {
 	nodes  atomic.Pointer[[]Node]
 	values cipher.AEAD // seals values on their way
 	homes  homes
+
+	restoring sync.Mutex
 }
 
 // A Sign is what a gateway tells the others of itself.
@@ -185,7 +188,7 @@ func (s *Store) Generation(ctx context.Context) (generation uint64, err error) {
 }
 
 // Sessions are what all gateways know of sessions.
-func (s *Store) Sessions() session.Shared { return sessions{s.db, s.values} }
+func (s *Store) Sessions() session.Shared { return sessions{s.db, s.values, &s.restoring} }
 
 // Document returns one of a name.
 func (s *Store) Document(name string) Document { return Document{s.db, name} }

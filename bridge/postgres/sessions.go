@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,8 +17,9 @@ import (
 
 // sessions keeps a row for each session that has read something.
 type sessions struct {
-	db     *pg.DB
-	values cipher.AEAD
+	db        *pg.DB
+	values    cipher.AEAD
+	restoring *sync.Mutex // held over writing again what is known
 }
 
 // columns are those of a session s that a [session.Known] holds.
@@ -28,12 +30,17 @@ func scan(n *session.Known) []any {
 }
 
 // read is one statement, so that what it returns has held at one moment: the session, the
-// generation, whether this gateway still has its name, and where the home of the owner is.
+// generation, whether this gateway still has its name, and where the home of the owner is. After a promotion a gateway that was home all the time,
+// and a reset, vouch for a session.
 const read = `select
 	coalesce(s.labels, '{}'), coalesce(s.top, false), coalesce(s.raised, '{}'), coalesce(s.readers, '{}'), coalesce(s.resets, 0),
 	m.gen, n.boot is not distinct from $6, s.used > clock_timestamp() - $4 * interval '1 microsecond',
 	s.used < clock_timestamp() - $4 * interval '0.1 microsecond',
-	coalesce(h.epoch, 0), coalesce(h.node <> $5 or h.boot <> $6, false), v.id is not null, coalesce(h.used < clock_timestamp() - $7 * interval '1 microsecond', false)
+	coalesce(h.epoch, 0), coalesce(h.node <> $5 or h.boot <> $6, false), v.id is not null, coalesce(h.used < clock_timestamp() - $7 * interval '1 microsecond', false),
+	m.timeline <> ` + pg.Timeline + ` or abs(n.timeline) <> m.timeline,
+	case when m.promoted is null or m.promoted < clock_timestamp() - $4 * interval '1 microsecond' or s.reset_at > coalesce(m.lost, m.promoted) then 0
+		when h.since < coalesce(m.lost, m.promoted) and exists (select from nodes x where x.node = h.node and x.boot = h.boot and x.timeline = m.timeline) then 0
+		else ` + pg.Doubt + ` end
 from meta m
 	left join sessions s on s.tenant = $1 and s.owner = $2 and s.id = $3
 	left join nodes n on n.node = $5
@@ -46,12 +53,15 @@ const homeTouch = time.Minute
 func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration) (session.Known, error) {
 	n := session.Known{Key: k}
 	var mine, touchHome bool
-	var fresh, touch *bool // nil without a row
+	var fresh, touch, behind *bool // nil without a row
+	var doubt int
 	node, boot := s.db.Node()
-	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot, homeTouch.Microseconds()}, append(scan(&n), &n.Generation, &mine, &fresh, &touch, &n.Home, &n.Elsewhere, &n.Handed, &touchHome)...)
+	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot, homeTouch.Microseconds()}, append(scan(&n), &n.Generation, &mine, &fresh, &touch, &n.Home, &n.Elsewhere, &n.Handed, &touchHome, &behind, &doubt)...)
 	switch {
 	case err != nil:
 		return session.Known{}, err
+	case behind == nil || *behind: // nil if that this gateway took its name is lost
+		return session.Known{Key: k, Behind: true}, nil
 	case !mine:
 		return session.Known{}, s.db.Taken()
 	case fresh == nil:
@@ -64,7 +74,28 @@ func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration
 		_, err = s.db.Exec(ctx, "update homes set used = clock_timestamp() where tenant = $1 and owner = $2 and epoch = $3", k.Tenant, k.Owner.ID, n.Home)
 	}
 	n.Labels = gate.NewLabels(n.Labels...)
+	n.Lost = doubt == 2
+	if doubt == 1 && err == nil {
+		err = errRestoring
+	}
 	return n, err
+}
+
+// errRestoring refuses calls while the database may lack labels that a gateway knows.
+var errRestoring = &pg.Error{Err: errors.New("the database has another primary, and gateways write again what it may lack; try again later")}
+
+func (s sessions) Restore(ctx context.Context, write func(ctx context.Context) (whole bool, err error)) error {
+	s.restoring.Lock()
+	defer s.restoring.Unlock()
+	timeline, behind, err := s.db.Promoted(ctx)
+	if err != nil || !behind {
+		return err
+	}
+	whole, err := write(ctx)
+	if err != nil {
+		return err
+	}
+	return s.db.Restored(ctx, timeline, whole)
 }
 
 func (s sessions) Take(ctx context.Context, n session.Known) ([]byte, error) {
@@ -119,7 +150,7 @@ func (s sessions) Raise(ctx context.Context, k gate.SessionKey, ttl time.Duratio
 func (s sessions) Reset(ctx context.Context, k gate.SessionKey) error {
 	_, err := s.db.Exec(ctx, `with now as (update meta set gen = gen + 1),
 		handed as (delete from session_values where tenant = $1 and owner = $2 and id = $3)
-		update sessions set labels = '{}', top = false, raised = '{}', readers = '{}', resets = resets + 1, used = clock_timestamp()
+		update sessions set labels = '{}', top = false, raised = '{}', readers = '{}', resets = resets + 1, reset_at = clock_timestamp(), used = clock_timestamp()
 		where tenant = $1 and owner = $2 and id = $3`, k.Tenant, k.Owner.ID, k.ID)
 	return err
 }

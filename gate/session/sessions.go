@@ -72,7 +72,7 @@ type Sessions struct {
 	values   int // kept of all sessions
 	dropped  filter
 	lost     time.Time      // until then a session that is not kept may have been; see load
-	forgot   time.Time      // when one was dropped that outlives the process
+	forgot   time.Time      // when one was dropped that outlives the process, or that others know
 	raised   uint64         // how often a session got labels
 	rises    uint64         // the same of those that the file has
 	admitted [16]admissions // by the last character of the call, so that few wait for each other
@@ -383,9 +383,11 @@ func (s *Sessions) keep(k key, state gate.Session, l lesson, now time.Time) gate
 			return state
 		}
 		s.remove(oldest)
-		if !expired && s.o.Shared == nil && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
-			s.dropped.add(oldest.key, now)
-			if !oldest.connection {
+		if !expired && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
+			if s.o.Shared == nil {
+				s.dropped.add(oldest.key, now)
+			}
+			if !oldest.connection || s.o.Shared != nil {
 				s.forgot = now
 			}
 		}

@@ -26,6 +26,9 @@ type Shared interface {
 	Reset(ctx context.Context, k gate.SessionKey) error
 	// Take returns once what the home before this one has handed over of a session; nil if that is nothing.
 	Take(ctx context.Context, n Known) ([]byte, error)
+	// Restore has write write again what this gateway knows, once after the last changes may be lost: see Known.Behind. Write reports whether that
+	// was the whole of it.
+	Restore(ctx context.Context, write func(ctx context.Context) (whole bool, err error)) error
 	// All returns the sessions that have read something, or only those that were reset.
 	All(ctx context.Context, ttl time.Duration, reset bool) ([]Known, error)
 }
@@ -49,6 +52,9 @@ type Known struct {
 	Elsewhere bool
 	// Handed says that the home before this one has handed over what it knew: see [Shared.Take].
 	Handed bool
+	// Behind says that Shared may lack what was written last, as after a standby was promoted, and that this gateway has not written it again: see
+	// [Shared.Restore]. Nothing else is known then. Lost says that another gateway has not, and cannot any more.
+	Behind, Lost bool
 }
 
 // A Rise is what a session is to have at least.
@@ -69,6 +75,11 @@ func (n Known) covers(r Rise) bool {
 // enters the order of its session; what another gateway admits later comes after it.
 func (s *Sessions) admitShared(ctx context.Context, v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, error) {
 	known, err := s.o.Shared.Read(ctx, v.Key, s.ttl())
+	for err == nil && known.Behind {
+		if err = s.writeAgain(ctx); err == nil {
+			known, err = s.o.Shared.Read(ctx, v.Key, s.ttl())
+		}
+	}
 	if err != nil {
 		return gate.Session{}, err
 	}
@@ -85,10 +96,15 @@ func (s *Sessions) admitShared(ctx context.Context, v gate.Session, c *gate.Call
 	}
 	r := Rise{Labels: v.Labels.Join(labels), Top: v.Top, Call: c.ID, Reader: readerOf(s, known)}
 	if !known.covers(r) {
-		if known, err = s.o.Shared.Raise(ctx, v.Key, s.ttl(), r); err != nil {
+		s.moving.RLock()
+		if known, err = s.o.Shared.Raise(ctx, v.Key, s.ttl(), r); err == nil {
+			now, v.Labels = s.absorbOthers(known, v.Key), r.Labels
+		}
+		s.moving.RUnlock()
+		if err != nil {
 			return gate.Session{}, err
 		}
-		if now, v.Labels = s.absorbOthers(known, v.Key), r.Labels; behind(v, now) {
+		if behind(v, now) {
 			return now, gate.ErrStale
 		}
 	}
@@ -111,7 +127,7 @@ func (s *Sessions) absorb(n Known, k gate.SessionKey) gate.Session {
 		s.remove(e)
 		e = nil
 	}
-	l := lesson{labels: n.Labels, top: n.Top}
+	l := lesson{labels: n.Labels, top: n.Top || n.Lost}
 	// Values that are not in this process, or no longer, were met all the same.
 	l.lost = (len(n.Labels) > 0 || n.Top) && e == nil || s.missed(n, e)
 	state := s.raise(key{SessionKey: k}, l)
@@ -177,7 +193,7 @@ func (s *Sessions) learnShared(ctx context.Context, k gate.SessionKey, l gate.Le
 // readerOf names this gateway among the readers of a session. What it reads once it has handed the session
 // over is by another name: the next home does not know it, and counts values as lost.
 func readerOf(s *Sessions, n Known) string {
-	if n.Elsewhere {
+	if n.Elsewhere || n.Behind {
 		return s.o.Reader + " later"
 	}
 	return s.o.Reader
@@ -242,11 +258,38 @@ func adopt(ctx context.Context, s *Sessions, n Known) error {
 	return nil
 }
 
+// writeAgain writes again what this gateway knows, after the last changes in Shared may be lost.
+func (s *Sessions) writeAgain(ctx context.Context) error {
+	return s.o.Shared.Restore(context.WithoutCancel(ctx), func(ctx context.Context) (whole bool, err error) {
+		s.moving.Lock() // what is being raised is in Shared first
+		now := time.Now()
+		all := map[gate.SessionKey]Rise{}
+		s.mu.RLock()
+		whole = now.Sub(s.forgot) >= s.o.TTL
+		for k, e := range s.kept {
+			if !k.program && e.fresh(s, now) && (e.state.Top || len(e.state.Labels) > 0) {
+				all[k.SessionKey] = Rise{Labels: e.state.Labels, Top: e.state.Top, Reader: s.o.Reader}
+			}
+		}
+		s.mu.RUnlock()
+		s.moving.Unlock()
+		for k, r := range all {
+			if _, err := s.o.Shared.Raise(ctx, k, s.ttl(), r); err != nil {
+				return false, err
+			}
+		}
+		return whole, nil
+	})
+}
+
 // Refresh takes over what all gateways know of sessions: of all, for people who look at them, or
 // only of those that were reset, so that calls are not denied for what they had read before.
 func (s *Sessions) Refresh(ctx context.Context, reset bool) error {
 	if s.o.Shared == nil {
 		return nil
+	}
+	if err := s.writeAgain(ctx); err != nil {
+		return err
 	}
 	all, err := s.o.Shared.All(ctx, s.ttl(), reset)
 	for _, n := range all {
@@ -347,6 +390,9 @@ func (c *Common) Reset(_ context.Context, k gate.SessionKey) error {
 
 // Take implements [Shared]: one process has no homes.
 func (c *Common) Take(context.Context, Known) ([]byte, error) { return nil, nil }
+
+// Restore implements [Shared]: one process loses nothing.
+func (c *Common) Restore(context.Context, func(context.Context) (bool, error)) error { return nil }
 
 // All implements [Shared].
 func (c *Common) All(_ context.Context, ttl time.Duration, reset bool) (all []Known, err error) {

@@ -197,6 +197,9 @@ func (d *DB) join(ctx context.Context) error {
 	if err := d.checkClock(ctx); err != nil {
 		return err
 	}
+	if _, err := d.Exec(ctx, note); err != nil {
+		return err
+	}
 	return d.claim(ctx)
 }
 
@@ -251,14 +254,28 @@ func (e *errTaken) Error() string {
 	return fmt.Sprintf("another gateway runs as node %s; give each a name of its own under store.node, and do not copy state folders", e.node)
 }
 
+// claim takes the name of a node once its lease has ended, if a condition holds that ends in "and". If the run that had it may have known what is lost, it
+// is lost for good.
+func claim(only string) string {
+	return `with lost as (update meta m set lost = coalesce(m.lost, m.promoted) from nodes x
+			where x.node = $1 and x.boot <> $2 and x.lease_until < clock_timestamp() and ` + silent + `)
+		insert into nodes as n (node, boot, version, started, lease_until, url, timeline)
+		values ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond', $5, (select timeline from meta))
+		on conflict (node) do update set boot = excluded.boot, version = excluded.version, started = excluded.started, lease_until = excluded.lease_until, url = excluded.url,
+			draining = false, timeline = excluded.timeline
+		where ` + only + ` n.lease_until < clock_timestamp()`
+}
+
+// claimed are the arguments of [claim].
+func (d *DB) claimed() []any {
+	return []any{d.o.Node, d.o.Boot, d.o.Version, lease.Microseconds(), d.o.Listens}
+}
+
 // claim takes the name of the node, as soon as it is free.
 func (d *DB) claim(ctx context.Context) error {
 	until := time.Now().Add(d.o.patience)
 	for {
-		tag, err := d.Exec(ctx, `insert into nodes as n (node, boot, version, started, lease_until, url)
-			values ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond', $5)
-			on conflict (node) do update set boot = excluded.boot, version = excluded.version, started = excluded.started, lease_until = excluded.lease_until, url = excluded.url, draining = false
-			where n.lease_until < clock_timestamp()`, d.o.Node, d.o.Boot, d.o.Version, lease.Microseconds(), d.o.Listens)
+		tag, err := d.Exec(ctx, claim(""), d.claimed()...)
 		if err != nil || tag == 1 {
 			return err
 		}
@@ -293,6 +310,9 @@ func (d *DB) Run(ctx context.Context, sign func() Sign, each func(ctx context.Co
 			case <-t.C:
 			}
 		}
+		if _, err := d.Exec(ctx, note); err != nil { // signs of life may not hide when the last one before it was
+			continue
+		}
 		var theirs time.Time
 		var drains bool
 		now := sign()
@@ -300,7 +320,7 @@ func (d *DB) Run(ctx context.Context, sign func() Sign, each func(ctx context.Co
 			config = $4, policy = $5, audit_seq = $6, audit_head = $7, busy = $8
 			where node = $1 and boot = $2 returning clock_timestamp(), draining`,
 			[]any{d.o.Node, d.o.Boot, lease.Microseconds(), now.Config, now.Policy, int64(now.AuditSeq), now.AuditHead, now.Busy}, &theirs, &drains)
-		if errors.Is(err, pgx.ErrNoRows) {
+		if errors.Is(err, pgx.ErrNoRows) && d.taken(ctx) {
 			if d.o.Lost != nil {
 				d.o.Lost(&errTaken{d.o.Node})
 			}
@@ -314,6 +334,15 @@ func (d *DB) Run(ctx context.Context, sign func() Sign, each func(ctx context.Co
 		}
 		each(ctx)
 	}
+}
+
+// taken reports whether another process has the name of this gateway, and tries to take it again if only that is lost that this one had it.
+func (d *DB) taken(ctx context.Context) (is bool) {
+	if _, _, err := d.Promoted(ctx); err == nil {
+		return false
+	}
+	err := d.Row(ctx, "select n.boot <> $2 and n.timeline >= m.timeline from meta m, nodes n where n.node = $1", []any{d.o.Node, d.o.Boot}, &is)
+	return err == nil && is
 }
 
 // Drain has a gateway take no home any more, and give its own away, until it starts again. It is false if
@@ -344,7 +373,9 @@ func (d *DB) Close(ctx context.Context) error {
 		d.pool.Close()
 		return nil
 	}
-	_, err := d.Exec(ctx, "update nodes set lease_until = clock_timestamp() where node = $1 and boot = $2", d.o.Node, d.o.Boot)
+	// Its run has no name any more if all that it has written is there.
+	_, err := d.Exec(ctx, `update nodes n set lease_until = clock_timestamp(), boot = case when n.timeline = `+Timeline+` then '' else n.boot end
+		where n.node = $1 and n.boot = $2`, d.o.Node, d.o.Boot)
 	d.pool.Close()
 	return err
 }

@@ -86,7 +86,7 @@ func TestNewerSchema(t *testing.T) {
 }
 
 func TestStandby(t *testing.T) {
-	refused(t, options(database.Shared(t).Standby(t)), "it is a standby; name the primary")
+	refused(t, options(database.Shared(t).Standby(t).URL("postgres")), "it is a standby; name the primary")
 }
 
 // Several gateways that find an empty database at once create one schema.
@@ -203,7 +203,7 @@ func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct{ url, want string }{
 		"read-only": {url + "&default_transaction_read_only=on", "it is read-only"},
 		"a pooler":  {s.Pooled(t, url), "set store.pooled: true"},
-		"a standby": {s.Standby(t), "it is a standby; name the primary"},
+		"a standby": {s.Standby(t).URL("postgres"), "it is a standby; name the primary"},
 	} {
 		if got := finding(t, options(tt.url), "database"); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s", name, got)

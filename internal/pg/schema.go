@@ -128,6 +128,15 @@ create table leases ( -- what one gateway does for all
 	boot text not null,
 	until timestamptz not null
 );
+`, `
+alter table meta -- see timeline.go
+	add column timeline int not null default 0, -- of the server that has written this row
+	add column promoted timestamptz, -- when a gateway found that it had risen
+	add column kept timestamptz, -- a time from which writes are known to be there still
+	add column lost timestamptz; -- the first promotion after which a gateway was gone that might have told what was lost
+alter table nodes add column timeline int not null default 0; -- on which it has written its labels again; negative: not all
+alter table homes add column since timestamptz not null default now();
+alter table sessions add column reset_at timestamptz;
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -141,7 +143,7 @@ func (s *Server) Run() error {
 		return err
 	}
 	for range 200 {
-		if err = s.psql("postgres", "select 1"); err == nil {
+		if _, err = s.psql("postgres", "select 1"); err == nil {
 			return nil
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -156,7 +158,7 @@ func Open() (s *Server, url string, err error) {
 	if s, err = start(); err != nil {
 		return nil, "", err
 	}
-	return s, s.url("postgres"), nil
+	return s, s.URL("postgres"), nil
 }
 
 // Close ends a server, and removes its files.
@@ -167,27 +169,36 @@ func (s *Server) Close() {
 
 // Stop ends the server at once, with all connections.
 func (s *Server) Stop() {
+	s.end(syscall.SIGINT) // a fast shutdown
+}
+
+// Kill ends the server as a crash does: a standby gets nothing more.
+func (s *Server) Kill() { s.end(syscall.SIGQUIT) }
+
+func (s *Server) end(by os.Signal) {
 	if s.process == nil {
 		return
 	}
-	_ = s.process.Process.Signal(os.Interrupt) // a fast shutdown
+	_ = s.process.Process.Signal(by)
 	_ = s.process.Wait()
 	s.process = nil
 }
 
-func (s *Server) psql(database, query string) error {
+func (s *Server) psql(database, query string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	c := s.command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", s.url(database), "-c", query)
+	c := s.command("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", s.URL(database), "-c", query)
 	killed := exec.CommandContext(ctx, c.Path, c.Args[1:]...)
 	killed.Dir, killed.Env, killed.SysProcAttr = c.Dir, c.Env, c.SysProcAttr
-	if out, err := killed.CombinedOutput(); err != nil {
-		return fmt.Errorf("psql: %w: %s", err, out)
+	out, err := killed.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("psql: %w: %s", err, out)
 	}
-	return nil
+	return strings.TrimSpace(string(out)), nil
 }
 
-func (s *Server) url(database string) string {
+// URL is that of a database of the server.
+func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://wasmgate@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
 
@@ -198,38 +209,34 @@ func (s *Server) Port() int { return s.port }
 func (s *Server) New(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("test%d", s.number.Add(1))
-	s.Do(t, s.url("postgres"), "create database "+name)
-	return s.url(name)
+	s.Do(t, s.URL("postgres"), "create database "+name)
+	return s.URL(name)
 }
 
-// Do runs a query.
-func (s *Server) Do(t testing.TB, url, query string) {
+// Do runs a query, and returns the rows: columns are separated by |.
+func (s *Server) Do(t testing.TB, url, query string) string {
 	t.Helper()
-	name := filepath.Base(url)
-	for i, c := range name {
-		if c == '?' {
-			name = name[:i]
-			break
-		}
-	}
-	if err := s.psql(name, query); err != nil {
+	name, _, _ := strings.Cut(filepath.Base(url), "?")
+	rows, err := s.psql(name, query)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return rows
 }
 
-// Standby returns the URL of a streaming standby of the server, which ends with the test.
-func (s *Server) Standby(t testing.TB) string {
+// Standby returns a streaming standby of the server, which ends with the test. It is asynchronous.
+func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "standby")
 	if err != nil {
 		t.Fatal(err)
 	}
 	standby := &Server{bin: s.bin, dir: dir, options: s.options}
-	t.Cleanup(func() { standby.Stop(); os.RemoveAll(dir) })
+	t.Cleanup(standby.Close)
 	if err := give(dir); err != nil {
 		t.Fatal(err)
 	}
-	copied := s.command("pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--pgdata", filepath.Join(dir, "data"), "--dbname", s.url("postgres"))
+	copied := s.command("pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--pgdata", filepath.Join(dir, "data"), "--dbname", s.URL("postgres"))
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("pg_basebackup: %v: %s", err, out)
 	}
@@ -241,5 +248,40 @@ func (s *Server) Standby(t testing.TB) string {
 	if err := errors.Join(ln.Close(), standby.Run()); err != nil {
 		t.Fatal(err)
 	}
-	return standby.url("postgres")
+	return standby
+}
+
+// CatchUp waits until a standby has all that its primary has now.
+func (s *Server) CatchUp(t testing.TB, primary *Server) {
+	t.Helper()
+	to := primary.Do(t, primary.URL("postgres"), "select pg_current_wal_lsn()")
+	for range 600 {
+		if s.Do(t, s.URL("postgres"), "select pg_last_wal_replay_lsn() >= '"+to+"'") == "t" {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatal("the standby lags behind")
+}
+
+// Part has a standby get nothing more from its primary.
+func (s *Server) Part(t testing.TB) {
+	t.Helper()
+	s.Do(t, s.URL("postgres"), "alter system set primary_conninfo = ''")
+	s.Do(t, s.URL("postgres"), "select pg_reload_conf()")
+	for range 600 {
+		if s.Do(t, s.URL("postgres"), "select count(*) from pg_stat_wal_receiver") == "0" {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatal("the standby is still connected to its primary")
+}
+
+// Promote makes a standby the primary.
+func (s *Server) Promote(t testing.TB) {
+	t.Helper()
+	if s.Do(t, s.URL("postgres"), "select pg_promote(true, 60)") != "t" {
+		t.Fatal("the standby is not promoted")
+	}
 }

@@ -37,7 +37,9 @@ type cluster struct {
 	changing  changing // the server "shifty"
 	nodes     []*e2e.Place
 	processes []*e2e.Process
-	between   []*wire  // over which others reach a node
+	between   []*wire // over which others reach a node
+	toDB      []*wire // over which a node reaches the primary; only if there is a standby
+	standby   *database.Server
 	urls      []string // of MCP, by node
 	any       string   // of MCP, at each node in turn
 }
@@ -49,8 +51,8 @@ const waits = `{"answer":"waits"}`
 const stops = `{"database":"stops"}`
 
 // newCluster starts gateways in front of one server with a tool that reads the web and one that
-// sends.
-func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
+// sends. The database has a standby or not.
+func newCluster(t *testing.T, p *e2e.Program, nodes int, standby bool) *cluster {
 	t.Helper()
 	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{}), asker: newAsker(), changing: newChanging()}
 	db := c.db.New(t)
@@ -75,7 +77,16 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int) *cluster {
 	})
 	up, asker, shifty, secret := c.server.Start(t), c.asker.start(t), c.changing.start(t), rand.Text()+rand.Text()
 	mine := protected(t, up)
+	if standby {
+		c.standby = c.db.Standby(t)
+	}
 	for i := range nodes {
+		db := db
+		if standby {
+			c.toDB = append(c.toDB, new(wire))
+			own := strings.TrimPrefix(c.toDB[i].start(t, c.db.Port()), "https://")
+			db = strings.Replace(db, fmt.Sprintf("127.0.0.1:%d/", c.db.Port()), fmt.Sprintf("%s,127.0.0.1:%d/", own, c.standby.Port()), 1)
+		}
 		pl, port := p.Place(t, ""), freeport.Port(t)
 		c.between = append(c.between, new(wire))
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
@@ -162,7 +173,7 @@ func passes(t *testing.T, w *e2e.Wire, tool, args string) (ok bool, code string)
 
 // testCluster runs three gateways behind a proxy that sends each request to the next one.
 func testCluster(t *testing.T, p *e2e.Program) {
-	c := newCluster(t, p, 3)
+	c := newCluster(t, p, 3, false)
 	for _, pl := range c.nodes {
 		timelimit.Wait(t, "status names all gateways", func() bool {
 			return strings.Contains(pl.Must("status"), "gateways of the database: n0, n1, n2\n")

@@ -41,5 +41,6 @@ func TestE2E(t *testing.T) {
 		{Name: "status", Run: testStatusCheck},
 		{Name: "fair", Run: testFair},
 		{Name: "cluster", Run: testCluster, Short: e2e.Always},
+		{Name: "primary", Run: testPrimary, Short: e2e.Always},
 	})
 }

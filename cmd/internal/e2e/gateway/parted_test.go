@@ -11,17 +11,33 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
-// A wire passes connections on to a port, until it is cut.
+// A wire passes connections on to a port, until it is cut or swallows what is sent.
 type wire struct {
 	mu   sync.Mutex
 	cut  bool
 	open map[net.Conn]bool
+
+	swallows atomic.Bool
+}
+
+// An end is one of a wire.
+type end struct {
+	net.Conn
+	*wire
+}
+
+func (e end) Write(b []byte) (int, error) {
+	if e.swallows.Load() {
+		return len(b), nil
+	}
+	return e.Conn.Write(b)
 }
 
 // start returns the URL at which the wire begins.
@@ -62,10 +78,10 @@ func (w *wire) pass(c net.Conn, port int) {
 		return
 	}
 	go func() {
-		_, _ = io.Copy(to, c) // ends with either
+		_, _ = io.Copy(end{to, w}, c) // ends with either
 		to.Close()
 	}()
-	_, _ = io.Copy(c, to)
+	_, _ = io.Copy(end{c, w}, to)
 	w.mu.Lock()
 	delete(w.open, c)
 	delete(w.open, to)
