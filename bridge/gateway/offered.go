@@ -76,3 +76,8 @@ func (g operator) HandOver(ctx context.Context, of gate.Owner, give func(ctx con
 	g.host.Await(ctx, of)
 	return session.HandOver(ctx, g.sessions, of, give)
 }
+
+// Uses reports whether an owner has something at this gateway that goes on without calls: a session of MCP, a process, a job, a request under way.
+func (g operator) Uses(of gate.Owner) bool {
+	return g.host.Uses(of) || g.fleet.Uses(of) || g.jobs != nil && g.jobs.Runs(of)
+}

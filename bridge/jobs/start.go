@@ -145,6 +145,13 @@ func (r *Runner) follow(life context.Context, one *run, outcome func() (gate.Res
 func NodeOf(id string) string { return id[:max(0, strings.LastIndex(id, "-"))] }
 
 // newID returns an id of 128 random bits.
+// Runs reports whether a job of an owner runs here.
+func (r *Runner) Runs(of gate.Owner) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.each[of] > 0
+}
+
 func (r *Runner) newID() string { return r.o.Node + "-" + strings.ToLower(rand.Text()) }
 
 // enter takes a place among the jobs that run. Who has it calls work.End.

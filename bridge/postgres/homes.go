@@ -127,17 +127,29 @@ func (s *Store) inherit(ctx context.Context, of gate.Owner, node, run string, ep
 	})
 }
 
+// ErrUsed says that a home has been used meanwhile, and is not given up.
+var ErrUsed = errors.New("the home was used meanwhile")
+
 // Release gives up the home of an owner, if it is here, so that the next gateway that is asked becomes it.
-// That one takes the values of sessions over, which are by session.
-func (s *Store) Release(ctx context.Context, of gate.Owner, values map[string][]byte) error {
+// That one takes the values of sessions over, which are by session. A home that was used within idle stays: the error is [ErrUsed]. Zero gives up any.
+func (s *Store) Release(ctx context.Context, of gate.Owner, idle time.Duration, values map[string][]byte) error {
 	mine, boot := s.db.Node()
 	s.homes.forget(of)
-	return s.db.Within(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	stays := false
+	err := s.db.Within(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		var epoch int64
-		err := tx.QueryRow(ctx, "update homes set node = '', boot = '', epoch = epoch + 1 where tenant = $1 and owner = $2 and node = $3 and boot = $4 returning epoch", of.Tenant, of.ID, mine, boot).Scan(&epoch)
-		if errors.Is(err, pgx.ErrNoRows) {
+		err := tx.QueryRow(ctx, "select epoch, $5 > 0 and used > clock_timestamp() - $5 * interval '1 microsecond' from homes where tenant = $1 and owner = $2 and node = $3 and boot = $4 for update",
+			of.Tenant, of.ID, mine, boot, idle.Microseconds()).Scan(&epoch, &stays)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
 			return nil
-		} else if err != nil {
+		case err == nil && stays:
+			return nil
+		case err == nil:
+			epoch++
+			_, err = tx.Exec(ctx, "update homes set node = '', boot = '', epoch = $3 where tenant = $1 and owner = $2", of.Tenant, of.ID, epoch)
+		}
+		if err != nil {
 			return err
 		}
 		// What this home was handed, and has not looked at, goes on to the next one.
@@ -158,12 +170,16 @@ func (s *Store) Release(ctx context.Context, of gate.Owner, values map[string][]
 		}
 		return nil
 	})
+	if err == nil && stays {
+		err = ErrUsed
+	}
+	return err
 }
 
-// Homes returns the owners whose home is here.
-func (s *Store) Homes(ctx context.Context) (all []gate.Owner, err error) {
+// Homes returns the owners whose home is here, and was not used for so long.
+func (s *Store) Homes(ctx context.Context, idle time.Duration) (all []gate.Owner, err error) {
 	mine, boot := s.db.Node()
-	err = s.db.Rows(ctx, "select tenant, owner from homes where node = $1 and boot = $2", []any{mine, boot}, func(row pgx.CollectableRow) error {
+	err = s.db.Rows(ctx, "select tenant, owner from homes where node = $1 and boot = $2 and used <= clock_timestamp() - $3 * interval '1 microsecond'", []any{mine, boot, idle.Microseconds()}, func(row pgx.CollectableRow) error {
 		var of gate.Owner
 		err := row.Scan(&of.Tenant, &of.ID)
 		all = append(all, of)

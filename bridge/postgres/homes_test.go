@@ -231,7 +231,7 @@ func TestHandOver(t *testing.T) {
 	}
 	handOver := func(at int, of gate.Owner) {
 		t.Helper()
-		err := session.HandOver(t.Context(), sessions[at], of, func(ctx context.Context, values map[string][]byte) error { return all[at].Release(ctx, of, values) })
+		err := session.HandOver(t.Context(), sessions[at], of, func(ctx context.Context, values map[string][]byte) error { return all[at].Release(ctx, of, 0, values) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,9 @@ func TestHandOverAndBack(t *testing.T) {
 	for _, step := range []func() error{
 		func() error { return s.Learn(t.Context(), k, read) },
 		func() error {
-			return session.HandOver(t.Context(), s, k.Owner, func(ctx context.Context, values map[string][]byte) error { return all[0].Release(ctx, k.Owner, values) })
+			return session.HandOver(t.Context(), s, k.Owner, func(ctx context.Context, values map[string][]byte) error {
+				return all[0].Release(ctx, k.Owner, 0, values)
+			})
 		},
 		func() error { return s.Learn(t.Context(), k, read) },
 	} {
@@ -332,11 +334,11 @@ func TestDrain(t *testing.T) {
 	do(fmt.Sprintf(end, "n2"))
 	home(t, all[0], bob, "n1")
 	home(t, all[0], alice, "n0") // until it is given up
-	if err := all[0].Release(t.Context(), alice, nil); err != nil {
+	if err := all[0].Release(t.Context(), alice, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	home(t, all[0], alice, "n1")
-	if left, err := all[0].Homes(t.Context()); err != nil || len(left) > 0 {
+	if left, err := all[0].Homes(t.Context(), 0); err != nil || len(left) > 0 {
 		t.Errorf("homes %v, %v", left, err)
 	}
 	do(fmt.Sprintf(end, "n1"))

@@ -27,6 +27,9 @@ type Options struct {
 	Timeout time.Duration // of each query; zero means 2 s
 	// Listens is the URL at which this gateway answers what others forward; "" if it does not.
 	Listens string
+	// Observe gets each use of the database: whether it was a "read", a "write" or a "transaction", how long it took, and why it failed, "timeout",
+	// "connection", "server" or "other"; "" if it did not. Nil does nothing.
+	Observe func(op string, took time.Duration, failed string)
 	// Lost is called once if another process has the name of this gateway. From then on no call
 	// is admitted. Nil does nothing.
 	Lost func(error)
@@ -69,7 +72,7 @@ type Sign struct {
 }
 
 func (o Options) pg() pg.Options {
-	return pg.Options{URL: o.URL, Secret: o.Secret, Node: o.Node, Version: o.Version, Pooled: o.Pooled, Timeout: o.Timeout, Listens: o.Listens, Lost: o.Lost}
+	return pg.Options{URL: o.URL, Secret: o.Secret, Node: o.Node, Version: o.Version, Pooled: o.Pooled, Timeout: o.Timeout, Listens: o.Listens, Observe: o.Observe, Lost: o.Lost}
 }
 
 // Inspect opens a database for a look at its gateways. It takes no name, and must be closed.
@@ -172,6 +175,12 @@ func (s *Store) Close(ctx context.Context) error { return s.db.Close(ctx) }
 
 // Problem says what is wrong with the clocks of the machine and the database; nil if nothing is.
 func (s *Store) Problem() error { return s.db.Problem() }
+
+// LeaseLeft returns how long this gateway still has its name, by its last sign of life; zero or less if others may take its homes over.
+func (s *Store) LeaseLeft() time.Duration { return s.db.LeaseLeft() }
+
+// Skew returns by how much the clock of this machine is ahead of the database's.
+func (s *Store) Skew() time.Duration { return s.db.Skew() }
 
 // Node is the name of this gateway.
 func (s *Store) Node() string {

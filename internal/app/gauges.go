@@ -34,6 +34,9 @@ func (a *App) gauges() []telemetry.Metric {
 			Points: append(telemetry.One(float64(s.Compared-s.Differed), "same"), append(telemetry.One(float64(s.Differed), "different"), telemetry.One(float64(s.Dropped), "dropped")...)...),
 		})
 	}
+	if h := a.shared.homes; h != nil {
+		all = append(all, h.Metrics()...)
+	}
 	return append(all, a.serverGauges()...)
 }
 

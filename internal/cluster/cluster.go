@@ -61,7 +61,10 @@ type Options struct {
 	Drains func() bool
 	// Internal answers what gateways ask each other, below /internal/.
 	Internal http.Handler
-	Log      *slog.Logger
+	// Observe gets what came of each request that was forwarded, and how long its answer took to begin: "answered", "moved" (to another gateway), "gone"
+	// (the gateway has ended), "away" (nothing was sent), "cut" (it may have been carried out) or "left" (the client has gone). Nil does nothing.
+	Observe func(result string, took time.Duration)
+	Log     *slog.Logger
 }
 
 // Peers are the other gateways. Use them from several goroutines.
@@ -120,6 +123,12 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 	if gone, err := p.gone(r.Context(), node); gone || err != nil {
 		return gone, err
 	}
+	began := time.Now()
+	ended := func(result string) {
+		if p.o.Observe != nil {
+			p.o.Observe(result, time.Since(began))
+		}
+	}
 	proxy := httputil.ReverseProxy{
 		Transport: p.transport, FlushInterval: -1, ErrorLog: p.silent,
 		Rewrite: func(out *httputil.ProxyRequest) {
@@ -140,6 +149,7 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 			if r.Header.Get(movedHeader) != "" {
 				return errMoved
 			}
+			ended("answered")
 			closes := w.Header().Get("Connection")
 			clear(w.Header()) // which the other gateway has set itself
 			if closes != "" {
@@ -149,15 +159,25 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 		},
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, why error) {
 			if r.Context().Err() != nil { // the client has gone
+				ended("left")
 				return
 			}
 			if errors.Is(why, errMoved) {
+				ended("moved")
 				gone = true
 				return
 			}
 			var unsent *dialError
 			if err = errCut; errors.As(why, &unsent) {
 				gone, err = p.goneNow(context.WithoutCancel(r.Context()), node)
+			}
+			switch {
+			case gone:
+				ended("gone")
+			case unsent != nil:
+				ended("away")
+			default:
+				ended("cut")
 			}
 			if !gone {
 				p.report(node, why)

@@ -48,6 +48,9 @@ type Options struct {
 	Listens string
 	// Boot tells this run of the node from others.
 	Boot string
+	// Observe gets how long each use of the database took, by "read", "write" or "transaction", and why it failed: "timeout", "connection", "server" or
+	// "other"; "" if it did not. Nil does nothing.
+	Observe func(op string, took time.Duration, failed string)
 	// Lost is called once if another process has the name of this gateway; nil does nothing.
 	Lost func(error)
 
@@ -60,6 +63,7 @@ type DB struct {
 	o      Options
 	pool   *pgxpool.Pool
 	drains atomic.Bool
+	leased atomic.Int64 // when the last sign of life was given, in nanoseconds of this machine's clock
 	skew   atomic.Int64 // time.Duration by which this machine's clock is ahead of the database's
 }
 
@@ -276,7 +280,11 @@ func (d *DB) claim(ctx context.Context) error {
 	until := time.Now().Add(d.o.patience)
 	for {
 		tag, err := d.Exec(ctx, claim(""), d.claimed()...)
-		if err != nil || tag == 1 {
+		if err == nil && tag == 1 {
+			d.leased.Store(d.o.now().UnixNano())
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		if time.Now().After(until) {
@@ -328,6 +336,7 @@ func (d *DB) Run(ctx context.Context, sign func() Sign, each func(ctx context.Co
 		}
 		if err == nil {
 			_ = d.compare(theirs) // Problem tells
+			d.leased.Store(d.o.now().UnixNano())
 			if drains {
 				d.drains.Store(true)
 			}
@@ -395,14 +404,16 @@ func (d *DB) Key(purpose string) ([]byte, error) {
 }
 
 // Row scans the one row of a query. Without one the error is pgx.ErrNoRows.
-func (d *DB) Row(ctx context.Context, query string, args []any, to ...any) error {
+func (d *DB) Row(ctx context.Context, query string, args []any, to ...any) (err error) {
+	defer d.observe(op(query), time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
 	return d.advise(d.pool.QueryRow(ctx, query, args...).Scan(to...))
 }
 
 // Exec returns how many rows a statement has changed.
-func (d *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+func (d *DB) Exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+	defer d.observe(op(query), time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
 	tag, err := d.pool.Exec(ctx, query, args...)
@@ -410,7 +421,8 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (int64, error)
 }
 
 // Rows calls scan for each row of a query.
-func (d *DB) Rows(ctx context.Context, query string, args []any, scan func(row pgx.CollectableRow) error) error {
+func (d *DB) Rows(ctx context.Context, query string, args []any, scan func(row pgx.CollectableRow) error) (err error) {
+	defer d.observe(op(query), time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
 	rows, err := d.pool.Query(ctx, query, args...)
@@ -422,11 +434,52 @@ func (d *DB) Rows(ctx context.Context, query string, args []any, scan func(row p
 }
 
 // Within does something in one transaction.
-func (d *DB) Within(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
+func (d *DB) Within(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) (err error) {
+	defer d.observe("transaction", time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
 	return d.advise(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return do(ctx, tx) }))
 }
+
+// op says what a query does: "read" or "write".
+func op(query string) string {
+	if strings.HasPrefix(query, "select") {
+		return "read"
+	}
+	return "write"
+}
+
+func (d *DB) observe(op string, began time.Time, err *error) {
+	if d.o.Observe != nil {
+		d.o.Observe(op, time.Since(began), kind(*err))
+	}
+}
+
+// kind says of which kind an error of the database is; "" if it is none.
+func kind(err error) string {
+	if err == nil || errors.Is(err, pgx.ErrNoRows) {
+		return ""
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return "timeout"
+	}
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return "server"
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return "connection"
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return "connection"
+	}
+	return "other"
+}
+
+// LeaseLeft returns how long this gateway still has its name, by its last sign of life; zero or less if the lease has ended.
+func (d *DB) LeaseLeft() time.Duration { return lease - d.o.now().Sub(time.Unix(0, d.leased.Load())) }
+
+// Skew returns by how much the clock of this machine is ahead of the database's.
+func (d *DB) Skew() time.Duration { return time.Duration(d.skew.Load()) }
 
 // An Error is of a database that cannot be used now.
 type Error struct{ Err error }

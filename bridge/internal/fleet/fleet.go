@@ -133,6 +133,11 @@ func (f *Fleet) OwnConnections() bool {
 	return slices.ContainsFunc(f.snapshot(), func(m member) bool { return m.endpoint != nil && m.endpoint.AlwaysOwn() })
 }
 
+// Uses reports whether an owner has a connection of its own to a server.
+func (f *Fleet) Uses(of gate.Owner) bool {
+	return slices.ContainsFunc(f.snapshot(), func(m member) bool { return m.endpoint != nil && m.endpoint.UsedBy(of) })
+}
+
 // put adds m, or puts it in the place of the one with its id, which it returns.
 // The caller holds mu, or is alone.
 func (f *Fleet) put(m member) (old *upstream.Endpoint) {

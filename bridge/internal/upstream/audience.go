@@ -294,6 +294,13 @@ func (s *audiences) of(k gate.SessionKey) (its []*audience) {
 	return its
 }
 
+// UsedBy reports whether an owner has a connection of its own.
+func (e *Endpoint) UsedBy(of gate.Owner) bool {
+	e.audiences.mu.Lock()
+	defer e.audiences.mu.Unlock()
+	return slices.ContainsFunc(e.audiences.all, func(a *audience) bool { return a.session.Owner == of })
+}
+
 // rootsChanged has the next call of a session tell the server that its client's roots
 // have changed: the server asks for them then, and only within a call it can.
 func (s *audiences) rootsChanged(k gate.SessionKey) {

@@ -228,7 +228,7 @@ var rules = map[string]rule{
 	"bridge/internal/media":         {bans: []string{"context", "os", "net", "net/http"}},
 	"internal/background/altered":   {imports: []string{"gate/codes", "gate/provenance", "gate/doc", "gate"}, bans: append([]string{}, leaf...)},
 	"internal/cluster":              {imports: []string{"gate", "internal/auth", "internal/web"}, bans: []string{"database/sql", "github.com/..."}},
-	"internal/app/homes":            {imports: []string{"bridge/postgres", "gate", "gate/provenance", "internal/cluster", "internal/cluster/heads", "internal/cluster/members", "internal/config", "internal/files/watch"}, bans: []string{"net", "net/http", "database/sql"}},
+	"internal/app/homes":            {imports: []string{"bridge/postgres", "gate", "gate/provenance", "internal/cluster", "internal/cluster/heads", "internal/cluster/members", "internal/config", "internal/files/watch", "internal/telemetry"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/cluster/heads":        {imports: []string{"gate/audit"}, bans: []string{"database/sql", "github.com/..."}},
 	"internal/cluster/members":      {imports: []string{"bridge/postgres", "internal/cluster", "internal/cluster/heads", "internal/config", "internal/files/state", "internal/pg", "internal/product", "internal/config/policydata"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/pg":                   {bans: []string{"net/http", "database/sql", "golang.org/..."}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,6 +101,11 @@ func (c *Clients) Connect(who *gate.Principal, ch Channel) *Session {
 // Find returns the session of an id that is a principal's, for a request, until used is
 // called; nil if there is none.
 func (c *Clients) Find(id string, who *gate.Principal) *Session { return c.sessions.find(id, who) }
+
+// Has reports whether an owner has a session.
+func (c *Clients) Has(of gate.Owner) bool {
+	return slices.ContainsFunc(c.sessions.all(), func(s *Session) bool { return s.Client.Who.Owner == of })
+}
 
 // Enter counts one more stream of notifications of a client, until leave is called; it is false
 // if there are too many. End is called if the stream makes room for another client's.

@@ -40,6 +40,9 @@ func (f *Front) Share(p Peers, homes func() bool) { f.peers, f.homes = p, homes 
 // Await waits until no request of an owner that a client without a session has sent is under way, but not long.
 func (f *Front) Await(ctx context.Context, of gate.Owner) { f.owners.await(ctx, of) }
 
+// Uses reports whether an owner has a session here, or a request under way.
+func (f *Front) Uses(of gate.Owner) bool { return f.owners.busy(of) || f.dispatch.Clients().Has(of) }
+
 // forward has another gateway answer a request of a client. It is false if this one has to: the
 // request is about nothing that is elsewhere, or its gateway is gone. Again says that the caller looks
 // once more where it is if that gateway does not answer.
@@ -151,18 +154,19 @@ func (o *owners) enter(of gate.Owner) (leave func()) {
 	}
 }
 
+func (o *owners) busy(of gate.Owner) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.has[of] > 0
+}
+
 // drainTime is how long a request waits for others of its owner that a gateway carries out which drains. It is
 // answered elsewhere then, where values count as lost if the others bring more.
 const drainTime = 5 * time.Second
 
 // await waits until no request of an owner is under way, for drainTime at most.
 func (o *owners) await(ctx context.Context, of gate.Owner) {
-	busy := func() bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return o.has[of] > 0
-	}
-	for giveUp := time.Now().Add(drainTime); busy() && ctx.Err() == nil && time.Now().Before(giveUp); {
+	for giveUp := time.Now().Add(drainTime); o.busy(of) && ctx.Err() == nil && time.Now().Before(giveUp); {
 		time.Sleep(10 * time.Millisecond)
 	}
 }

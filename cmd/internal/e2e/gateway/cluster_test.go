@@ -11,6 +11,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +26,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
+	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
 // A cluster is several gateways, each a process with a folder of its own, that share a database.
@@ -100,6 +103,7 @@ approvals: {channels: [cli], hold: 1s}
 jobs: {offer: true}
 state: state
 console: {listen: "off"}
+telemetry: {metrics: {listen: "127.0.0.1:0"}}
 store: {postgres: %q, secret: %s, node: n%d}
 cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
 `, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, db, secret, i, port, c.between[i].start(t, port)))
@@ -265,6 +269,7 @@ func (c *cluster) lookedAt(t *testing.T) {
 			t.Errorf("it shows %+v", n)
 		}
 	}
+	c.metrics(t)
 	if text := c.nodes[2].Must("cluster", "status"); !strings.Contains(text, "n0    runs") {
 		t.Errorf("it prints %s", text)
 	}
@@ -276,6 +281,45 @@ func (c *cluster) lookedAt(t *testing.T) {
 	}
 	if text := c.nodes[0].Run("doctor").Stdout; strings.Count(text, "it answers, and proves the secret and its name") != 3 {
 		t.Errorf("doctor prints %s", text)
+	}
+}
+
+// metrics: a gateway tells of the database and the others, by all names that alerts and the dashboard ask for.
+func (c *cluster) metrics(t *testing.T) {
+	_, key := c.key(t, 0, "alice")
+	for range 3 { // at two gateways it is forwarded to the home
+		if ok, code := passes(t, c.client(c.any, key), "own__find", `{}`); !ok {
+			t.Fatal(code)
+		}
+	}
+	body, shown := "", 0
+	for _, pl := range c.nodes {
+		var s struct{ Metrics string }
+		if err := json.Unmarshal([]byte(pl.Must("status", "--json")), &s); err != nil {
+			t.Fatal(err)
+		}
+		_, text := e2e.Get(t, s.Metrics)
+		body += text
+		if strings.Contains(text, "\nwasmgate_peers 2\n") {
+			shown++
+		}
+	}
+	if shown != 3 {
+		t.Errorf("%d gateways see the others", shown)
+	}
+	for _, file := range []string{"grafana/wasmgate.json", "prometheus/alerts.yaml"} {
+		text, err := os.ReadFile(filepath.Join(toolchain.Root(), "deploy", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`wasmgate_(?:store|homes|forward|lease|peers|skew)[a-z_]*`).FindAllString(string(text), -1) {
+			if name != "wasmgate_store_errors_total" && !strings.Contains(body, "\n"+name) { // there was none yet
+				t.Errorf("%s: no metric %s", file, name)
+			}
+		}
+	}
+	if !strings.Contains(body, `wasmgate_forwarded_total{result="answered"}`) || !strings.Contains(body, `wasmgate_store_duration_seconds_count{op="read"}`) {
+		t.Errorf("metrics: %s", body)
 	}
 }
 
