@@ -165,6 +165,7 @@ func (a *App) openDesk(life context.Context, g *errgroup.Group, f Front, ln net.
 		run()
 		api.ServeHTTP(w, r)
 	})
+	a.shared.peers.Answer("POST "+callsPath, a.answerCalls)
 	if ln != nil {
 		run()
 		g.Go(func() error { return web.Serve(life, a.newConsole(life), ln) })

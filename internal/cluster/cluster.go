@@ -73,6 +73,7 @@ type Peers struct {
 	tls       *tls.Config
 	transport *http.Transport
 	server    *http.Server
+	internal  *http.ServeMux // what gateways ask each other
 	silent    *log.Logger
 
 	mu       sync.Mutex
@@ -88,7 +89,10 @@ func New(o Options) (*Peers, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Peers{o: o, tls: own, silent: log.New(io.Discard, "", 0), reported: map[string]time.Time{}}
+	p := &Peers{o: o, tls: own, silent: log.New(io.Discard, "", 0), reported: map[string]time.Time{}, internal: http.NewServeMux()}
+	if o.Internal != nil {
+		p.internal.Handle("/internal/", o.Internal)
+	}
 	p.transport = &http.Transport{
 		DialTLSContext: p.dial, Protocols: new(http.Protocols), DisableCompression: true, IdleConnTimeout: time.Minute,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pongTime},
@@ -99,6 +103,13 @@ func New(o Options) (*Peers, error) {
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	return p, nil
+}
+
+// Answer answers what gateways ask each other by a pattern below /internal/. It is called before Serve, and does nothing of nil.
+func (p *Peers) Answer(pattern string, h http.HandlerFunc) {
+	if p != nil {
+		p.internal.HandleFunc(pattern, h)
+	}
 }
 
 // Node returns the name of this gateway.
@@ -403,7 +414,7 @@ func (p *Peers) serve(life context.Context, ln net.Listener, next http.Handler) 
 	p.server.BaseContext = func(net.Listener) context.Context { return life }
 	p.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/internal/") {
-			p.o.Internal.ServeHTTP(w, r)
+			p.internal.ServeHTTP(w, r)
 			return
 		}
 		var f facts

@@ -30,6 +30,7 @@ func (c *Console) routes() []route {
 	return []route{
 		{"GET /api/v1/openapi.yaml", read, "openapi.read", "", c.description},
 		{"GET /api/v1/status", read, "status.read", "", c.getStatus},
+		{"GET /api/v1/nodes", read, "status.read", "", c.getNodes},
 		{"GET /api/v1/servers", read, "servers.read", "", c.getServers},
 		{"GET /api/v1/tools", read, "tools.read", "", c.getTools},
 		{"GET /api/v1/skills", read, "skills.read", "", c.getSkills},
@@ -77,6 +78,7 @@ func (c *Console) routes() []route {
 		{"GET /ui/servers", read, "servers.read", "", c.serversPage},
 		{"GET /ui/servers/{server}", read, "servers.read", "server", c.serverPage},
 		{"GET /ui/skills", read, "skills.read", "", c.skillsPage},
+		{"GET /ui/nodes", read, "status.read", "", c.nodesPage},
 		{"GET /ui/sessions", read, "sessions.read", "", c.sessionsPage},
 		{"GET /ui/sessions/{id...}", read, "sessions.read", "id", c.sessionPage},
 		{"POST /ui/reset", grant, "session.reset", "", c.resetPage},
@@ -215,6 +217,9 @@ func (c *Console) getCalls(w http.ResponseWriter, r *http.Request) error {
 
 // call returns all records of a call, the oldest first.
 func (c *Console) call(r *http.Request) ([]audit.Entry, error) {
+	if at := r.FormValue("gateway"); at != "" && at != c.app.Node() {
+		return c.otherCall(r.Context(), at, r.PathValue("id"))
+	}
 	all, p, err := c.find(r.Context(), index.Query{Call: r.PathValue("id"), Last: mostCalls})
 	if err == nil && len(all) == 0 {
 		what := "call " + r.PathValue("id") + " in the log"

@@ -42,13 +42,17 @@ func (c *Console) navigation(r *http.Request, at string) []group {
 	if at == "modules" || len(s.Modules) > 0 {
 		tools = append(tools, link{At: "modules", Path: "/ui/modules", Label: "Modules"})
 	}
+	activity := []link{
+		{At: "overview", Path: "/ui/", Label: "Overview"},
+		{At: "calls", Path: "/ui/calls", Label: "Calls"},
+		{At: "sessions", Path: "/ui/sessions", Label: "Sessions"},
+		{At: "findings", Path: "/ui/findings", Label: "Findings"},
+	}
+	if len(s.Nodes) > 0 {
+		activity = append(activity, link{At: "nodes", Path: "/ui/nodes", Label: "Gateways"})
+	}
 	return []group{
-		{"Activity", []link{
-			{At: "overview", Path: "/ui/", Label: "Overview"},
-			{At: "calls", Path: "/ui/calls", Label: "Calls"},
-			{At: "sessions", Path: "/ui/sessions", Label: "Sessions"},
-			{At: "findings", Path: "/ui/findings", Label: "Findings"},
-		}},
+		{"Activity", activity},
 		{"Decisions", []link{
 			{At: "approvals", Path: "/ui/approvals", Label: "Approvals", Count: asks, Waits: "awaiting approval"},
 			{At: "pins", Path: "/ui/pins", Label: "Pins", Count: quarantined, Waits: "quarantined"},

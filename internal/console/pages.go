@@ -38,7 +38,7 @@ var pages embed.FS
 // templates are the pages, each within the frame.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	functions := template.FuncMap{
-		"visible": visible, "who": match.Name, "clock": clock, "took": took, "left": left, "help": product.Help, "state": state, "pausing": pausingOf, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
+		"visible": visible, "who": match.Name, "clock": clock, "took": took, "left": left, "help": product.Help, "state": state, "pausing": pausingOf, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "ago": ago, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 		"words": wordsOf, "raw": func(b []byte) string { return escaped.JSON(b) }, "otherwise": replay.Otherwise,
 		"why":  func(e audit.Entry) string { return audit.Why(&e) },
 		"text": func(b []byte) string { return escaped.Text(string(b)) },
@@ -258,21 +258,26 @@ var outcomes = []string{
 }
 
 // rareFilters are the filters of calls that are folded unless one of them is used.
-var rareFilters = []string{"server", "session", "until", "text", "findings"}
+var rareFilters = []string{"server", "session", "until", "text", "findings", "gateway"}
 
 func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 	q, err := filter(r)
 	if err != nil {
 		return err
 	}
-	all, p, err := c.find(r.Context(), q)
+	own, p, err := c.find(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	query, older := r.URL.Query(), template.URL("")
+	all, missing := c.withOthers(r.Context(), own, query, q.Last)
 	if len(all) == q.Last {
 		next := r.URL.Query()
-		next.Set("before", strconv.FormatUint(all[len(all)-1].Seq, 10))
+		if last := all[len(all)-1]; c.app.Node() == "" {
+			next.Set("before", strconv.FormatUint(last.Seq, 10))
+		} else { // each log has numbers of its own
+			next.Set("until", last.Time.Format(time.RFC3339Nano))
+		}
 		older = template.URL(next.Encode()) // which has escaped it
 	}
 	var over template.HTML
@@ -283,7 +288,7 @@ func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 		}
 		over = chart(span)
 	}
-	return c.show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Outcomes": outcomes, "More": slices.ContainsFunc(rareFilters, query.Has), "Live": r.URL.RawQuery == "", "Older": older, "Chart": over, "Indexed": p})
+	return c.show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Outcomes": outcomes, "More": slices.ContainsFunc(rareFilters, query.Has), "Live": r.URL.RawQuery == "", "Older": older, "Chart": over, "Indexed": p, "Here": c.app.Node(), "Missing": missing})
 }
 
 func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
@@ -298,7 +303,11 @@ func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
 			beside = append(beside, e)
 		}
 	}
-	return c.show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Values": flow.Values(main), "Steps": steps(main), "Raw": all, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool})
+	elsewhere := r.FormValue("gateway") // whose console has more
+	if elsewhere == c.app.Node() {
+		elsewhere = ""
+	}
+	return c.show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Values": flow.Values(main), "Steps": steps(main), "Raw": all, "Elsewhere": elsewhere, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool && elsewhere == ""})
 }
 
 // asked is a question with what the server says about its tool.

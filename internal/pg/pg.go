@@ -455,7 +455,7 @@ func (d *DB) observe(op string, began time.Time, err *error) {
 	}
 }
 
-// kind says of which kind an error of the database is; "" if it is none.
+// kind names the kind of an error of the database; "" is none.
 func kind(err error) string {
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
 		return ""

@@ -84,6 +84,11 @@ func Inspect(ctx context.Context, c *config.Config) (*Cluster, error) {
 		return nil, err
 	}
 	defer s.Close(ctx)
+	return Look(ctx, s)
+}
+
+// Look returns the gateways of a database.
+func Look(ctx context.Context, s *postgres.Store) (*Cluster, error) {
 	all, err := s.Overview(ctx)
 	if err != nil {
 		return nil, err

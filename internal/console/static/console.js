@@ -39,6 +39,7 @@ if (table && table.dataset.live) {
     const at = row.insertCell()
     at.className = "time"
     at.append(link)
+    if (table.dataset.gateway) cell(row, table.dataset.gateway)
     const code = document.createElement("span")
     code.className = kind(e.code)
     code.textContent = e.code

@@ -53,10 +53,11 @@ const waits = `{"answer":"waits"}`
 // stops are the arguments of a call during which the database stops.
 const stops = `{"database":"stops"}`
 
-// newCluster starts gateways in front of one server with a tool that reads the web and one that
+// newCluster starts gateways, each of a program, in front of one server with a tool that reads the web and one that
 // sends. The database has a standby or not.
-func newCluster(t *testing.T, p *e2e.Program, nodes int, standby bool) *cluster {
+func newCluster(t *testing.T, standby bool, programs ...*e2e.Program) *cluster {
 	t.Helper()
+	nodes := len(programs)
 	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{}), asker: newAsker(), changing: newChanging()}
 	db := c.db.New(t)
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
@@ -83,7 +84,7 @@ func newCluster(t *testing.T, p *e2e.Program, nodes int, standby bool) *cluster 
 	if standby {
 		c.standby = c.db.Standby(t)
 	}
-	for i := range nodes {
+	for i, p := range programs {
 		db := db
 		if standby {
 			c.toDB = append(c.toDB, new(wire))
@@ -102,7 +103,7 @@ sessions: {scope: principal}
 approvals: {channels: [cli], hold: 1s}
 jobs: {offer: true}
 state: state
-console: {listen: "off"}
+console: {listen: "127.0.0.1:0"}
 telemetry: {metrics: {listen: "127.0.0.1:0"}}
 store: {postgres: %q, secret: %s, node: n%d}
 cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
@@ -177,7 +178,7 @@ func passes(t *testing.T, w *e2e.Wire, tool, args string) (ok bool, code string)
 
 // testCluster runs three gateways behind a proxy that sends each request to the next one.
 func testCluster(t *testing.T, p *e2e.Program) {
-	c := newCluster(t, p, 3, false)
+	c := newCluster(t, false, p, p, p)
 	for _, pl := range c.nodes {
 		timelimit.Wait(t, "status names all gateways", func() bool {
 			return strings.Contains(pl.Must("status"), "gateways of the database: n0, n1, n2\n")
@@ -185,6 +186,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	}
 
 	t.Run("looked at", func(t *testing.T) { c.lookedAt(t) })
+	t.Run("looked at in a browser", func(t *testing.T) { c.browsed(t) })
 	t.Run("read here, send there", func(t *testing.T) {
 		_, alice := c.key(t, 0, "alice")
 		w := c.client(c.any, alice)
@@ -581,9 +583,17 @@ func (c *cluster) withoutDatabase(t *testing.T) {
 	if want := "refused_store retryable false after 0 invoked true"; got != want {
 		t.Errorf("a call under way: %s, want %s", got, want)
 	}
-	for i := range 2 * len(c.urls) {
+	outage := 30 * time.Second
+	if testing.Short() {
+		outage = 0
+	}
+	for i, until := 0, time.Now().Add(outage); i < 2*len(c.urls) || time.Now().Before(until); i++ {
+		began := time.Now()
 		if got, want := refused(c.urls[i%len(c.urls)], `{}`), "refused_store retryable true after 1000 invoked false"; got != want {
 			t.Errorf("call %d: %s, want %s", i, got, want)
+		}
+		if took := time.Since(began); took > time.Minute { // 2 s on an idle machine
+			t.Errorf("call %d is refused after %v", i, took)
 		}
 	}
 	if n := len(c.server.Calls("read_web")); n != seen+1 {
