@@ -42,5 +42,6 @@ func TestE2E(t *testing.T) {
 		{Name: "fair", Run: testFair},
 		{Name: "cluster", Run: testCluster, Short: e2e.Always},
 		{Name: "primary", Run: testPrimary, Short: e2e.Always},
+		{Name: "versions", Run: testVersions, Short: e2e.Never},
 	})
 }
