@@ -137,6 +137,17 @@ alter table meta -- see timeline.go
 alter table nodes add column timeline int not null default 0; -- on which it has written its labels again; negative: not all
 alter table homes add column since timestamptz not null default now();
 alter table sessions add column reset_at timestamptz;
+`, `
+create table rates ( -- tokens that gateways take portions of
+	tenant text not null,
+	owner text not null,
+	name text not null,
+	calls float8 not null,
+	bytes float8 not null,
+	filled timestamptz not null default clock_timestamp(), -- when both were what they are
+	until timestamptz not null default clock_timestamp() + interval '1 minute', -- it is full from then on, which is as good as none
+	primary key (tenant, owner, name)
+) with (fillfactor = 70);
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried
