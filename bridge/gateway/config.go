@@ -219,6 +219,8 @@ type Limits struct {
 	Tools   []ToolLimit
 	// Wait is how long a call waits for a place among them; 1 s.
 	Wait time.Duration
+	// Rates are those that several gateways count together; nil counts the calls of this one.
+	Rates session.SharedRates
 }
 
 // A ToolLimit is how many calls may be under way of each tool whose qualified name

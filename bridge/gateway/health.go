@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -100,3 +101,6 @@ func answerHealth(w http.ResponseWriter, ok bool, answer map[string]any) {
 // Places returns how many calls are at upstreams, how many wait for a place there, and how many
 // places there are.
 func (g operator) Places() (taken, waiting, most int64) { return g.limits.Places() }
+
+// ReturnRates puts back what this gateway has taken of rates that several count together, and not used.
+func (g operator) ReturnRates(ctx context.Context) error { return g.limits.ReturnRates(ctx) }

@@ -37,7 +37,7 @@ func newSettings(c Config) settings {
 	s.limits = session.NewLimits(session.LimitOptions{
 		Concurrent: c.Limits.Concurrent, Session: c.Limits.Session, Wait: c.Limits.Wait,
 		Server: func(id string) int { n, _ := s.atOnce.get(id); return n },
-		Tool:   s.ofTool, Paused: s.paused.reason,
+		Tool:   s.ofTool, Paused: s.paused.reason, Rates: c.Limits.Rates,
 	})
 	return s
 }

@@ -66,6 +66,18 @@ func TestSessions(t *testing.T) {
 	})
 }
 
+// limitsOf returns those of gateways that share their rates.
+func limitsOf(all []*postgres.Store) (of []*session.Limits) {
+	for _, s := range all {
+		of = append(of, session.NewLimits(session.LimitOptions{Rates: s.Rates()}))
+	}
+	return of
+}
+
+func TestRates(t *testing.T) {
+	storetest.Rates(t, func(t *testing.T) []*session.Limits { return limitsOf(open(t)) })
+}
+
 func TestDocuments(t *testing.T) {
 	storetest.Documents(t, func(t *testing.T) (all []state.Document) {
 		for _, s := range open(t) {
@@ -190,6 +202,9 @@ func TestPooled(t *testing.T) {
 	})
 	t.Run("jobs", func(t *testing.T) {
 		storetest.Jobs(t, func(t *testing.T) jobs.Store { return jobsOf(t, pooled(t)[2]) })
+	})
+	t.Run("rates", func(t *testing.T) {
+		storetest.Rates(t, func(t *testing.T) []*session.Limits { return limitsOf(pooled(t)) })
 	})
 	t.Run("not said", func(t *testing.T) {
 		url := server.Pooled(t, server.New(t))

@@ -174,6 +174,10 @@ func (s *Store) sweep(ctx context.Context, ttl time.Duration) error {
 			return err
 		}
 	}
-	_, err := s.db.Exec(ctx, "delete from leases where until < clock_timestamp()")
-	return err
+	for _, table := range []string{"leases", "rates"} {
+		if _, err := s.db.Exec(ctx, "delete from "+table+" where until < clock_timestamp()"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

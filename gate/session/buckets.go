@@ -2,6 +2,7 @@ package session
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,9 +13,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
-// maxDebt is how far a bucket of bytes can fall below empty, in fills: whoever has
+// MaxDebt is how far a bucket of bytes can fall below empty, in fills: whoever has
 // had more than that is not made to wait for longer.
-const maxDebt = 1000
+const MaxDebt = 1000
 
 // looked is how many of the buckets that were used longest ago are looked at to
 // find one that is full. They are not in the order in which they fill.
@@ -49,7 +50,7 @@ func newBuckets(max int) *buckets {
 }
 
 // take takes a token for each charge to a rate, or none, and returns those charges.
-func (bs *buckets) take(charges []gate.Charge) ([]gate.Charge, error) {
+func (bs *buckets) take(_ context.Context, charges []gate.Charge) ([]gate.Charge, error) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	now := time.Now()
@@ -67,8 +68,8 @@ func (bs *buckets) take(charges []gate.Charge) ([]gate.Charge, error) {
 
 func (bs *buckets) takeOne(c gate.Charge, now time.Time) error {
 	r := *c.Rate
-	if r.Per <= 0 || r.Calls < 0 || r.Bytes < 0 || r.Burst < 0 || r.Calls+r.Bytes == 0 {
-		return fmt.Errorf("rate %s can never be met", r)
+	if err := possible(r); err != nil {
+		return err
 	}
 	b, wait := bs.bucket(bucketKey{c.Owner, c.Limit}, r, now)
 	if b == nil {
@@ -79,6 +80,14 @@ func (bs *buckets) takeOne(c gate.Charge, now time.Time) error {
 	}
 	if r.Calls > 0 {
 		b.calls--
+	}
+	return nil
+}
+
+// possible refuses a rate that no call keeps.
+func possible(r obligation.Rate) error {
+	if r.Per <= 0 || r.Calls < 0 || r.Bytes < 0 || r.Burst < 0 || r.Calls+r.Bytes == 0 {
+		return fmt.Errorf("rate %s can never be met", r)
 	}
 	return nil
 }
@@ -98,7 +107,7 @@ func (bs *buckets) bucket(k bucketKey, r obligation.Rate, now time.Time) (*bucke
 	if wait := bs.makeRoom(now); wait > 0 {
 		return nil, wait
 	}
-	b := &bucket{key: k, rate: r, calls: burst(r), bytes: float64(r.Bytes), filled: now}
+	b := &bucket{key: k, rate: r, calls: Burst(r), bytes: float64(r.Bytes), filled: now}
 	bs.at[k] = bs.used.PushFront(b)
 	return b, 0
 }
@@ -162,13 +171,13 @@ func (bs *buckets) add(spent []gate.Charge, calls, bytes float64) {
 		if b == nil { // there is no room, and whoever uses it next will find none
 			continue
 		}
-		b.calls = min(burst(r), b.calls+calls)
-		b.bytes = max(-maxDebt*float64(r.Bytes), b.bytes+bytes)
+		b.calls = min(Burst(r), b.calls+calls)
+		b.bytes = max(-MaxDebt*float64(r.Bytes), b.bytes+bytes)
 	}
 }
 
-// burst is how many tokens of calls a bucket holds at most.
-func burst(r obligation.Rate) float64 {
+// Burst is how many tokens of calls a bucket holds at most.
+func Burst(r obligation.Rate) float64 {
 	if r.Burst > 0 {
 		return float64(r.Burst)
 	}
@@ -179,7 +188,7 @@ func burst(r obligation.Rate) float64 {
 // [time.Now]: to set the machine's clock changes nothing.
 func (b *bucket) fill(now time.Time) {
 	share := float64(now.Sub(b.filled)) / float64(b.rate.Per)
-	b.calls = min(burst(b.rate), b.calls+share*float64(b.rate.Calls))
+	b.calls = min(Burst(b.rate), b.calls+share*float64(b.rate.Calls))
 	b.bytes = min(float64(b.rate.Bytes), b.bytes+share*float64(b.rate.Bytes))
 	b.filled = now
 }
@@ -192,7 +201,7 @@ func (b *bucket) wait() time.Duration {
 
 // untilFull returns how long it takes until the bucket is full; zero if it is.
 func (b *bucket) untilFull() time.Duration {
-	return max(b.until(b.calls, burst(b.rate), b.rate.Calls), b.until(b.bytes, float64(b.rate.Bytes), b.rate.Bytes))
+	return max(b.until(b.calls, Burst(b.rate), b.rate.Calls), b.until(b.bytes, float64(b.rate.Bytes), b.rate.Bytes))
 }
 
 // until returns how long it takes from have to want tokens, at so many in the

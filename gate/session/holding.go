@@ -34,7 +34,7 @@ func (h *holding) Charge(ctx context.Context, c gate.Charges) error {
 	var spent []gate.Charge
 	if len(c.Rates) > 0 {
 		var err error
-		if spent, err = h.limits.rates.take(c.Rates); err != nil {
+		if spent, err = h.limits.rates.take(ctx, c.Rates); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,8 @@ type LimitOptions struct {
 	// Buckets is how many buckets of rates are kept: see [Limits]. Zero or less
 	// means 65,536; one takes some 300 bytes.
 	Buckets int
+	// Rates are those that several gateways count together; nil counts the calls of this one.
+	Rates SharedRates
 }
 
 // maxQueue bounds what a slot that becomes free looks through.
@@ -51,17 +53,28 @@ const maxQueue = 4096
 //
 // A bucket of a rate that has filled again is as good as none, and makes room for
 // another. If all are in use, a call that needs a new one is refused: to forget
-// one would be to let its owner begin anew.
+// one would be to let its owner begin anew. With LimitOptions.Rates the buckets are shared
+// with other gateways, and calls take tokens from portions of them.
 type Limits struct {
 	o          LimitOptions // but for Concurrent and Session, which can change
 	concurrent atomic.Int64
 	session    atomic.Int64
-	rates      *buckets
+	rates      rates
 	calls      *pool
 	relays     *pool
 	agents     *pool
 	away       *pool // of calls that have given their slot back for a while
 	work       *pool // bytes of arguments and results
+}
+
+// rates count calls and bytes.
+type rates interface {
+	// take takes a token for each charge to a rate, or none, and returns those charges.
+	take(ctx context.Context, charges []gate.Charge) ([]gate.Charge, error)
+	// giveBack gives back the tokens of calls that were not made.
+	giveBack(spent []gate.Charge)
+	// spend takes the bytes that a call has used.
+	spend(spent []gate.Charge, bytes int64)
 }
 
 // A pool has slots for one kind of calls, for each of their sessions, servers and tools.
@@ -123,6 +136,9 @@ func NewLimits(o LimitOptions) *Limits {
 		o.Buckets = 1 << 16
 	}
 	l := &Limits{o: o, rates: newBuckets(o.Buckets)}
+	if o.Rates != nil {
+		l.rates = &portions{from: o.Rates, at: map[bucketKey]*portion{}}
+	}
 	l.concurrent.Store(int64(o.Concurrent))
 	l.session.Store(int64(o.Session))
 	newPool := func(times int64, what string) *pool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
 
 func take(tb testing.TB, l *session.Limits) func(int64) {
@@ -176,4 +177,11 @@ func TestPausedSince(t *testing.T) {
 	if err := slot.Charge(t.Context(), c); !errors.Is(err, gate.ErrBusy) {
 		t.Errorf("error %v", err)
 	}
+}
+
+func TestRates(t *testing.T) {
+	storetest.Rates(t, func(*testing.T) []*session.Limits {
+		l := session.NewLimits(session.LimitOptions{})
+		return []*session.Limits{l, l, l}
+	})
 }

@@ -74,6 +74,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	}
 	if a.shared.Store != nil {
 		gc.Sessions.Shared, gc.Sessions.Reader = a.shared.Sessions(), a.shared.Reader()
+		gc.Limits.Rates = a.shared.Rates()
 		if gc.Approvals.Store, err = a.shared.Approvals(); err != nil {
 			return nil, err
 		}

@@ -224,7 +224,9 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 	hangup, stop := hangups()
 	looks := []func(){a.watchPolicy(ctx), a.watchPins(), a.watchKeys(ctx), func() { a.pollBundles(ctx) }}
 	if a.shared.Store != nil {
-		looks = append(looks, func() { a.shared.catchUp(ctx) })
+		looks = append(looks, func() { a.shared.catchUp(ctx) }, func() {
+			_ = a.gateway.Operator().ReturnRates(ctx) // the next look puts back what this one could not
+		})
 	}
 	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
 		looks = append(looks, a.watchConfig(ctx, hangup))

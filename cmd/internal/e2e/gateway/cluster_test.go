@@ -110,6 +110,7 @@ cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
 `, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, db, secret, i, port, c.between[i].start(t, port)))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty, mine]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
+		pl.Write("policies/rate.rego", "package wasmgate\n\nobligations contains {\"rate\": {\"key\": [\"principal\"], \"calls\": 5, \"per\": \"10h\"}} if endswith(input.principal.id, \"rita\")\n")
 		pl.Write("labels.yaml", "mine__*: {result: trusted, effect: [read]}\nmore__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
 		c.processes = append(c.processes, pl.Serve("--listen", at))
@@ -225,6 +226,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("ended here, refused there", func(t *testing.T) { c.ends(t, rounds(t)) })
 	t.Run("asked here, answered there", func(t *testing.T) { c.approvals(t) })
 	t.Run("begun here, fetched there", func(t *testing.T) { c.jobs(t) })
+	t.Run("counted together", func(t *testing.T) { c.rates(t) })
 	t.Run("a session at any gateway", func(t *testing.T) { c.sessions(t) })
 	t.Run("a task at any gateway", func(t *testing.T) { c.tasks(t) })
 	t.Run("found here, used there", func(t *testing.T) { c.values(t, 2*rounds(t)) })
@@ -486,6 +488,22 @@ func (c *cluster) approvals(t *testing.T) {
 		if n := len(c.server.Calls("publish")); n != round+1 {
 			t.Fatalf("round %d: the server has got %d calls", round, n)
 		}
+	}
+}
+
+// rates: a rate of 5 calls lets 5 pass at all gateways together.
+func (c *cluster) rates(t *testing.T) {
+	rita, passed := c.token(t, "rita", "rita"), 0
+	for i := range 12 { // 4 at each
+		switch ok, code := passes(t, c.client(c.any, rita), "own__find", `{}`); {
+		case ok:
+			passed++
+		case code != "refused_limit":
+			t.Errorf("call %d: %s", i, code)
+		}
+	}
+	if passed != 5 {
+		t.Errorf("%d calls pass, of 5 in 10 hours", passed)
 	}
 }
 
