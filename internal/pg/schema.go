@@ -148,6 +148,17 @@ create table rates ( -- tokens that gateways take portions of
 	until timestamptz not null default clock_timestamp() + interval '1 minute', -- it is full from then on, which is as good as none
 	primary key (tenant, owner, name)
 ) with (fillfactor = 70);
+`, `
+create table kv ( -- what modules keep; names may hold bytes that text may not
+	tenant bytea not null,
+	tool bytea not null,
+	key bytea not null,
+	value bytea not null, -- sealed
+	size int not null, -- of the key and the value
+	until timestamptz, -- null has no end
+	primary key (tenant, tool, key)
+);
+create index kv_until on kv (until);
 `}
 
 // A step waits this long for calls under way, so that no others wait behind it, and is tried
