@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/gate/tracing"
+	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -135,6 +136,8 @@ type Config struct {
 	// KVDir keeps the values that modules keep, and how much they have written to folders.
 	// Empty keeps both in memory.
 	KVDir string
+	// KV keeps those values where several gateways see them; nil keeps them in KVDir.
+	KV kv.Shared
 	// CacheDir keeps compiled WASM code between processes, for their owner alone.
 	// Empty keeps none.
 	CacheDir string

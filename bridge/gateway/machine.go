@@ -19,7 +19,7 @@ type machine struct {
 
 func (m *machine) open(ctx context.Context, c *Config) (err error) {
 	m.dial = dial.New(c.Dial)
-	if m.kv, err = kv.Open(c.KVDir, kv.Options{}); err != nil {
+	if m.kv, err = kv.Open(c.KVDir, kv.Options{Shared: c.KV}); err != nil {
 		return err
 	}
 	m.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: c.CacheDir, UsageFile: usageFile(c.KVDir), Log: c.Log})

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 	"github.com/wasmgate/wasmgate/internal/vault"
@@ -76,6 +77,46 @@ func limitsOf(all []*postgres.Store) (of []*session.Limits) {
 
 func TestRates(t *testing.T) {
 	storetest.Rates(t, func(t *testing.T) []*session.Limits { return limitsOf(open(t)) })
+}
+
+// valuesOf returns what modules keep at each of several gateways.
+func valuesOf(t *testing.T, all []*postgres.Store, o kv.Options) (of []*kv.Store) {
+	t.Helper()
+	for _, s := range all {
+		var err error
+		if o.Shared, err = s.ModuleValues(); err != nil {
+			t.Fatal(err)
+		}
+		one, err := kv.Open("", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of = append(of, one)
+	}
+	return of
+}
+
+func TestValues(t *testing.T) {
+	storetest.Values(t, func(t *testing.T, o kv.Options) []*kv.Store { return valuesOf(t, open(t), o) })
+}
+
+// A value is believed only in its own row.
+func TestValueMoved(t *testing.T) {
+	server := database.Shared(t)
+	url := server.New(t)
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: url, Secret: secret, Node: "n", Timeout: patient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	all := valuesOf(t, []*postgres.Store{s}, kv.Options{})
+	if err := all[0].Set(t.Context(), kv.Namespace{Tool: "a"}, "k", []byte("v"), 0); err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, url, "update kv set key = 'other'")
+	if v, _, err := all[0].Get(t.Context(), kv.Namespace{Tool: "a"}, "other"); err == nil {
+		t.Errorf("the value of another key: %q", v)
+	}
 }
 
 func TestDocuments(t *testing.T) {
@@ -202,6 +243,9 @@ func TestPooled(t *testing.T) {
 	})
 	t.Run("jobs", func(t *testing.T) {
 		storetest.Jobs(t, func(t *testing.T) jobs.Store { return jobsOf(t, pooled(t)[2]) })
+	})
+	t.Run("values", func(t *testing.T) {
+		storetest.Values(t, func(t *testing.T, o kv.Options) []*kv.Store { return valuesOf(t, pooled(t), o) })
 	})
 	t.Run("rates", func(t *testing.T) {
 		storetest.Rates(t, func(t *testing.T) []*session.Limits { return limitsOf(pooled(t)) })

@@ -174,7 +174,7 @@ func (s *Store) sweep(ctx context.Context, ttl time.Duration) error {
 			return err
 		}
 	}
-	for _, table := range []string{"leases", "rates"} {
+	for _, table := range []string{"leases", "rates", "kv"} {
 		if _, err := s.db.Exec(ctx, "delete from "+table+" where until < clock_timestamp()"); err != nil {
 			return err
 		}

@@ -75,6 +75,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.shared.Store != nil {
 		gc.Sessions.Shared, gc.Sessions.Reader = a.shared.Sessions(), a.shared.Reader()
 		gc.Limits.Rates = a.shared.Rates()
+		if gc.KV, err = a.shared.ModuleValues(); err != nil {
+			return nil, err
+		}
 		if gc.Approvals.Store, err = a.shared.Approvals(); err != nil {
 			return nil, err
 		}

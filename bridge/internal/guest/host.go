@@ -207,13 +207,13 @@ func (h *host) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse,
 	ns, store := kv.Namespace{Tenant: h.call.Who.Tenant, Tool: h.call.Name}, h.reach.KV
 	switch r.Op {
 	case "get":
-		res.Value, res.Found, err = store.Get(ns, r.Key)
+		res.Value, res.Found, err = store.Get(ctx, ns, r.Key)
 	case "set":
-		err = store.Set(ns, r.Key, r.Value, r.TTL)
+		err = store.Set(ctx, ns, r.Key, r.Value, r.TTL)
 	case "delete":
-		res.Found, err = store.Delete(ns, r.Key)
+		res.Found, err = store.Delete(ctx, ns, r.Key)
 	case "list":
-		res.Keys, err = store.List(ns, r.Key)
+		res.Keys, err = store.List(ctx, ns, r.Key)
 	default:
 		return res, fmt.Errorf("op must be get, set, delete or list")
 	}

@@ -40,7 +40,9 @@ func New(module string, web dial.Options, rules dial.Rules, secrets []dial.Secre
 func (h *Host) Close() error { return h.values.Close() }
 
 // Set stores a value, as if the tool had done so before.
-func (h *Host) Set(key string, value []byte) error { return h.values.Set(h.space, key, value, 0) }
+func (h *Host) Set(ctx context.Context, key string, value []byte) error {
+	return h.values.Set(ctx, h.space, key, value, 0)
+}
 
 // Methods are those by which --http lets an origin be asked.
 var Methods = []string{"GET", "HEAD", "POST"}
@@ -80,16 +82,16 @@ func (h *Host) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPRes
 }
 
 // KV implements [sandbox.Host].
-func (h *Host) KV(_ context.Context, r sandbox.KVRequest) (res sandbox.KVResponse, err error) {
+func (h *Host) KV(ctx context.Context, r sandbox.KVRequest) (res sandbox.KVResponse, err error) {
 	switch r.Op {
 	case "get":
-		res.Value, res.Found, err = h.values.Get(h.space, r.Key)
+		res.Value, res.Found, err = h.values.Get(ctx, h.space, r.Key)
 	case "set":
-		err = h.values.Set(h.space, r.Key, r.Value, r.TTL)
+		err = h.values.Set(ctx, h.space, r.Key, r.Value, r.TTL)
 	case "delete":
-		res.Found, err = h.values.Delete(h.space, r.Key)
+		res.Found, err = h.values.Delete(ctx, h.space, r.Key)
 	case "list":
-		res.Keys, err = h.values.List(h.space, r.Key)
+		res.Keys, err = h.values.List(ctx, h.space, r.Key)
 	default:
 		err = fmt.Errorf("the op %.40q is not one of get, set, delete, list", r.Op)
 	}

@@ -179,7 +179,7 @@ func (t *Trials) try(ctx context.Context, one cases.Case) (res sandbox.Result, p
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	for key, value := range one.KV {
-		if err := host.Set(key, []byte(value)); err != nil {
+		if err := host.Set(ctx, key, []byte(value)); err != nil {
 			return res, nil, fmt.Errorf("kv: %w", err)
 		}
 	}

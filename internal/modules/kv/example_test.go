@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -15,12 +16,12 @@ func Example() {
 	}
 	defer s.Close()
 	notes := kv.Namespace{Tool: "notes"}
-	if err := s.Set(notes, "seen", []byte("yes"), time.Hour); err != nil {
+	if err := s.Set(context.Background(), notes, "seen", []byte("yes"), time.Hour); err != nil {
 		fmt.Println(err)
 	}
-	value, found, err := s.Get(notes, "seen")
+	value, found, err := s.Get(context.Background(), notes, "seen")
 	fmt.Println(string(value), found, err)
-	_, found, err = s.Get(kv.Namespace{Tool: "another"}, "seen")
+	_, found, err = s.Get(context.Background(), kv.Namespace{Tool: "another"}, "seen")
 	fmt.Println(found, err)
 	// Output:
 	// yes true <nil>

@@ -89,7 +89,7 @@ func TestEmptyNamespaceHasNoFile(t *testing.T) {
 	if n := len(files(t, dir)); n != 1 {
 		t.Fatalf("%d files", n)
 	}
-	if _, err := s.Delete(ns, "a"); err != nil {
+	if _, err := s.Delete(t.Context(), ns, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if left := files(t, dir); len(left) > 0 {
@@ -125,10 +125,10 @@ func TestCorruptFiles(t *testing.T) {
 			write(t, path, damaged)
 
 			s = open(t, dir, kv.Options{})
-			_, _, get := s.Get(ns, "a")
-			_, list := s.List(ns, "")
-			_, remove := s.Delete(ns, "a")
-			for op, err := range map[string]error{"get": get, "list": list, "delete": remove, "set": s.Set(ns, "a", nil, 0)} {
+			_, _, get := s.Get(t.Context(), ns, "a")
+			_, list := s.List(t.Context(), ns, "")
+			_, remove := s.Delete(t.Context(), ns, "a")
+			for op, err := range map[string]error{"get": get, "list": list, "delete": remove, "set": s.Set(t.Context(), ns, "a", nil, 0)} {
 				if !errors.Is(err, kv.ErrCorrupt) || !strings.Contains(err.Error(), path) {
 					t.Errorf("%s: %v", op, err)
 				}
@@ -170,11 +170,11 @@ func TestFileCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a", "b"} {
-		if err := s.Set(ns, key, []byte("new"), 0); err == nil {
+		if err := s.Set(t.Context(), ns, key, []byte("new"), 0); err == nil {
 			t.Errorf("%s was set", key)
 		}
 	}
-	if found, err := s.Delete(ns, "a"); err == nil || found {
+	if found, err := s.Delete(t.Context(), ns, "a"); err == nil || found {
 		t.Errorf("deleted: %v, %v", found, err)
 	}
 	want(t, s, ns, "a", "old")
@@ -210,7 +210,7 @@ func TestFewNamespacesStayInMemory(t *testing.T) {
 	want(t, s, ns, "a", "1") // used more recently than the others
 	set(t, s, kv.Namespace{Tool: "0"}, "b", "1", 0)
 	set(t, s, kv.Namespace{Tool: "1"}, "b", "1", 0)
-	if _, _, err := s.Get(ns, "a"); !errors.Is(err, kv.ErrCorrupt) {
+	if _, _, err := s.Get(t.Context(), ns, "a"); !errors.Is(err, kv.ErrCorrupt) {
 		t.Errorf("err = %v: it was not read again", err)
 	}
 }

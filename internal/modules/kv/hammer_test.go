@@ -31,13 +31,13 @@ func TestHammer(t *testing.T) {
 				n := of(w + r)
 				set(t, s, n, key, fmt.Sprint(r), 0)
 				want(t, s, n, key, fmt.Sprint(r))
-				if err := s.Set(n, fmt.Sprint("extra ", w), nil, 0); err != nil && !errors.Is(err, kv.ErrQuota) {
+				if err := s.Set(t.Context(), n, fmt.Sprint("extra ", w), nil, 0); err != nil && !errors.Is(err, kv.ErrQuota) {
 					t.Error(err)
 				}
-				if keys, err := s.List(n, ""); err != nil || len(keys) > workers+1 {
+				if keys, err := s.List(t.Context(), n, ""); err != nil || len(keys) > workers+1 {
 					t.Errorf("%d keys, %v", len(keys), err)
 				}
-				if _, err := s.Delete(n, fmt.Sprint("extra ", w)); err != nil {
+				if _, err := s.Delete(t.Context(), n, fmt.Sprint("extra ", w)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -63,7 +63,7 @@ func TestCloseWhileInUse(t *testing.T) {
 	for w := range written {
 		all.Go(func() {
 			for i := 1; ; i++ {
-				if err := s.Set(ns, fmt.Sprint(w), []byte(fmt.Sprint(i)), 0); errors.Is(err, kv.ErrClosed) {
+				if err := s.Set(t.Context(), ns, fmt.Sprint(w), []byte(fmt.Sprint(i)), 0); errors.Is(err, kv.ErrClosed) {
 					return
 				} else if err != nil {
 					t.Error(err)

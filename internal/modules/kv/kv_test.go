@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
 
 var ns = kv.Namespace{Tenant: "acme", Tool: "notes"}
@@ -29,7 +30,7 @@ func open(t testing.TB, dir string, o kv.Options) *kv.Store {
 
 func set(t testing.TB, s *kv.Store, ns kv.Namespace, key, value string, ttl time.Duration) {
 	t.Helper()
-	if err := s.Set(ns, key, []byte(value), ttl); err != nil {
+	if err := s.Set(t.Context(), ns, key, []byte(value), ttl); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -37,7 +38,7 @@ func set(t testing.TB, s *kv.Store, ns kv.Namespace, key, value string, ttl time
 // want checks the value of a key; "-" is none.
 func want(t testing.TB, s *kv.Store, ns kv.Namespace, key, value string) {
 	t.Helper()
-	got, found, err := s.Get(ns, key)
+	got, found, err := s.Get(t.Context(), ns, key)
 	if err != nil || found != (value != "-") || found && string(got) != value {
 		t.Errorf("%s of %v: %q, %v, %v; want %q", key, ns, got, found, err, value)
 	}
@@ -60,16 +61,16 @@ func TestStore(t *testing.T) {
 		want(t, s, ns, "a/1", "uno")
 		want(t, s, ns, "a/2", "")
 		want(t, s, ns, "b", "three\x00\xff")
-		if keys, err := s.List(ns, "a/"); err != nil || !slices.Equal(keys, []string{"a/1", "a/2"}) {
+		if keys, err := s.List(t.Context(), ns, "a/"); err != nil || !slices.Equal(keys, []string{"a/1", "a/2"}) {
 			t.Errorf("keys %v, %v", keys, err)
 		}
-		if found, err := s.Delete(ns, "a/1"); err != nil || !found {
+		if found, err := s.Delete(t.Context(), ns, "a/1"); err != nil || !found {
 			t.Errorf("deleted: %v, %v", found, err)
 		}
-		if found, err := s.Delete(ns, "a/1"); err != nil || found {
+		if found, err := s.Delete(t.Context(), ns, "a/1"); err != nil || found {
 			t.Errorf("deleted again: %v, %v", found, err)
 		}
-		if keys, err := s.List(ns, ""); err != nil || !slices.Equal(keys, []string{"a/2", "b"}) {
+		if keys, err := s.List(t.Context(), ns, ""); err != nil || !slices.Equal(keys, []string{"a/2", "b"}) {
 			t.Errorf("keys %v, %v", keys, err)
 		}
 	})
@@ -78,11 +79,11 @@ func TestStore(t *testing.T) {
 func TestValuesAreCopies(t *testing.T) {
 	s := open(t, "", kv.Options{})
 	value := []byte("value")
-	if err := s.Set(ns, "a", value, 0); err != nil {
+	if err := s.Set(t.Context(), ns, "a", value, 0); err != nil {
 		t.Fatal(err)
 	}
 	value[0] = 'X'
-	got, _, _ := s.Get(ns, "a")
+	got, _, _ := s.Get(t.Context(), ns, "a")
 	got[1] = 'X'
 	want(t, s, ns, "a", "value")
 }
@@ -133,16 +134,16 @@ func TestNotValid(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, "", kv.Options{})
-			if err := s.Set(tt.ns, tt.key, nil, tt.ttl); !errors.Is(err, kv.ErrInvalid) {
+			if err := s.Set(t.Context(), tt.ns, tt.key, nil, tt.ttl); !errors.Is(err, kv.ErrInvalid) {
 				t.Errorf("set: %v", err)
 			}
 			if tt.ttl != 0 {
 				return
 			}
-			if _, _, err := s.Get(tt.ns, tt.key); !errors.Is(err, kv.ErrInvalid) {
+			if _, _, err := s.Get(t.Context(), tt.ns, tt.key); !errors.Is(err, kv.ErrInvalid) {
 				t.Errorf("get: %v", err)
 			}
-			if _, err := s.Delete(tt.ns, tt.key); !errors.Is(err, kv.ErrInvalid) {
+			if _, err := s.Delete(t.Context(), tt.ns, tt.key); !errors.Is(err, kv.ErrInvalid) {
 				t.Errorf("delete: %v", err)
 			}
 		})
@@ -184,13 +185,13 @@ func TestQuotas(t *testing.T) {
 				set(t, s, ns, key(i), v, 0)
 			}
 			next := key(len(tt.allowed))
-			if err := s.Set(ns, next, []byte(tt.refused), 0); !errors.Is(err, kv.ErrQuota) {
+			if err := s.Set(t.Context(), ns, next, []byte(tt.refused), 0); !errors.Is(err, kv.ErrQuota) {
 				t.Errorf("err = %v", err)
 			}
 			want(t, s, ns, next, "-")
 			set(t, s, ns, key(0), tt.replaced, 0)
 			set(t, s, kv.Namespace{Tenant: "other", Tool: ns.Tool}, "a", tt.allowed[0], 0) // another one's quota is its own
-			if _, err := s.Delete(ns, key(0)); err != nil {
+			if _, err := s.Delete(t.Context(), ns, key(0)); err != nil {
 				t.Fatal(err)
 			}
 			set(t, s, ns, key(0), tt.allowed[0], 0) // what was deleted is free again
@@ -204,17 +205,17 @@ func TestExpiry(t *testing.T) {
 			s := open(t, dir, kv.Options{Keys: 2})
 			set(t, s, ns, "short", "1", time.Minute)
 			set(t, s, ns, "long", "2", time.Hour)
-			if err := s.Set(ns, "more", nil, 0); !errors.Is(err, kv.ErrQuota) {
+			if err := s.Set(t.Context(), ns, "more", nil, 0); !errors.Is(err, kv.ErrQuota) {
 				t.Errorf("err = %v", err)
 			}
 			time.Sleep(time.Minute - 1)
 			want(t, s, ns, "short", "1")
 			time.Sleep(time.Nanosecond)
 			want(t, s, ns, "short", "-")
-			if keys, err := s.List(ns, ""); err != nil || !slices.Equal(keys, []string{"long"}) {
+			if keys, err := s.List(t.Context(), ns, ""); err != nil || !slices.Equal(keys, []string{"long"}) {
 				t.Errorf("keys %v, %v", keys, err)
 			}
-			if found, err := s.Delete(ns, "short"); err != nil || found {
+			if found, err := s.Delete(t.Context(), ns, "short"); err != nil || found {
 				t.Errorf("deleted: %v, %v", found, err)
 			}
 			set(t, s, ns, "more", "3", 0) // what has expired is free again
@@ -239,10 +240,10 @@ func TestClosed(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, _, err := s.Get(ns, "a"); !errors.Is(err, kv.ErrClosed) {
+		if _, _, err := s.Get(t.Context(), ns, "a"); !errors.Is(err, kv.ErrClosed) {
 			t.Errorf("err = %v", err)
 		}
-		if err := s.Set(ns, "a", nil, 0); !errors.Is(err, kv.ErrClosed) {
+		if err := s.Set(t.Context(), ns, "a", nil, 0); !errors.Is(err, kv.ErrClosed) {
 			t.Errorf("err = %v", err)
 		}
 	})
@@ -256,7 +257,7 @@ func TestFewNamespacesFitInMemoryAlone(t *testing.T) {
 		a, b, c := kv.Namespace{Tool: "a"}, kv.Namespace{Tool: "b"}, kv.Namespace{Tool: "c"}
 		set(t, s, a, "k", "1", 0)
 		set(t, s, b, "k", "1", time.Minute)
-		if err := s.Set(c, "k", nil, 0); !errors.Is(err, kv.ErrQuota) {
+		if err := s.Set(t.Context(), c, "k", nil, 0); !errors.Is(err, kv.ErrQuota) {
 			t.Errorf("err = %v", err)
 		}
 		want(t, s, a, "k", "1")
@@ -286,7 +287,7 @@ func TestLikeAMap(t *testing.T) {
 			model[n][key] = value
 		case 3, 4:
 			_, had := model[n][key]
-			if found, err := s.Delete(n, key); err != nil || found != had {
+			if found, err := s.Delete(t.Context(), n, key); err != nil || found != had {
 				t.Fatalf("deleted: %v, %v; want %v", found, err, had)
 			}
 			delete(model[n], key)
@@ -301,4 +302,18 @@ func TestLikeAMap(t *testing.T) {
 			want(t, s, n, key, value)
 		}
 	}
+}
+
+func TestValues(t *testing.T) {
+	both(t, func(t *testing.T, dir string) {
+		n := 0
+		storetest.Values(t, func(t *testing.T, o kv.Options) []*kv.Store {
+			at := dir
+			if n++; dir != "" {
+				at = filepath.Join(dir, fmt.Sprint(n))
+			}
+			s := open(t, at, o)
+			return []*kv.Store{s, s, s}
+		})
+	})
 }

@@ -67,11 +67,8 @@ func (sp *space) set(key string, e entry, now time.Time, o Options) error {
 	if had {
 		count, size = count-1, size-len(key)-len(old.Value)
 	}
-	if count > o.Keys {
-		return fmt.Errorf("kv: there are %d keys, and no more are possible: %w", o.Keys, ErrQuota)
-	}
-	if size > o.Bytes {
-		return fmt.Errorf("kv: keys and values would have %d bytes; at most %d are allowed: %w", size, o.Bytes, ErrQuota)
+	if err := o.fit(count, size); err != nil {
+		return err
 	}
 	sp.put(key, e)
 	if err := sp.save(); err != nil {

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"container/list"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -54,6 +55,19 @@ type Options struct {
 	// Loaded is how many namespaces stay in memory while nobody uses them; others
 	// are read again. Without a directory it is how many there can be. Default 64.
 	Loaded int
+	// Shared keeps the values in place of a directory, where several gateways see them.
+	Shared Shared
+}
+
+// Shared keeps values where several gateways see them. Its methods get what a [Store] allows, and do what
+// those of a Store do.
+type Shared interface {
+	Get(ctx context.Context, ns Namespace, key string) (value []byte, found bool, err error)
+	// Set sets nothing, and returns the error, if fits has one for the number of other keys in the
+	// namespace, and the bytes of these and their values.
+	Set(ctx context.Context, ns Namespace, key string, value []byte, ttl time.Duration, fits func(keys, bytes int) error) error
+	Delete(ctx context.Context, ns Namespace, key string) (found bool, err error)
+	List(ctx context.Context, ns Namespace, prefix string) (keys []string, err error)
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -75,6 +89,17 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// fit refuses more keys, or bytes of all keys and values, than a namespace may have.
+func (o Options) fit(keys, bytes int) error {
+	if keys > o.Keys {
+		return fmt.Errorf("kv: there are %d keys, and no more are possible: %w", o.Keys, ErrQuota)
+	}
+	if bytes > o.Bytes {
+		return fmt.Errorf("kv: keys and values would have %d bytes; at most %d are allowed: %w", bytes, o.Bytes, ErrQuota)
+	}
+	return nil
 }
 
 // A Store keeps values by namespace and key. It may be used from several
@@ -158,9 +183,12 @@ func (s *Store) Close() error {
 }
 
 // Get returns the value of key, if there is one. The value is the caller's.
-func (s *Store) Get(ns Namespace, key string) (value []byte, found bool, err error) {
-	if err := checkKey(key); err != nil {
+func (s *Store) Get(ctx context.Context, ns Namespace, key string) (value []byte, found bool, err error) {
+	if err := ns.check(key); err != nil {
 		return nil, false, err
+	}
+	if s.o.Shared != nil {
+		return s.o.Shared.Get(ctx, ns, key)
 	}
 	err = s.use(ns, func(sp *space) error {
 		var e entry
@@ -173,8 +201,8 @@ func (s *Store) Get(ns Namespace, key string) (value []byte, found bool, err err
 
 // Set gives key a value, which expires after ttl; zero means never. An error
 // leaves the value that it had.
-func (s *Store) Set(ns Namespace, key string, value []byte, ttl time.Duration) error {
-	if err := checkKey(key); err != nil {
+func (s *Store) Set(ctx context.Context, ns Namespace, key string, value []byte, ttl time.Duration) error {
+	if err := ns.check(key); err != nil {
 		return err
 	}
 	if ttl < 0 {
@@ -182,6 +210,9 @@ func (s *Store) Set(ns Namespace, key string, value []byte, ttl time.Duration) e
 	}
 	if len(value) > s.o.ValueBytes {
 		return fmt.Errorf("kv: a value has %d bytes; at most %d are allowed: %w", len(value), s.o.ValueBytes, ErrQuota)
+	}
+	if s.o.Shared != nil {
+		return s.o.Shared.Set(ctx, ns, key, value, ttl, func(keys, bytes int) error { return s.o.fit(keys+1, bytes+len(key)+len(value)) })
 	}
 	e := entry{Value: slices.Clone(value)}
 	now := time.Now()
@@ -192,9 +223,12 @@ func (s *Store) Set(ns Namespace, key string, value []byte, ttl time.Duration) e
 }
 
 // Delete removes key, and tells whether it had a value.
-func (s *Store) Delete(ns Namespace, key string) (found bool, err error) {
-	if err := checkKey(key); err != nil {
+func (s *Store) Delete(ctx context.Context, ns Namespace, key string) (found bool, err error) {
+	if err := ns.check(key); err != nil {
 		return false, err
+	}
+	if s.o.Shared != nil {
+		return s.o.Shared.Delete(ctx, ns, key)
 	}
 	err = s.use(ns, func(sp *space) (err error) {
 		found, err = sp.remove(key, time.Now())
@@ -204,7 +238,13 @@ func (s *Store) Delete(ns Namespace, key string) (found bool, err error) {
 }
 
 // List returns the keys that begin with prefix, in order.
-func (s *Store) List(ns Namespace, prefix string) (keys []string, err error) {
+func (s *Store) List(ctx context.Context, ns Namespace, prefix string) (keys []string, err error) {
+	if err := ns.checkNames(); err != nil {
+		return nil, err
+	}
+	if s.o.Shared != nil {
+		return s.o.Shared.List(ctx, ns, prefix)
+	}
 	err = s.use(ns, func(sp *space) error {
 		keys = sp.list(prefix, time.Now())
 		return nil
@@ -212,14 +252,15 @@ func (s *Store) List(ns Namespace, prefix string) (keys []string, err error) {
 	return keys, err
 }
 
-func checkKey(key string) error {
+// check refuses a key, or a namespace, that cannot be.
+func (ns Namespace) check(key string) error {
 	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
 		return fmt.Errorf("kv: a key is 1 to %d bytes of UTF-8: %w", maxKey, ErrInvalid)
 	}
-	return nil
+	return ns.checkNames()
 }
 
-func (ns Namespace) check() error {
+func (ns Namespace) checkNames() error {
 	if ns.Tool == "" || len(ns.Tenant) > maxName || len(ns.Tool) > maxName || !utf8.ValidString(ns.Tenant) || !utf8.ValidString(ns.Tool) {
 		return fmt.Errorf("kv: namespace of tenant %.40q and tool %.40q: %w", ns.Tenant, ns.Tool, ErrInvalid)
 	}
@@ -240,9 +281,6 @@ func (s *Store) path(ns Namespace) string {
 // file is read and written, which keeps changes in order; it holds up nobody but
 // the namespace's own users.
 func (s *Store) use(ns Namespace, f func(*space) error) error {
-	if err := ns.check(); err != nil {
-		return err
-	}
 	sl, err := s.take(ns)
 	if err != nil {
 		return err
