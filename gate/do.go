@@ -61,20 +61,30 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 	}
 
 	var r ruling
-	for turn := range maxDecisions {
+	valid := false
+	for range maxDecisions {
 		if err := w.enter(ctx, c, q.Tool); err != nil {
 			return Result{}, err
 		}
-		approved := r.consent != ""
-		if r, err = w.decide(ctx, q, b, r.consent); err != nil {
+		consent := r.consent
+		r, err = w.decide(ctx, q, b, consent)
+		if w.Renew != nil && (err != nil || r.asks()) {
+			if now, changed := w.Renew(ctx, q.Session); changed {
+				q.Session, r.consent = now, consent
+				followed(w, now)
+				continue
+			}
+		}
+		if err != nil {
 			return Result{}, err
 		}
-		if err := w.validateInput(ctx, q, r.sent, turn > 0); err != nil {
+		if err := w.validateInput(ctx, q, r.sent, valid); err != nil {
 			return Result{}, err
 		}
+		valid = true
 		if r.asks() {
 			w.held.back(0)
-			if r.consent, err = w.ask(ctx, q, r, approved); err != nil {
+			if r.consent, err = w.ask(ctx, q, r, consent != ""); err != nil {
 				return Result{}, err
 			}
 			if q, err = w.resume(ctx, q); err != nil {

@@ -1,6 +1,8 @@
 package gate_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -46,5 +48,55 @@ func TestPolicyOfOthers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A call that is denied, or needs approval, is decided on again if another gateway has granted something
+// meanwhile, and only then.
+func TestGrantsOfOthers(t *testing.T) {
+	for _, before := range []gate.Effect{gate.Deny, gate.Ask} {
+		for _, granted := range []bool{true, false} {
+			t.Run(fmt.Sprint(before, " granted ", granted), func(t *testing.T) {
+				r, allows := newRig(), newRig()
+				r.decide = func(gate.Query) gate.Decision { return gate.Decision{Effect: before} }
+				parts := r.parts()
+				var g *gate.Gate
+				renewed := 0
+				parts.Renew = func(_ context.Context, s gate.Session) (gate.Session, bool) {
+					renewed++
+					if !granted {
+						return s, false
+					}
+					next := parts
+					next.Authorizer = allows
+					if err := g.Swap(next); err != nil {
+						t.Error(err)
+					}
+					s.Generation++
+					return s, true
+				}
+				g = newGate(t, parts)
+				_, err := g.Do(t.Context(), newCall())
+				if ok := gate.Code(err) == "ok"; ok != granted || renewed != 1 {
+					t.Errorf("%s after %d looks: %v", gate.Code(err), renewed, err)
+				}
+			})
+		}
+	}
+}
+
+// What is decided on again before its arguments were validated is validated then.
+func TestRenewedIsValidated(t *testing.T) {
+	r := newRig()
+	r.input = func(gate.Doc) error { return errors.New("/path: too long") }
+	effect := gate.Deny
+	r.decide = func(gate.Query) gate.Decision { return gate.Decision{Effect: effect} }
+	parts := r.parts()
+	parts.Renew = func(_ context.Context, s gate.Session) (gate.Session, bool) {
+		effect = gate.Allow
+		return s, true
+	}
+	if _, err := newGate(t, parts).Do(t.Context(), newCall()); gate.Code(err) != "refused_validate_input" {
+		t.Errorf("arguments that break the schema: %v", err)
 	}
 }

@@ -18,6 +18,9 @@ type Parts struct {
 	Sessions   Sessions
 	Sanitizer  Sanitizer
 	Recorder   Recorder
+	// Renew has what other gateways have granted count, and returns the state of a session then. It is
+	// false if they have changed nothing since s, or that is not known. Nil says that there are no others.
+	Renew func(ctx context.Context, s Session) (now Session, changed bool)
 	// Limiter is asked before the upstream is; nil sets no limits.
 	Limiter Limiter
 	// Pins knows which definitions are approved; nil approves of all.

@@ -78,6 +78,9 @@ func (g *Gateway) build(ctx context.Context) error {
 		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
 		Structure: structure.Of, Echoes: &g.echoes, Sessions: g.sessions, Limiter: g.limits,
 	}
+	if kept.Shared != nil {
+		parts.Renew = g.sessions.Renew
+	}
 	checked.in(&parts)
 	g.decide(&parts, engine)
 	if g.gate, err = gate.New(parts); err != nil {

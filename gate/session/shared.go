@@ -112,6 +112,17 @@ func (s *Sessions) admitShared(ctx context.Context, v gate.Session, c *gate.Call
 	return now, err
 }
 
+// Renew follows other gateways, and returns the state that a session has then. It is false if they have
+// changed nothing since v, or that is not known.
+func (s *Sessions) Renew(ctx context.Context, v gate.Session) (gate.Session, bool) {
+	known, err := s.o.Shared.Read(ctx, v.Key, s.ttl())
+	if err != nil || known.Generation == v.Generation || s.o.Follow(ctx, known.Generation) != nil {
+		return v, false
+	}
+	now, err := s.View(ctx, v.Key)
+	return now, err == nil
+}
+
 // behind reports whether a session has read something that a view of it does not have.
 func behind(v, now gate.Session) bool {
 	lost := now.Values == now.Values.Lost() && v.Values != v.Values.Lost()

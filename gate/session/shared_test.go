@@ -202,3 +202,21 @@ func TestSharedLikeOne(t *testing.T) {
 		}
 	}
 }
+
+// A call that is denied follows other gateways before it is refused.
+func TestRenew(t *testing.T) {
+	common := new(session.Common)
+	all, k := gateways(common, 2), key("")
+	v := view(t, all[0], k)
+	if _, changed := all[0].Renew(t.Context(), v); changed {
+		t.Error("something has changed")
+	}
+	common.Change()
+	now, changed := all[0].Renew(t.Context(), v)
+	if !changed || now.Generation == v.Generation {
+		t.Errorf("generation %d after %d, changed: %t", now.Generation, v.Generation, changed)
+	}
+	if _, changed := all[0].Renew(t.Context(), now); changed {
+		t.Error("something has changed again")
+	}
+}
