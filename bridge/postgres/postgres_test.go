@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
@@ -117,6 +120,35 @@ func TestValueMoved(t *testing.T) {
 	if v, _, err := all[0].Get(t.Context(), kv.Namespace{Tool: "a"}, "other"); err == nil {
 		t.Errorf("the value of another key: %q", v)
 	}
+}
+
+// A name is given to one gateway at a time.
+func TestLease(t *testing.T) {
+	all := open(t)
+	var mine atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			got, err := all[i%len(all)].Lease(t.Context(), "notice x", time.Hour)
+			if err != nil {
+				t.Error(err)
+			}
+			if got {
+				mine.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := mine.Load(); n != 1 {
+		t.Errorf("%d have it", n)
+	}
+	if got, err := all[1].Lease(t.Context(), "notice y", time.Millisecond); err != nil || !got {
+		t.Errorf("another name: %t, %v", got, err)
+	}
+	timelimit.Wait(t, "the lease of another has ended", func() bool {
+		got, err := all[2].Lease(t.Context(), "notice y", time.Hour)
+		return got && err == nil
+	})
 }
 
 func TestDocuments(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
@@ -12,6 +13,19 @@ import (
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/background/notify"
 )
+
+// reportTime is for how long one gateway has the right to report a condition. All see it within seconds.
+const reportTime = time.Minute
+
+// reports says whether this gateway reports a condition: of several that see it, the first one does. If
+// that cannot be known, it does, too: a notice that comes twice is better than none.
+func (a *App) reports(ctx context.Context, c background.Condition) bool {
+	if a.shared.Store == nil || c.Kind == notify.Audit { // each has a log of its own
+		return true
+	}
+	mine, err := a.shared.Lease(ctx, "notice "+c.Key, reportTime)
+	return mine || err != nil
+}
 
 // conditions are what somebody should be told of, if it is so now.
 func (a *App) conditions(ctx context.Context) (all []background.Condition) {

@@ -103,7 +103,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	a.watch(life, g)
 	g.Go(func() error {
-		a.beside.Run(life, background.Source{Gateway: a.gateway, Gauges: a.gauges, Conditions: a.conditions})
+		a.beside.Run(life, background.Source{Gateway: a.gateway, Gauges: a.gauges, Conditions: a.conditions, Reports: a.reports})
 		return nil
 	})
 	g.Go(func() error {

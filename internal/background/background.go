@@ -52,6 +52,8 @@ type Source struct {
 	Gateway    *gateway.Gateway
 	Gauges     telemetry.Source                  // what the gateway is at the moment
 	Conditions func(context.Context) []Condition // that people should hear of
+	// Reports says whether a new condition is reported here, and not by another gateway that sees it, too.
+	Reports func(context.Context, Condition) bool
 }
 
 // New returns what runs next to a gateway that begins with a configuration.

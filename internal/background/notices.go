@@ -33,7 +33,7 @@ func (b *Work) notifyAll(ctx context.Context, all *sync.WaitGroup, cfg *config.C
 	node, _ := state.Node(cfg.State, cfg.Store.Node)
 	all.Go(func() {
 		for watch.Wait(ctx, noticeEvery) {
-			for _, n := range b.news(b.of.Conditions(ctx)) {
+			for _, n := range b.news(ctx, b.of.Conditions(ctx)) {
 				n.Node, n.Time = node, time.Now().UTC()
 				for _, c := range channels {
 					c.Offer(n)
@@ -65,14 +65,14 @@ type Condition struct {
 	notify.Notice
 }
 
-// news returns the conditions that were not there before, few of each kind, and remembers
-// all that are. What ends and comes again is told again.
-func (b *Work) news(now []Condition) (news []notify.Notice) {
+// news returns the conditions that were not there before and are reported here, few of each kind, and
+// remembers all that are there. What ends and comes again is told again.
+func (b *Work) news(ctx context.Context, now []Condition) (news []notify.Notice) {
 	before := b.noticed
 	b.noticed = make(map[string]bool)
 	count, last := make(map[notify.Kind]int), make(map[notify.Kind]int)
 	for _, c := range now {
-		if b.noticed[c.Key] = true; before[c.Key] {
+		if b.noticed[c.Key] = true; before[c.Key] || !b.of.Reports(ctx, c) {
 			continue
 		}
 		if count[c.Kind]++; count[c.Kind] > maxTold {
