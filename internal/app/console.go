@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -170,6 +171,40 @@ func (a *App) openDesk(life context.Context, g *errgroup.Group, f Front, ln net.
 		run()
 		g.Go(func() error { return web.Serve(life, a.newConsole(life), ln) })
 	}
+}
+
+// PeerName is the name of this gateway among those that forward to each other; "" without others.
+func (a *App) PeerName() string {
+	if a.shared.peers == nil {
+		return ""
+	}
+	return a.shared.peers.Node()
+}
+
+// ForwardPage has another gateway answer a request of the console, and reports whether it did: not if that
+// is this one, or there is none of that name.
+func (a *App) ForwardPage(w http.ResponseWriter, r *http.Request, node string) bool {
+	return a.shared.peers.Page(w, r, node)
+}
+
+// ConsolePath reports whether a request is for pages or the API of the console.
+func ConsolePath(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/ui/") || strings.HasPrefix(r.URL.Path, "/api/")
+}
+
+// forwarded answers what other gateways forward: what browsers ask the console, and what clients send.
+func (a *App) forwarded(clients http.Handler) http.Handler {
+	if a.console == "" {
+		return clients
+	}
+	console := web.Bounded(a.bodyTime, a.desk)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ConsolePath(r) {
+			console.ServeHTTP(w, r)
+			return
+		}
+		clients.ServeHTTP(w, r)
+	})
 }
 
 // newConsole returns what serves the console, to requests that end with life.

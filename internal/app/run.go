@@ -199,7 +199,7 @@ func (a *App) url() string {
 // serve serves who comes over HTTP, from other gateways, and over the control socket.
 func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, on []net.Listener, socket net.Listener) {
 	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, a.api, 0) })
-	g.Go(func() error { return a.shared.peers.Serve(ctx, server.Handler) })
+	g.Go(func() error { return a.shared.peers.Serve(ctx, a.forwarded(server.Handler)) })
 	for _, ln := range on {
 		g.Go(func() error { return web.Serve(ctx, server, ln) })
 	}

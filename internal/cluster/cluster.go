@@ -200,7 +200,7 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 }
 
 // maxPage bounds the body of a request for a page.
-const maxPage = 64 << 10
+const maxPage = 1 << 20
 
 // Page has another gateway answer a request for a page that is at a node, and reports whether it did: not
 // if that is this gateway, or there is none of that name. It is false of nil.

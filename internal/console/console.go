@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -38,6 +39,7 @@ var _ app.Desk = (*Console)(nil)
 // New returns the console of a gateway.
 func New(a *app.App) *Console {
 	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a, name: "wasmgate-" + secret()[:32] + ".localhost", readers: readers{all: make(map[*reader]*reader)}, sealing: []byte(secret())}
+	c.signins.node = a.PeerName()
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.serve(r))
@@ -62,8 +64,14 @@ func New(a *app.App) *Console {
 // Run keeps the index over the audit log up to date until ctx ends.
 func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 
-// ServeHTTP implements [http.Handler].
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
+// ServeHTTP implements [http.Handler]. What a browser asks that another gateway has signed in, that one
+// answers. Signing in is not forwarded.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if app.ConsolePath(r) && !strings.HasPrefix(r.URL.Path, "/ui/signin") && c.app.ForwardPage(w, r, c.signins.home(r)) {
+		return
+	}
+	c.handler.ServeHTTP(w, r)
+}
 
 // OverSocket is the API for who may open the control socket: the operator, or the holder of the
 // key that is brought. No browser gets there.

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,7 +35,8 @@ const (
 
 // signins are those who may sign in, and have. Both end with the process.
 type signins struct {
-	now func() time.Time
+	now  func() time.Time
+	node string // of this gateway among several, which cookies begin with; "" without others
 
 	mu     sync.Mutex
 	offers []offer
@@ -106,6 +108,9 @@ func (s *signins) stay(in map[[32]byte]stay, one stay) string {
 		delete(in, evict.Next(in, func(one stay) (gate.Owner, time.Time) { return one.owner, one.until }))
 	}
 	cookie := secret()
+	if s.node != "" {
+		cookie = s.node + "." + cookie
+	}
 	one.until = now.Add(stayTime)
 	in[sum(cookie)] = one
 	return cookie
@@ -143,6 +148,19 @@ func (s *signins) in(r *http.Request, asks bool) (token string, ok bool) {
 		return one.token, true
 	}
 	return "", false
+}
+
+// home returns the gateway that has signed in the browser of a request; "" if its cookie names none.
+func (s *signins) home(r *http.Request) string {
+	c, err := r.Cookie(cookieName(stayName, r))
+	if err != nil {
+		return ""
+	}
+	node, _, several := strings.Cut(c.Value, ".")
+	if !several {
+		return ""
+	}
+	return node
 }
 
 // out signs the browser of a request out.

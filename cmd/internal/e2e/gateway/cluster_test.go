@@ -36,6 +36,7 @@ type cluster struct {
 	server    *e2e.Stub
 	issuer    *authtest.Provider
 	release   chan struct{} // lets one call that waits end
+	notices   notices
 	asker     *asker
 	changing  changing // the server "shifty"
 	nodes     []*e2e.Place
@@ -80,7 +81,7 @@ func newCluster(t *testing.T, standby bool, programs ...*e2e.Program) *cluster {
 		http.DefaultClient.CloseIdleConnections()
 	})
 	up, asker, shifty, secret := c.server.Start(t), c.asker.start(t), c.changing.start(t), rand.Text()+rand.Text()
-	mine := protected(t, up)
+	mine, hook := protected(t, up), c.notices.start(t)
 	if standby {
 		c.standby = c.db.Standby(t)
 	}
@@ -105,9 +106,10 @@ jobs: {offer: true}
 state: state
 console: {listen: "127.0.0.1:0"}
 telemetry: {metrics: {listen: "127.0.0.1:0"}}
+notify: {hook: {url: %q}}
 store: {postgres: %q, secret: %s, node: n%d}
 cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
-`, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, db, secret, i, port, c.between[i].start(t, port)))
+`, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, hook, db, secret, i, port, c.between[i].start(t, port)))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty, mine]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
 		pl.Write("policies/rate.rego", "package wasmgate\n\nobligations contains {\"rate\": {\"key\": [\"principal\"], \"calls\": 5, \"per\": \"10h\"}} if endswith(input.principal.id, \"rita\")\n")
@@ -188,6 +190,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 
 	t.Run("looked at", func(t *testing.T) { c.lookedAt(t) })
 	t.Run("looked at in a browser", func(t *testing.T) { c.browsed(t) })
+	t.Run("signed in here, looked at there", func(t *testing.T) { c.console(t) })
 	t.Run("read here, send there", func(t *testing.T) {
 		_, alice := c.key(t, 0, "alice")
 		w := c.client(c.any, alice)
@@ -225,6 +228,7 @@ func testCluster(t *testing.T, p *e2e.Program) {
 	t.Run("read here, send there, soon", func(t *testing.T) { c.pairs(t, 10*rounds(t)) })
 	t.Run("ended here, refused there", func(t *testing.T) { c.ends(t, rounds(t)) })
 	t.Run("asked here, answered there", func(t *testing.T) { c.approvals(t) })
+	t.Run("told once", func(t *testing.T) { c.toldOnce(t) })
 	t.Run("begun here, fetched there", func(t *testing.T) { c.jobs(t) })
 	t.Run("counted together", func(t *testing.T) { c.rates(t) })
 	t.Run("a session at any gateway", func(t *testing.T) { c.sessions(t) })

@@ -11,7 +11,9 @@ import (
 	neturl "net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,10 +81,9 @@ func (c *cluster) grants(t *testing.T, n int) {
 		at := round % 3
 		c.nodes[at].Must("grant", "more__find", "--to", "*")
 		for node, url := range c.urls {
-			timelimit.Wait(t, fmt.Sprint("what was granted passes at node ", node), func() bool {
-				ok, _ := passes(t, c.client(url, token), "more__find", `{}`)
-				return ok
-			})
+			if ok, code := passes(t, c.client(url, token), "more__find", `{}`); !ok {
+				t.Errorf("node %d refuses what was granted at node %d: %s", node, at, code)
+			}
 		}
 		calls += c.end(t, (at+1)%3, token, "more__find", "revoke", "more__find")
 	}
@@ -172,6 +173,123 @@ func (c *cluster) logins(t *testing.T) {
 			if ok, _ := passes(t, c.client(c.any, key), "mine__find", `{}`); ok {
 				t.Errorf("round %d: call %d passes after the logout", round, i)
 			}
+		}
+	}
+}
+
+// notices counts what a webhook receives, by the ID of the approval.
+type notices struct {
+	mu  sync.Mutex
+	all map[string]int
+}
+
+func (n *notices) start(t *testing.T) string {
+	n.all = map[string]int{}
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var got struct{ ID string }
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.all[got.ID]++
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func (n *notices) of(id string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.all[id]
+}
+
+// toldOnce: of the gateways that see a question, one reports it.
+func (c *cluster) toldOnce(t *testing.T) {
+	nora := c.token(t, "nora", "nora")
+	var ids []string
+	for i, pl := range c.nodes {
+		if ok, code := passes(t, c.client(c.urls[i], nora), "own__publish", fmt.Sprintf(`{"told":%d}`, i)); ok || code != "refused_approve" {
+			t.Errorf("%t %s", ok, code)
+		}
+		var list []struct{ ID, Principal string }
+		if err := json.Unmarshal([]byte(pl.Must("approvals", "list", "--json")), &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range list {
+			if strings.HasSuffix(one.Principal, "nora") && !slices.Contains(ids, one.ID) {
+				ids = append(ids, one.ID)
+			}
+		}
+	}
+	if len(ids) != 3 {
+		t.Fatalf("three calls ask %q", ids)
+	}
+	for _, id := range ids {
+		timelimit.Wait(t, "the question is reported", func() bool { return c.notices.of(id) > 0 })
+	}
+	time.Sleep(3 * time.Second) // in which each has looked
+	for _, id := range ids {
+		if n := c.notices.of(id); n != 1 {
+			t.Errorf("%s is reported %d times", id, n)
+		}
+		c.nodes[0].Must("approvals", "deny", id)
+	}
+}
+
+// console: a browser that has signed in at one gateway is signed in at all, as far as they answer by the same
+// host and port, and out at all.
+func (c *cluster) console(t *testing.T) {
+	offers := make([]struct{ Code, At string }, len(c.nodes))
+	for node, pl := range c.nodes {
+		if err := json.Unmarshal([]byte(pl.Must("console", "--json")), &offers[node]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(node int, path, form string, cookie *http.Cookie) *http.Response {
+		t.Helper()
+		method := http.MethodGet
+		if form != "" {
+			method = http.MethodPost
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(offers[node].At, "/ui/")+path, strings.NewReader(form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "localhost:1234" // of what forwards to all
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if cookie != nil {
+			r.AddCookie(cookie)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	in := ask(0, "/ui/signin", "code="+offers[0].Code, nil)
+	if len(in.Cookies()) != 1 {
+		t.Fatalf("status %d, cookies %v", in.StatusCode, in.Cookies())
+	}
+	cookie := in.Cookies()[0]
+	guessed := &http.Cookie{Name: cookie.Name, Value: cookie.Value[:len(cookie.Value)-1]}
+	for node := range offers {
+		for _, path := range []string{"/ui/", "/api/v1/status"} {
+			if got := ask(node, path, "", cookie).StatusCode; got != http.StatusOK {
+				t.Errorf("node %d answers %s with %d", node, path, got)
+			}
+			for _, bad := range []*http.Cookie{nil, guessed} {
+				if got := ask(node, path, "", bad).StatusCode; got == http.StatusOK {
+					t.Errorf("node %d answers %s with %d without a sign-in", node, path, got)
+				}
+			}
+		}
+	}
+	ask(1, "/ui/signout", "x=1", cookie)
+	for node := range offers {
+		if got := ask(node, "/ui/", "", cookie).StatusCode; got != http.StatusSeeOther {
+			t.Errorf("node %d answers with %d after the sign-out", node, got)
 		}
 	}
 }
