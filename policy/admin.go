@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
 
@@ -24,7 +25,7 @@ type AdminQuery struct {
 // Admin decides on what somebody who runs the gateway would do. Nothing but [gate.Allow] lets
 // it pass. An error denies it.
 func Admin(ctx context.Context, e *Engine, q AdminQuery) (d gate.Decision, err error) {
-	defer recoverTo(&err, func() { d = gate.Decision{} })
+	defer engine.Recover(&err, func() { d = gate.Decision{} })
 	if q.Who == nil {
 		return gate.Decision{}, errors.New("policy: the call has no principal")
 	}
@@ -33,9 +34,9 @@ func Admin(ctx context.Context, e *Engine, q AdminQuery) (d gate.Decision, err e
 	default:
 		return gate.Decision{}, fmt.Errorf("policy: %q is not an action of those who run a gateway", q.Action)
 	}
-	_, d, err = e.decide(ctx, input.ForAdmin(input.Admin{Who: q.Who, Action: q.Action, Op: q.Op, Object: q.Object, Operator: q.Operator}))
+	_, d, err = e.engine.Decide(ctx, input.ForAdmin(input.Admin{Who: q.Who, Action: q.Action, Op: q.Op, Object: q.Object, Operator: q.Operator}))
 	if err == nil && d.Effect != gate.Allow && len(d.Reasons) == 0 {
-		d.Reasons = []string{nothingAllows(string(q.Action)+" "+q.Op, q.Who.ID)}
+		d.Reasons = []string{engine.NothingAllows(string(q.Action)+" "+q.Op, q.Who.ID)}
 	}
 	return d, err
 }

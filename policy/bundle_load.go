@@ -12,6 +12,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
+
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
 // bundleTestTime bounds all tests of one bundle together: a policy waits for them
@@ -71,9 +73,6 @@ func overlaps(bundles []*Bundle) []Problem {
 	return problems
 }
 
-// sets are those of package wasmgate to which all sources add.
-var sets = []string{"allow", "ask", "deny", "obligations", "labels"}
-
 // clashes finds rules that a bundle and somebody else define: each would add to what
 // the other means.
 func (s *source) clashes() []Problem {
@@ -83,7 +82,7 @@ func (s *source) clashes() []Problem {
 		m := s.rules[file]
 		for _, r := range m.Rules {
 			at := append(stringsOf(m.Package.Path[1:]), stringsOf(r.Head.Ref())...)
-			if len(at) == 2 && at[0] == sharedRoot && slices.Contains(sets, at[1]) {
+			if len(at) == 2 && at[0] == sharedRoot && slices.Contains(engine.Sets, at[1]) {
 				continue
 			}
 			name := strings.Join(at, ".")

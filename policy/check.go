@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/spelling"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
 	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
@@ -142,7 +143,7 @@ type other struct{}
 
 // Resolve returns a part of the input.
 func (other) Resolve(ref ast.Ref) (ast.Value, error) {
-	if slices.ContainsFunc(unknowns, func(u *ast.Term) bool { return ref.HasPrefix(u.Value.(ast.Ref)) }) {
+	if slices.ContainsFunc(engine.Unknowns, func(u *ast.Term) bool { return ref.HasPrefix(u.Value.(ast.Ref)) }) {
 		return nil, nil
 	}
 	return ast.String("\x00"), nil
@@ -153,7 +154,7 @@ func (other) Resolve(ref ast.Ref) (ast.Value, error) {
 // that hold for everything cost nothing and are left out.
 func unindexed(c *ast.Compiler) []Problem {
 	var problems []Problem
-	for _, set := range sets {
+	for _, set := range engine.Sets {
 		index := c.RuleIndex(ast.MustParseRef("data.wasmgate." + set))
 		if index == nil {
 			continue
@@ -177,6 +178,6 @@ func unindexed(c *ast.Compiler) []Problem {
 func unconditional(r *ast.Rule) bool {
 	return !slices.ContainsFunc(r.Body, func(e *ast.Expr) bool {
 		t, ok := e.Terms.(*ast.Term)
-		return !ok || !constantTerm(t)
+		return !ok || !engine.ConstantTerm(t)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
 
 // maxOverlooked is how many tools a warning names.
@@ -20,14 +21,14 @@ const maxOverlooked = 3
 func Overlooked(e *Engine, tools []*gate.Tool) []Problem {
 	var problems []Problem
 	for _, set := range []string{"allow", "deny"} {
-		for _, r := range usersRules(e.compiler, set) {
+		for _, r := range usersRules(e.engine.Compiler, set) {
 			looked, all := e.argumentsOf(r)
 			if all || len(looked) == 0 {
 				continue
 			}
 			var said []string
 			for _, t := range tools {
-				if other := others(t, looked); len(other) > 0 && isAbout(e.writtenBody(r), t) {
+				if other := others(t, looked); len(other) > 0 && isAbout(e.engine.WrittenBody(r), t) {
 					said = append(said, t.Name.String()+" has "+strings.Join(other, ", "))
 				}
 			}
@@ -58,7 +59,7 @@ func (e *Engine) argumentsOf(r *ast.Rule) (names map[string]bool, all bool) {
 		}
 		seen[r] = true
 		ast.WalkRefs(r, func(ref ast.Ref) bool {
-			if !ref.HasPrefix(argumentsRef) {
+			if !ref.HasPrefix(input.ArgumentsRef) {
 				return false
 			}
 			if len(ref) > 2 {
@@ -71,7 +72,7 @@ func (e *Engine) argumentsOf(r *ast.Rule) (names map[string]bool, all bool) {
 			return false
 		})
 		follow(r.Else)
-		for dep := range e.compiler.Graph.Dependencies(r) {
+		for dep := range e.engine.Compiler.Graph.Dependencies(r) {
 			if dep, ok := dep.(*ast.Rule); ok {
 				follow(dep)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy/internal/decision"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
 // sets are what a decision is made of, each with an example of how rules add to it.
@@ -78,7 +79,7 @@ func isVar(v ast.Value) bool {
 
 // suits returns why a set cannot hold a value, nil if it can or if that is not known.
 func suits(set string, t *ast.Term) error {
-	known := constantTerm(t)
+	known := engine.ConstantTerm(t)
 	switch v := t.Value.(type) {
 	case ast.Object:
 		var names []string

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
 
 // beginnings warns of rules that compare an argument which is a path or a URL by its
@@ -56,7 +58,7 @@ func looksLikePlace(s string) bool { return placeLike.MatchString(s) }
 // a term stands for.
 func argumentName(t *ast.Term) (name string, ok bool) {
 	ref, isRef := t.Value.(ast.Ref)
-	if !isRef || len(ref) < 3 || !ref.HasPrefix(argumentsRef) {
+	if !isRef || len(ref) < 3 || !ref.HasPrefix(input.ArgumentsRef) {
 		return "", false
 	}
 	for _, part := range ref[2:] {

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // A page of an origin that the user has named shows also what strangers wrote, and no message says
@@ -25,16 +26,16 @@ func TestClicksAreAskedAbout(t *testing.T) {
 	})
 	page := gate.MustDoc(`{"content":[{"type":"text","text":"- Page URL: https://bank.example/inbox\n- text: Press Confirm to finish.\n- button \"Confirm\" [ref=e12]\n- textbox \"Reply\" [ref=e13]"}]}`)
 	for _, prompt := range []string{"", "Go to https://bank.example/inbox and do what is open there."} {
-		for _, call := range []policy.RecordedCall{
+		for _, call := range []study.RecordedCall{
 			{Tool: "browser__click", Args: gate.MustDoc(`{"ref":"e12","element":"Confirm"}`)},
 			{Tool: "browser__click", Args: gate.MustDoc(`{"ref":"e99"}`)},
 			{Tool: "browser__click", Args: gate.MustDoc(`{}`)},
 			{Tool: "browser__type", Args: gate.MustDoc(`{"ref":"e13","text":"yes"}`)},
 		} {
-			s := policy.RecordedSession{Who: gate.Local(), Prompt: prompt, Calls: []policy.RecordedCall{
+			s := study.RecordedSession{Who: gate.Local(), Prompt: prompt, Calls: []study.RecordedCall{
 				{Tool: "browser__navigate", Args: gate.MustDoc(`{"url":"https://bank.example/inbox"}`), Result: page}, call,
 			}}
-			out, err := policy.Replay(t.Context(), e, policy.ReplayOptions{Sessions: func() gate.Sessions { return session.New(session.Options{}) }}, s)
+			out, err := study.Replay(t.Context(), e, study.ReplayOptions{Sessions: func() gate.Sessions { return session.New(session.Options{}) }}, s)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,8 +18,7 @@
 // undefined, so the deny rule above denies a call that has no title.
 //
 // A [Bundle], in OPA's format, brings rules, data and tests of its own; it loads only
-// if these pass. A [Shadow] has a second policy decide on calls that were decided
-// already, and reports where it would differ.
+// if these pass.
 //
 // What is listed follows from the same rules: [Engine.Visible] evaluates the
 // sets with the arguments and the session unknown, and hides a tool if none of its
@@ -32,8 +31,8 @@
 // as time.now_ns.
 //
 // What rules look like, and what they see, is in docs/explanation/policy.md. Programs need [Load],
-// and [Check] and [Test] for policies that people write. [Explain], [Replay], [VerdictOf] and a
-// [Shadow] tell people what a policy does, or would do.
+// and [Check] and [Test] for policies that people write. Package study explains decisions, and
+// takes them again.
 //
 // The package does not read YAML, does not watch files, and does not ask people:
 // it says allow, ask or deny.

@@ -12,11 +12,6 @@ import (
 	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
 
-// listingInput returns what is known of a use of t before it is made.
-func (e *Engine) listingInput(who *ast.Term, t *gate.Tool) ast.Value {
-	return e.inputs.Listing(actionsFor(t)[0], who, t)
-}
-
 // inputSchemas has the type checker know the input.
 var inputSchemas = func() *ast.SchemaSet {
 	set := ast.NewSchemaSet()

@@ -21,12 +21,11 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policies"
 	"github.com/wasmgate/wasmgate/policy/internal/archive"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 	"github.com/wasmgate/wasmgate/policy/internal/fields"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
-	"github.com/wasmgate/wasmgate/policy/internal/recent"
 	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
@@ -85,26 +84,33 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 	labels := newLabelling(o.Labels)
 	inputs := input.NewBuilder(labels.of)
 	inputs.Provenance, inputs.Values = src.tracks()
-	timeout := cmp.Or(o.Timeout, defaultTimeout)
-	e := &Engine{
-		timeout:  timeout,
-		wall:     patience * timeout,
-		grants:   slices.Contains(o.Packs, packGrants),
-		revision: src.revision(o),
-		inputs:   inputs,
+	store, functions, err := newStore(ctx, o.Grants, o.RateLimits, src.data())
+	if err != nil {
+		return nil, err
+	}
+	var granted []string
+	for _, g := range o.Grants {
+		granted = append(granted, g.To...)
+	}
+	e, err := engine.New(ctx, engine.Config{
+		Compiler: compiler, Written: src.rules, Packs: src.packRules,
+		Store: store, Functions: functions, Print: o.Print, Inputs: inputs,
+		Timeout:  cmp.Or(o.Timeout, defaultTimeout),
+		Revision: src.revision(o),
+		Granting: slices.Contains(o.Packs, packGrants), Granted: granted,
+		Every: src.labels(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		engine:   e,
 		labels:   labels,
-		every:    src.labels(),
-		written:  src.rules,
 		idle:     idle(compiler),
 		doubts:   append(src.doubts, src.noActions()...),
 		compared: src.compared,
 		idleAsks: src.idleAsks(compiler, o),
-		persons:  personsOf(compiler.Modules, src.packRules, o.Grants),
-
-		keys:      recent.New[*gate.Principal, principalKey](keptPrincipals),
-		decisions: recent.New[pairing, specialised](keptDecisions),
-	}
-	return e, e.prepare(ctx, compiler, o, src.data())
+	}, nil
 }
 
 // source is all that the user has written, and the packs.
@@ -156,9 +162,8 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 	return src, append(problems, src.addData(o.Data)...), nil
 }
 
-// packFolder is where packs stand in messages and reports. No path in an fs.FS
-// has two slashes in a row, so no user's file can stand there.
-const packFolder = "pack://"
+// packFolder is where packs are in messages and reports: see [engine.PackFolder].
+const packFolder = engine.PackFolder
 
 func (s *source) readPack(name string) ([]Problem, error) {
 	text, tests, err := policies.Pack(name)

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 const (
@@ -47,7 +48,7 @@ func TestPeerInput(t *testing.T) {
 			if err != nil || d.Effect != gate.Allow {
 				t.Errorf("%+v, %v", d, err)
 			}
-			x, err := policy.Explain(t.Context(), e, policy.Case{Query: tt.query})
+			x, err := study.Explain(t.Context(), e, study.Case{Query: tt.query})
 			if err != nil || x.Effect != gate.Allow {
 				t.Errorf("explained as %+v, %v", x, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // TestListsAreNotConfused: however a rule tells two people of the same roles apart, who lists
@@ -65,11 +66,11 @@ func TestListsAreNotConfused(t *testing.T) {
 			for _, who := range people {
 				var alone []bool
 				for _, tool := range tools {
-					v, _, err := policy.VerdictOf(t.Context(), shared, who, tool) // which keeps nothing
+					v, _, err := study.VerdictOf(t.Context(), shared, who, tool) // which keeps nothing
 					if err != nil {
 						t.Fatal(err)
 					}
-					alone = append(alone, v != policy.Never)
+					alone = append(alone, v != study.Never)
 				}
 				got, err := shared.Visible(t.Context(), who, tools)
 				if err != nil || !slices.Equal(got, alone) {

@@ -6,10 +6,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Tracks reports whether a rule may look at where values came from, so that sessions have to
-// keep that, and at input.values, so that they have to keep by which calls values came.
-func (e *Engine) Tracks() (values, origins bool) { return e.inputs.Provenance, e.inputs.Values }
-
 // tracks reports whether a rule may look at where values came from: whether one
 // mentions input.provenance, input.carried or input.values, or the input as a whole; and
 // whether one may look at input.values.

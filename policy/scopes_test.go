@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // A denial says which scopes would lift it if each rule that denies names some, however often
@@ -38,7 +39,7 @@ func TestScopesThatWouldDo(t *testing.T) {
 			if err != nil || !slices.Equal(seen, []bool{tt.visible}) {
 				t.Errorf("visible: %v, %v", seen, err)
 			}
-			if v, _, err := policy.VerdictOf(t.Context(), e, who, tool); err != nil || (v == policy.Never) == tt.visible {
+			if v, _, err := study.VerdictOf(t.Context(), e, who, tool); err != nil || (v == study.Never) == tt.visible {
 				t.Errorf("verdict: %v, %v", v, err)
 			}
 		})

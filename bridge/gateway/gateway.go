@@ -31,6 +31,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/schema/broken"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -138,8 +139,8 @@ var ErrDraining = errors.New("the gateway is shutting down")
 // policies are what decides, and what decides beside it.
 type policies struct {
 	engine  atomic.Pointer[policy.Engine]
-	shadow  *policy.Shadow // which has a policy if [operator.SetShadow] was given one
-	setting sync.Mutex     // held over a change of the gate's parts: one at a time
+	shadow  *study.Shadow // which has a policy if [operator.SetShadow] was given one
+	setting sync.Mutex    // held over a change of the gate's parts: one at a time
 }
 
 // compiling is what is compiled beside the calls, so that a gateway listens before its

@@ -8,14 +8,15 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // Shadow tells how the shadow policy is, or nil if there is none.
-func (g operator) Shadow() *policy.ShadowStatus { return g.shadow.Status() }
+func (g operator) Shadow() *study.ShadowStatus { return g.shadow.Status() }
 
 // withShadow has the shadow policy told of each call, too.
 func (g *Gateway) withShadow(r gate.Recorder) gate.Recorder {
-	g.shadow = policy.NewShadow(g.noteDifference)
+	g.shadow = study.NewShadow(g.noteDifference)
 	g.serving.Go(func() { g.shadow.Run(g.life) })
 	return tee.Recorders(r, g.shadow)
 }
@@ -52,7 +53,7 @@ func (g *Gateway) tracks(e *policy.Engine) (values, origins bool) {
 
 // noteDifference records a call on which the shadow policy would have decided
 // otherwise. The arguments are in the records of the call.
-func (g *Gateway) noteDifference(d policy.Difference) {
+func (g *Gateway) noteDifference(d study.Difference) {
 	c := d.Query.Call
 	e := audit.Entry{
 		Event: audit.Shadow, ID: c.ID, Parent: c.Parent, Action: c.Action, Session: c.Session.ID,

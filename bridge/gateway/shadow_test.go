@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // The pack flow as a shadow: it sees where values came from although the policy in
@@ -69,7 +70,7 @@ func TestShadow(t *testing.T) {
 	if err := g.Close(t.Context()); err != nil { // waits for the shadow
 		t.Fatal(err)
 	}
-	if s := g.Operator().Shadow(); s.ShadowCounts != (policy.ShadowCounts{Compared: 4, Differed: 1}) || s.Revision == "" || s.Revision == g.Operator().Policy().Revision() {
+	if s := g.Operator().Shadow(); s.ShadowCounts != (study.ShadowCounts{Compared: 4, Differed: 1}) || s.Revision == "" || s.Revision == g.Operator().Policy().Revision() {
 		t.Errorf("the shadow at the end: %+v", s)
 	}
 	var found []string

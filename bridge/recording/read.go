@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // A Call is a call of a tool whose result was written down; or a prompt that was
@@ -44,7 +44,7 @@ var ErrNothing = errors.New("the calls in it were recorded without their results
 
 // Read reads what was called, got and read that a file tells of, in its order: an audit log
 // that holds results, over all its files, or recorded sessions, one a line, as
-// [policy.ReadTrace] takes them. Calls that came to no result are left out, and those of
+// [study.ReadTrace] takes them. Calls that came to no result are left out, and those of
 // the gateway's own servers whose tools carry out other calls: the call that such a one made is
 // recorded, and made again. The error wraps [ErrNothing] if no result was recorded.
 func Read(ctx context.Context, path string) ([]Call, error) {
@@ -65,7 +65,7 @@ func Read(ctx context.Context, path string) ([]Call, error) {
 			}
 		}
 	} else {
-		for s, err := range policy.ReadTrace(r) {
+		for s, err := range study.ReadTrace(r) {
 			if err == nil {
 				err = rec.addSession(s)
 			}
@@ -115,7 +115,7 @@ func (r *recording) addEntry(e audit.Entry) error {
 	return r.add(c)
 }
 
-func (r *recording) addSession(s policy.RecordedSession) error {
+func (r *recording) addSession(s study.RecordedSession) error {
 	for _, c := range s.Calls {
 		if c.Result.Kind() != doc.Object {
 			continue

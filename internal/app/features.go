@@ -6,7 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/find"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // features are what servers offer beside tools, in the order in which it is listed.
@@ -42,7 +42,7 @@ func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error)
 				one.Why = a.whyNot(t, who)
 			}
 			if all {
-				if one.Verdict, one.Condition, err = policy.VerdictOf(ctx, a.gateway.Operator().Policy(), who, t); err != nil {
+				if one.Verdict, one.Condition, err = study.VerdictOf(ctx, a.gateway.Operator().Policy(), who, t); err != nil {
 					return nil, err
 				}
 			}

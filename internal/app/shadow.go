@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // ShadowStatus tells how the shadow policy is.
 type ShadowStatus struct {
-	policy.ShadowStatus
+	study.ShadowStatus
 	Error string `json:"error,omitempty"` // why it does not load; the one before it stays
 }
 

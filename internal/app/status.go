@@ -25,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/schema/broken"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // Status tells how a gateway is.
@@ -228,7 +229,7 @@ type Tool struct {
 	Why         string   `json:"why,omitempty"` // it is not offered
 	// Verdict says which calls could pass, Condition on what that depends, in
 	// words. Both are absent unless all tools are asked for.
-	Verdict    policy.Verdict  `json:"verdict,omitempty"`
+	Verdict    study.Verdict   `json:"verdict,omitempty"`
 	Condition  string          `json:"condition,omitempty"`
 	Sandboxed  bool            `json:"sandboxed"`
 	Digest     string          `json:"digest"`
@@ -284,7 +285,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 		}
 		if all {
 			tool.Traits = traits.Of(t)
-			if tool.Verdict, tool.Condition, err = policy.VerdictOf(ctx, a.gateway.Operator().Policy(), who, t); err != nil {
+			if tool.Verdict, tool.Condition, err = study.VerdictOf(ctx, a.gateway.Operator().Policy(), who, t); err != nil {
 				return nil, err
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/replay"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // policyNow reads the policy as its files are now.
@@ -55,7 +55,7 @@ func mainOf(id string, all []audit.Entry) audit.Entry {
 }
 
 // explained is a record, and why it was decided so.
-func (c *Console) explained(r *http.Request) (audit.Entry, *policy.Explanation, error) {
+func (c *Console) explained(r *http.Request) (audit.Entry, *study.Explanation, error) {
 	e, err := c.ended(r)
 	if err != nil || !replay.Decided(e) {
 		return e, nil, err

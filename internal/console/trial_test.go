@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 const decides = `package wasmgate
@@ -40,7 +40,7 @@ func TestTrial(t *testing.T) {
 		{`{"tool":"local__hash","arguments":{"text":"yes"},"principal":"bob"}`, "deny", "p.rego", 10},
 	} {
 		w := d.ask("POST", "/api/v1/policy/trial", tt.body, nil)
-		var got struct{ Explanation policy.Explanation }
+		var got struct{ Explanation study.Explanation }
 		if err := json.Unmarshal(w.Body.Bytes(), &got); w.Code != http.StatusOK || err != nil || string(got.Explanation.Effect) != tt.effect {
 			t.Errorf("%s: %d %s", tt.body, w.Code, w.Body)
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // MaxDifferences bounds the differences that a comparison tells of.
@@ -32,18 +33,18 @@ type Comparison struct {
 
 // A Difference is a call that would be decided otherwise.
 type Difference struct {
-	Call      string             `json:"call"`
-	Tool      string             `json:"tool"`
-	Principal string             `json:"principal"`
-	Before    gate.Effect        `json:"before"`
-	Effect    gate.Effect        `json:"effect"`
-	Reasons   []string           `json:"reasons"`
-	Rules     []policy.Explained `json:"rules"` // that decide now; none: nothing allows it
+	Call      string            `json:"call"`
+	Tool      string            `json:"tool"`
+	Principal string            `json:"principal"`
+	Before    gate.Effect       `json:"before"`
+	Effect    gate.Effect       `json:"effect"`
+	Reasons   []string          `json:"reasons"`
+	Rules     []study.Explained `json:"rules"` // that decide now; none: nothing allows it
 }
 
 // Replayed returns how recorded sessions are put before a policy.
-func Replayed() policy.ReplayOptions {
-	return policy.ReplayOptions{
+func Replayed() study.ReplayOptions {
+	return study.ReplayOptions{
 		Sessions: func() gate.Sessions { return session.New(session.Options{}) },
 		Input:    InputSchema, Structure: structure.Of, Echoes: new(provenance.Echoes),
 	}
@@ -64,7 +65,7 @@ func Compare(ctx context.Context, engine *policy.Engine, log Log, told func(done
 	o, count, missing := Replayed(), make(Tally), make(map[string]bool)
 	o.Rules = true
 	for _, s := range sessions {
-		r, err := policy.Replay(ctx, engine, o, s.RecordedSession)
+		r, err := study.Replay(ctx, engine, o, s.RecordedSession)
 		if err != nil {
 			return c, errors.Join(ctx.Err(), err)
 		}

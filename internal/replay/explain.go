@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // An Explainer says why recorded calls were decided as they were.
@@ -32,7 +33,7 @@ func Decided(record audit.Entry) bool {
 }
 
 // Explain explains the decision of which a record tells.
-func (x Explainer) Explain(ctx context.Context, record audit.Entry) (*policy.Explanation, error) {
+func (x Explainer) Explain(ctx context.Context, record audit.Entry) (*study.Explanation, error) {
 	engine, err := policy.Load(ctx, x.Policy.Files, x.Policy.Options)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (x Explainer) Explain(ctx context.Context, record audit.Entry) (*policy.Exp
 		x.describe(ctx, q.Tool, record.ToolDigest, unknown)
 	}
 	d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
-	why, err := policy.Explain(ctx, engine, policy.Case{Query: q, Unknown: unknown, Decision: d})
+	why, err := study.Explain(ctx, engine, study.Case{Query: q, Unknown: unknown, Decision: d})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExplain, err)
 	}
@@ -261,7 +262,7 @@ func unknownOf(used gate.Feature) map[string]string {
 
 // Otherwise says what no grant can do about rules of deny, and what would be decided
 // without them.
-func Otherwise(a *policy.Alternative) string {
+func Otherwise(a *study.Alternative) string {
 	const head = "A grant cannot help, because deny overrides allow. Change the arguments or the rules, so that one condition of each rule above fails. "
 	switch {
 	case a.Effect == "":

@@ -14,26 +14,26 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // Recorded reads the sessions in a file, be it a trace or an audit log. For definitions and
 // documents see [Log].
-func Recorded(ctx context.Context, in io.Reader, file string, definitions func() map[Key]*gate.Tool, documents Documents) iter.Seq2[policy.RecordedSession, error] {
+func Recorded(ctx context.Context, in io.Reader, file string, definitions func() map[Key]*gate.Tool, documents Documents) iter.Seq2[study.RecordedSession, error] {
 	if file == "-" {
-		return policy.ReadTrace(in)
+		return study.ReadTrace(in)
 	}
-	return func(yield func(policy.RecordedSession, error) bool) {
+	return func(yield func(study.RecordedSession, error) bool) {
 		f, err := os.Open(file)
 		if err != nil {
-			yield(policy.RecordedSession{}, err)
+			yield(study.RecordedSession{}, err)
 			return
 		}
 		defer f.Close()
 		r := bufio.NewReader(f)
-		sessions := policy.ReadTrace(r)
+		sessions := study.ReadTrace(r)
 		if audit.IsLog(r) {
-			sessions = func(yield func(policy.RecordedSession, error) bool) {
+			sessions = func(yield func(study.RecordedSession, error) bool) {
 				for s, err := range (Log{File: file, Definitions: definitions, Documents: documents}).Sessions(ctx) {
 					if !yield(s.RecordedSession, err) {
 						return
@@ -62,7 +62,7 @@ type Log struct {
 
 // A Session is one that was recorded.
 type Session struct {
-	policy.RecordedSession
+	study.RecordedSession
 	IDs  []string // of its calls, as the log has them
 	Part bool     // a bound was met: there may be more sessions and calls
 
@@ -197,14 +197,14 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 	s := l.by[k]
 	if s == nil {
 		who := &gate.Principal{Owner: k.Owner, Auth: "local", Roles: e.Roles, Client: e.Client.ID}
-		s = &Session{RecordedSession: policy.RecordedSession{ID: k.ID, Who: who}}
+		s = &Session{RecordedSession: study.RecordedSession{ID: k.ID, Who: who}}
 		s.begun = l.part && (e.SessionTop || len(e.LabelsBefore) > 0)
 		l.by[k], l.order = s, append(l.order, s)
 	}
-	c := policy.RecordedCall{Action: e.Action, Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Approved: e.Approval.By != "", Time: e.Time, Learned: l.learned[k]}
+	c := study.RecordedCall{Action: e.Action, Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny), Approved: e.Approval.By != "", Time: e.Time, Learned: l.learned[k]}
 	delete(l.learned, k)
 	if e.App != nil {
-		c.App = &policy.RecordedApp{Only: e.App.Only, OwnName: e.App.OwnName}
+		c.App = &study.RecordedApp{Only: e.App.Only, OwnName: e.App.OwnName}
 	}
 	if e.Action != gate.CallTool {
 		l.defineSkill(&c, e)
@@ -220,7 +220,7 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 }
 
 // defineTool completes the call of a tool by its arguments, and by what the tool is.
-func (l *ledger) defineTool(c *policy.RecordedCall, e audit.Entry) (err error) {
+func (l *ledger) defineTool(c *study.RecordedCall, e audit.Entry) (err error) {
 	if len(e.Arguments) == 0 {
 		lacks(c, unrecordedArguments, "arguments", "provenance", "carried", "values")
 	} else if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {
@@ -242,7 +242,7 @@ const undefined = "the tool's definition is not known"
 const unrecordedArguments = "arguments not recorded"
 
 // define completes a call by what its tool is.
-func (l *ledger) define(c *policy.RecordedCall, e audit.Entry) {
+func (l *ledger) define(c *study.RecordedCall, e audit.Entry) {
 	if l.definitions == nil {
 		return
 	}
@@ -255,7 +255,7 @@ func (l *ledger) define(c *policy.RecordedCall, e audit.Entry) {
 const begunBefore = "the session began before"
 
 // lacks says of parts of a call's input why they are not known.
-func lacks(c *policy.RecordedCall, why string, parts ...string) {
+func lacks(c *study.RecordedCall, why string, parts ...string) {
 	if c.Unknown == nil {
 		c.Unknown = make(map[string]string)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // skillParts are the members of input.skill that no record holds.
@@ -28,7 +28,7 @@ func (l *ledger) readsSkill(e audit.Entry) bool {
 }
 
 // defineSkill completes the read of a skill by what the skill is.
-func (l *ledger) defineSkill(c *policy.RecordedCall, e audit.Entry) {
+func (l *ledger) defineSkill(c *study.RecordedCall, e audit.Entry) {
 	t := &gate.Tool{Name: gate.ToolName{Server: e.Server}, Digest: e.ToolDigest, Teaches: gate.NewLabels(provenance.Untrusted)}
 	known := l.definitions()[Key{e.Server, e.ToolDigest}]
 	if known != nil && known.Skill != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // Tally counts decisions by tool and principal.
@@ -27,7 +27,7 @@ func (t Tally) At(tool, principal string) *Counts {
 }
 
 // Add counts the decisions of a session.
-func (t Tally) Add(s policy.ReplayedSession) {
+func (t Tally) Add(s study.ReplayedSession) {
 	t.At("", "").Sessions++
 	for _, d := range s.Decisions {
 		for _, n := range []*Counts{t.At(d.Tool, s.Principal), t.At("", "")} {
@@ -36,7 +36,7 @@ func (t Tally) Add(s policy.ReplayedSession) {
 	}
 }
 
-func (n *Counts) add(d policy.ReplayedCall) {
+func (n *Counts) add(d study.ReplayedCall) {
 	n.Calls++
 	switch d.Effect {
 	case gate.Allow:

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // A Trial is a call that nobody makes.
@@ -25,8 +26,8 @@ type Trial struct {
 
 // Tried is what the policy says of a trial.
 type Tried struct {
-	Arguments   json.RawMessage     `json:"arguments"` // as the policy sees them, coerced
-	Explanation *policy.Explanation `json:"explanation"`
+	Arguments   json.RawMessage    `json:"arguments"` // as the policy sees them, coerced
+	Explanation *study.Explanation `json:"explanation"`
 }
 
 var (
@@ -59,7 +60,7 @@ func (x Explainer) Try(ctx context.Context, who *gate.Principal, t Trial) (*Trie
 		Tool: tool, Session: gate.Session{Labels: gate.NewLabels(t.Labels...)},
 	}
 	const nowhere = "where the values of a call come from that is only tried"
-	why, err := policy.Explain(ctx, engine, policy.Case{Query: q, Unknown: map[string]string{
+	why, err := study.Explain(ctx, engine, study.Case{Query: q, Unknown: map[string]string{
 		"input.provenance": nowhere, "input.carried": nowhere, "input.values": nowhere, "input.principal.claims": "claims of a call that is only tried",
 	}})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/replay"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 func (c commands) newPolicyExplain() *cobra.Command {
@@ -60,7 +60,7 @@ configuration has "audit: {record: full}"; rules about them are then shown as ru
 }
 
 // explain explains the decision of which a record tells.
-func (c commands) explain(ctx context.Context, cfg *config.Config, record audit.Entry) (*policy.Explanation, error) {
+func (c commands) explain(ctx context.Context, cfg *config.Config, record audit.Entry) (*study.Explanation, error) {
 	p, err := c.policy(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (c commands) explain(ctx context.Context, cfg *config.Config, record audit.
 // reasoned is a record and why it was decided so.
 type reasoned struct {
 	Record      audit.Entry
-	Explanation *policy.Explanation // nil if no policy was asked
+	Explanation *study.Explanation // nil if no policy was asked
 }
 
 func (c commands) printExplained(x reasoned) error {
@@ -155,8 +155,8 @@ func (x reasoned) remedy() string {
 	return x.Record.Remedy
 }
 
-func (c commands) printRules(p *policy.Explanation) {
-	list := func(head string, rules []policy.Explained) {
+func (c commands) printRules(p *study.Explanation) {
+	list := func(head string, rules []study.Explained) {
 		if len(rules) == 0 {
 			return
 		}
@@ -165,7 +165,7 @@ func (c commands) printRules(p *policy.Explanation) {
 			fmt.Fprintln(c.Out, "  "+show.Visible(strings.TrimRight(fmt.Sprintf("%-5s %s:%d  %s", r.Set, r.File, r.Line, r.Reason), " ")))
 			conditions := r.Holds
 			if r.Condition != nil {
-				conditions = []policy.Condition{*r.Condition}
+				conditions = []study.Condition{*r.Condition}
 			}
 			for _, w := range conditions {
 				fmt.Fprintln(c.Out, "        "+show.Visible(fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text)))

@@ -25,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 func (c commands) newPolicyLabel() *cobra.Command {
@@ -54,7 +55,7 @@ of tools that have none, and exits with 3 if there is something.`,
 			if file != "" {
 				var data []byte
 				if data, err = os.ReadFile(file); err == nil {
-					tools, err = policy.ReadTools(data)
+					tools, err = study.ReadTools(data)
 				}
 				if err != nil {
 					return shell.Misuse("--tools %s: %v", file, err)
@@ -85,8 +86,8 @@ of tools that have none, and exits with 3 if there is something.`,
 }
 
 // recordedCalls returns the calls in recorded sessions, by tool.
-func recordedCalls(ctx context.Context, in io.Reader, file string) (map[string][]policy.RecordedCall, error) {
-	calls := make(map[string][]policy.RecordedCall)
+func recordedCalls(ctx context.Context, in io.Reader, file string) (map[string][]study.RecordedCall, error) {
+	calls := make(map[string][]study.RecordedCall)
 	if file == "" {
 		return calls, nil
 	}
@@ -102,7 +103,7 @@ func recordedCalls(ctx context.Context, in io.Reader, file string) (map[string][
 }
 
 // resultsOf returns what tools have said in recorded calls, as documents, by tool.
-func resultsOf(calls map[string][]policy.RecordedCall) map[string][]gate.Doc {
+func resultsOf(calls map[string][]study.RecordedCall) map[string][]gate.Doc {
 	results := make(map[string][]gate.Doc)
 	for tool, all := range calls {
 		for _, call := range all {
@@ -122,7 +123,7 @@ func resultsOf(calls map[string][]policy.RecordedCall) map[string][]gate.Doc {
 
 // checkLabels prints what recorded calls contradict in the labels of tools: those of the labels file,
 // and drafts of tools that it does not have. Of drafts alone there is no file.
-func (c commands) checkLabels(tools map[string]gate.Doc, calls map[string][]policy.RecordedCall, drafts bool) error {
+func (c commands) checkLabels(tools map[string]gate.Doc, calls map[string][]study.RecordedCall, drafts bool) error {
 	var said []policy.Label
 	if !drafts {
 		cfg, err := c.Open()

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // replayFlags are those of policy replay.
@@ -95,7 +96,7 @@ func (c commands) policyReplay(ctx context.Context, f replayFlags, file string) 
 		if err != nil {
 			return shell.NameError(fmt.Errorf("%s: %w", file, err))
 		}
-		r, err := policy.Replay(ctx, engine, o, s)
+		r, err := study.Replay(ctx, engine, o, s)
 		if err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func readTools(file string) (map[string]gate.Doc, error) {
 	if err != nil {
 		return nil, shell.Misuse("--tools %s: %v", file, err)
 	}
-	tools, err := policy.ReadTools(data)
+	tools, err := study.ReadTools(data)
 	if err != nil {
 		return nil, shell.Misuse("--tools %s: %v", file, err)
 	}

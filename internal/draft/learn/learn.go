@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 const (
@@ -77,8 +78,8 @@ func compareKeys(a, b key) int {
 }
 
 // From proposes what recorded sessions have needed.
-func From(sessions iter.Seq2[policy.RecordedSession, error]) (*Proposal, error) {
-	var all []policy.RecordedSession
+func From(sessions iter.Seq2[study.RecordedSession, error]) (*Proposal, error) {
+	var all []study.RecordedSession
 	for s, err := range sessions {
 		if err != nil {
 			return nil, err
@@ -103,13 +104,13 @@ func From(sessions iter.Seq2[policy.RecordedSession, error]) (*Proposal, error) 
 
 // A made is a recorded call from which something is learned, and who made it.
 type made struct {
-	policy.RecordedCall
+	study.RecordedCall
 	session, who string
 }
 
 // inTime returns the calls of sessions from which something is learned, in the order in which
 // they were made as far as that is known.
-func inTime(sessions []policy.RecordedSession) (all []made) {
+func inTime(sessions []study.RecordedSession) (all []made) {
 	for _, s := range sessions {
 		for _, c := range s.Calls {
 			if who := match.Name(s.Who.Tenant, s.Who.ID); passed(c) && literal(who) && literal(c.Tool) {
@@ -129,11 +130,11 @@ func literal(name string) bool {
 
 // passed reports whether something is learned from a call: whether it was allowed when it was
 // made, or is of a recording that only has calls that were made.
-func passed(c policy.RecordedCall) bool {
+func passed(c study.RecordedCall) bool {
 	return c.Effect == gate.Allow || c.Effect == "" && !c.Result.IsZero()
 }
 
-func propose(sessions []policy.RecordedSession) *Proposal {
+func propose(sessions []study.RecordedSession) *Proposal {
 	p := &Proposal{Grants: []Grant{}, Bounds: []Bound{}, Open: []Open{}, Rates: []Rate{}, Refusals: []Refusal{}}
 	tools := make(map[string]map[string]int)
 	arguments := make(map[key]*seen)

@@ -10,22 +10,22 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/draft/learn"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // sessions are of one principal, one call each.
-func sessions(calls ...policy.RecordedCall) func(func(policy.RecordedSession, error) bool) {
-	return func(yield func(policy.RecordedSession, error) bool) {
+func sessions(calls ...study.RecordedCall) func(func(study.RecordedSession, error) bool) {
+	return func(yield func(study.RecordedSession, error) bool) {
 		for i, c := range calls {
-			if !yield(policy.RecordedSession{ID: fmt.Sprint(i), Who: gate.Local(), Calls: []policy.RecordedCall{c}}, nil) {
+			if !yield(study.RecordedSession{ID: fmt.Sprint(i), Who: gate.Local(), Calls: []study.RecordedCall{c}}, nil) {
 				return
 			}
 		}
 	}
 }
 
-func call(effect gate.Effect, tool, args string) policy.RecordedCall {
-	c := policy.RecordedCall{Tool: tool, Effect: effect}
+func call(effect gate.Effect, tool, args string) study.RecordedCall {
+	c := study.RecordedCall{Tool: tool, Effect: effect}
 	if args != "" {
 		c.Args = gate.MustDoc(args)
 	}
@@ -33,20 +33,20 @@ func call(effect gate.Effect, tool, args string) policy.RecordedCall {
 }
 
 func TestFrom(t *testing.T) {
-	each := func(values ...string) (calls []policy.RecordedCall) {
+	each := func(values ...string) (calls []study.RecordedCall) {
 		for _, v := range values {
 			calls = append(calls, call(gate.Allow, "s__t", fmt.Sprintf(`{"a":%q}`, v)))
 		}
 		return calls
 	}
-	lists := func(values ...string) (calls []policy.RecordedCall) {
+	lists := func(values ...string) (calls []study.RecordedCall) {
 		for _, v := range values {
 			calls = append(calls, call(gate.Allow, "s__t", `{"a":`+v+`}`))
 		}
 		return calls
 	}
 	for name, tt := range map[string]struct {
-		calls  []policy.RecordedCall
+		calls  []study.RecordedCall
 		kind   string // "" for no bound
 		values []string
 	}{
@@ -91,13 +91,13 @@ func TestOnlyWhatPassed(t *testing.T) {
 
 // Names that mean more than themselves in a file of grants grant nothing: they can be another's words.
 func TestLiteralNames(t *testing.T) {
-	var recorded []policy.RecordedSession
+	var recorded []study.RecordedSession
 	for i, who := range []string{"*", "bo*", "*/ann", "role:admin", "null", "true", "yes", "y", "ann"} {
-		recorded = append(recorded, policy.RecordedSession{ID: fmt.Sprint(i), Who: &gate.Principal{Owner: gate.Owner{ID: who}}, Calls: []policy.RecordedCall{
+		recorded = append(recorded, study.RecordedSession{ID: fmt.Sprint(i), Who: &gate.Principal{Owner: gate.Owner{ID: who}}, Calls: []study.RecordedCall{
 			call(gate.Allow, "*", `{}`), call(gate.Allow, "s__*", `{}`), call(gate.Allow, "null", `{}`),
 		}})
 	}
-	p, err := learn.From(func(yield func(policy.RecordedSession, error) bool) {
+	p, err := learn.From(func(yield func(study.RecordedSession, error) bool) {
 		for _, s := range recorded {
 			if !yield(s, nil) {
 				return
@@ -130,7 +130,7 @@ func TestLiteralNames(t *testing.T) {
 
 // How well it fits is said of what it was not made of.
 func TestHeld(t *testing.T) {
-	var calls []policy.RecordedCall
+	var calls []study.RecordedCall
 	for i := range 8 {
 		calls = append(calls, call(gate.Allow, "s__t", fmt.Sprintf(`{"a":"/a/b/%d"}`, i)))
 	}
@@ -146,7 +146,7 @@ func TestHeld(t *testing.T) {
 
 // What nothing narrows is named, with the reason.
 func TestOpen(t *testing.T) {
-	var calls []policy.RecordedCall
+	var calls []study.RecordedCall
 	for i := range 6 {
 		calls = append(calls, call(gate.Allow, "s__t", fmt.Sprintf(`{"n":%d,"body":"text %d"}`, i, i)))
 	}
@@ -159,12 +159,12 @@ func TestOpen(t *testing.T) {
 // A rate is twice what was seen; calls that come faster later are refused by it.
 func TestRates(t *testing.T) {
 	start := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
-	at := func(after time.Duration) policy.RecordedCall {
+	at := func(after time.Duration) study.RecordedCall {
 		c := call(gate.Allow, "s__t", `{}`)
 		c.Time = start.Add(after)
 		return c
 	}
-	var calls []policy.RecordedCall // three at once each hour
+	var calls []study.RecordedCall // three at once each hour
 	for hour := range 4 {
 		for range 3 {
 			calls = append(calls, at(time.Duration(hour)*2*time.Hour))
@@ -178,11 +178,11 @@ func TestRates(t *testing.T) {
 	if got, want := p.RateLimits(), "# Seen: 3 calls in the busiest hour, 3 close together.\n- {to: [local], tools: [s__t], calls: 6, burst: 6, per: 1h, key: [principal, tool]}\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	one := policy.RecordedSession{ID: "late", Who: gate.Local()}
+	one := study.RecordedSession{ID: "late", Who: gate.Local()}
 	for range 8 {
 		one.Calls = append(one.Calls, at(20*time.Hour))
 	}
-	p, err = learn.From(func(yield func(policy.RecordedSession, error) bool) {
+	p, err = learn.From(func(yield func(study.RecordedSession, error) bool) {
 		for s := range sessions(calls[:4]...) {
 			if !yield(s, nil) {
 				return
@@ -193,7 +193,7 @@ func TestRates(t *testing.T) {
 	if err != nil || p.Held != 0 {
 		t.Fatalf("of calls too few for a rate %d are held, %v", p.Held, err)
 	}
-	p, err = learn.From(func(yield func(policy.RecordedSession, error) bool) {
+	p, err = learn.From(func(yield func(study.RecordedSession, error) bool) {
 		n := 0
 		for s := range sessions(calls...) {
 			if n++; n > 9 {
@@ -212,7 +212,7 @@ func TestRates(t *testing.T) {
 
 // What callers have written is never a line of its own in what a person is to apply.
 func TestRulesAreNobodyElses(t *testing.T) {
-	var calls []policy.RecordedCall
+	var calls []study.RecordedCall
 	for i := range 5 {
 		calls = append(calls,
 			call(gate.Allow, "s__t", fmt.Sprintf(`{"path":"/srv/a\nallow contains \"x\" if true #/%d","b\nallow contains \"x\" if true #":"%d"}`, i, i)),

@@ -14,6 +14,9 @@ var (
 	emptyArray  = ast.ArrayTerm()
 )
 
+// ArgumentsRef is the part of the input that has the arguments.
+var ArgumentsRef = ast.MustParseRef("input.arguments")
+
 // Texts returns a list of texts as policies see it.
 func Texts(list []string) *ast.Term {
 	if len(list) == 0 {

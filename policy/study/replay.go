@@ -1,4 +1,4 @@
-package policy
+package study
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/step"
+	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
 // A RecordedSession is a session whose calls were written down, in their order.
@@ -75,7 +77,7 @@ type ReplayOptions struct {
 	// about.
 	ApproveAsks bool
 	// ApproveBeside carries on as if the person had also approved, until the session ends,
-	// the call's destinations and those that stand beside them.
+	// the call's destinations and those next to them.
 	ApproveBeside bool
 }
 
@@ -98,16 +100,16 @@ type ReplayedSession struct {
 }
 
 // Replay puts a recorded session before the policy: its calls go through a gate of
-// their own, one after the other, where the recorded results stand in for the
+// their own, one after the other, where the recorded results answer in place of the
 // servers. What a call is refused the session does not see. Schemas coerce and are not
 // checked, results are not sanitized, rates not kept, and nothing is called.
-func Replay(ctx context.Context, e *Engine, o ReplayOptions, r RecordedSession) (ReplayedSession, error) {
+func Replay(ctx context.Context, e *policy.Engine, o ReplayOptions, r RecordedSession) (ReplayedSession, error) {
 	out := ReplayedSession{ID: r.ID, Decisions: []ReplayedCall{}}
 	if o.Sessions == nil || r.Who == nil {
 		return out, errors.New("replay: set ReplayOptions.Sessions, and Who of each session")
 	}
 	out.Principal = r.Who.ID
-	p := &player{engine: e, options: o, sessions: o.Sessions(), tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
+	p := &player{engine: engine.Of(e), options: o, sessions: o.Sessions(), tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
 	parts := gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: p.sessions, Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p}
 	parts.TrackValues, parts.TrackOrigins = e.Tracks()
 	if o.ApproveBeside {
@@ -137,7 +139,7 @@ func (c RecordedCall) passed() bool {
 // player is what a recorded session meets in the place of servers, and what looks
 // at its decisions. It is used by one call at a time.
 type player struct {
-	engine   *Engine
+	engine   *engine.Engine
 	options  ReplayOptions
 	sessions gate.Sessions
 	tools    map[toolKey]*gate.Tool
@@ -158,7 +160,7 @@ type toolKey struct {
 	appOnly    bool
 }
 
-// play makes one call and completes what is told of it.
+// play makes one call and completes what is reported of it.
 func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c RecordedCall, d *ReplayedCall) error {
 	p.call, p.approved, p.decided, p.query = c, false, gate.Decision{}, gate.Query{}
 	call := gate.Call{
@@ -193,7 +195,7 @@ func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c Re
 	if !p.options.Rules || d.Effect == "" || d.Effect == d.Before || p.query.Call == nil {
 		return nil
 	}
-	x, err := Explain(ctx, p.engine, Case{Query: p.query, Unknown: c.Unknown, Decision: p.decided})
+	x, err := explain(ctx, p.engine, Case{Query: p.query, Unknown: c.Unknown, Decision: p.decided})
 	d.Rules = x.Decided
 	return err
 }

@@ -1,4 +1,4 @@
-package policy
+package study
 
 import (
 	"context"
@@ -10,9 +10,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
-// partKey is what a decision can depend on of which something is not known: the tool, what
+// partKey is what a decision on a partly known call can depend on: the tool, what
 // the session has read, and which parts are not known. Whose call it is, the session says.
 type partKey struct {
 	tool    *gate.Tool
@@ -21,7 +22,7 @@ type partKey struct {
 	unknown string
 }
 
-// partial is a decision on a call of which something is not known.
+// partial is a decision on a call that is partly known.
 type partial struct {
 	decision gate.Decision // without an effect if it depends on that
 	missing  []string      // what it depends on
@@ -34,7 +35,7 @@ func (p *player) authorizePartly(ctx context.Context, q gate.Query) (gate.Decisi
 	part, known := p.partly[key]
 	if !known {
 		var err error
-		if part, err = p.engine.partly(ctx, q, p.call.Unknown); err != nil {
+		if part, err = partly(ctx, p.engine, q, p.call.Unknown); err != nil {
 			return gate.Decision{}, err
 		}
 		p.partly[key] = part
@@ -50,18 +51,18 @@ func (p *player) authorizePartly(ctx context.Context, q gate.Query) (gate.Decisi
 	return d, nil
 }
 
-// partly decides on a query of which the parts in unknown are not known. Labels that a
-// rule gives which needs them are all those of which the policy speaks.
-func (e *Engine) partly(ctx context.Context, q gate.Query, unknown map[string]string) (partial, error) {
-	q, err := e.checked(q)
+// partly decides on a query without the parts in unknown. If a rule that gives labels needs them,
+// the labels are all that the policy names.
+func partly(ctx context.Context, e *engine.Engine, q gate.Query, unknown map[string]string) (partial, error) {
+	q, err := e.Checked(q)
 	if err != nil {
 		return partial{}, err
 	}
-	x, err := Explain(ctx, e, Case{Query: q, Unknown: unknown})
+	x, err := explain(ctx, e, Case{Query: q, Unknown: unknown})
 	if err != nil {
 		return partial{}, err
 	}
-	part := partial{decision: gate.Decision{Effect: x.Effect, Revision: e.revision}}
+	part := partial{decision: gate.Decision{Effect: x.Effect, Revision: e.Revision}}
 	for _, one := range x.Decided {
 		part.decision.Reasons = append(part.decision.Reasons, one.Reason)
 	}
@@ -72,33 +73,33 @@ func (e *Engine) partly(ctx context.Context, q gate.Query, unknown map[string]st
 		if x.Error != "" {
 			part.decision.Reasons = []string{x.Error}
 		} else if x.Decided == nil {
-			part.decision.Reasons = []string{nothingAllows(what(q), q.Call.Who.ID)}
+			part.decision.Reasons = []string{engine.NothingAllows(engine.Subject(q), q.Call.Who.ID)}
 		}
 		return part, nil
 	}
-	input, unknowns, err := e.partInput(q, unknown)
+	input, unknowns, err := partInput(e, q, unknown)
 	if err != nil {
 		return partial{}, err
 	}
-	approves, err := e.left(ctx, ast.MustParseBody(`data.wasmgate.obligations[x]; object.get(x, "approve", false)`), input, unknowns)
+	approves, err := e.Left(ctx, ast.MustParseBody(`data.wasmgate.obligations[x]; object.get(x, "approve", false)`), input, unknowns)
 	switch {
 	case ctx.Err() != nil:
 		return partial{}, fmt.Errorf("policy: replay: %w", ctx.Err())
 	case x.Effect != gate.Allow:
 	case err == nil && len(approves.Queries) == 0:
-	case err == nil && slices.ContainsFunc(approves.Queries, func(b ast.Body) bool { return all(expressions(b), constant) }):
+	case err == nil && slices.ContainsFunc(approves.Queries, func(b ast.Body) bool { return engine.All(expressions(b), engine.Constant) }):
 		part.decision.Effect = gate.Ask
 	default: // whether a person is asked depends on it
 		part.decision.Effect, part.missing = "", append(part.missing, slices.Collect(maps.Values(unknown))...)
 	}
 	slices.Sort(part.missing)
 	part.missing = slices.Compact(part.missing)
-	part.decision.Labels = e.labelsPartly(ctx, input, unknowns)
+	part.decision.Labels = labelsPartly(ctx, e, input, unknowns)
 	return part, nil
 }
 
 // partInput returns the input of a query, and the parts of it that are not known.
-func (e *Engine) partInput(q gate.Query, unknown map[string]string) (ast.Value, []*ast.Term, error) {
+func partInput(e *engine.Engine, q gate.Query, unknown map[string]string) (ast.Value, []*ast.Term, error) {
 	unknowns := []*ast.Term{}
 	for part := range unknown {
 		t, err := ast.ParseTerm(part)
@@ -107,21 +108,21 @@ func (e *Engine) partInput(q gate.Query, unknown map[string]string) (ast.Value, 
 		}
 		unknowns = append(unknowns, t)
 	}
-	return e.inputs.Input(q), unknowns, nil
+	return e.Inputs.Input(q), unknowns, nil
 }
 
 // labelsPartly returns the labels that a call gives, whatever is not known.
-func (e *Engine) labelsPartly(ctx context.Context, input ast.Value, unknowns []*ast.Term) gate.Labels {
+func labelsPartly(ctx context.Context, e *engine.Engine, input ast.Value, unknowns []*ast.Term) gate.Labels {
 	const label = "x"
-	left, err := e.left(ctx, ast.MustParseBody("data.wasmgate.labels["+label+"]"), input, unknowns)
+	left, err := e.Left(ctx, ast.MustParseBody("data.wasmgate.labels["+label+"]"), input, unknowns)
 	if err != nil {
-		return e.every
+		return e.Every
 	}
 	var labels gate.Labels
 	for _, body := range left.Queries {
 		name, ok := labelIn(body)
 		if !ok {
-			return e.every
+			return e.Every
 		}
 		labels = labels.Join(gate.NewLabels(name))
 	}
@@ -130,7 +131,7 @@ func (e *Engine) labelsPartly(ctx context.Context, input ast.Value, unknowns []*
 
 // labelIn returns the label that what is left of a rule gives in any case.
 func labelIn(body ast.Body) (string, bool) {
-	if !constant(body) || len(body) == 0 {
+	if !engine.Constant(body) || len(body) == 0 {
 		return "", false
 	}
 	for _, side := range body[0].Operands() {

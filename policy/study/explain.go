@@ -1,4 +1,4 @@
-package policy
+package study
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
 // An Explanation says why a call is decided as it is.
@@ -69,7 +71,7 @@ type Condition struct {
 	Error string `json:"error,omitempty"`
 }
 
-// maxNearly bounds the rules that are told to have nearly allowed a call.
+// maxNearly bounds the rules that are reported to have nearly allowed a call.
 const maxNearly = 20
 
 // explainTime bounds an explanation. It evaluates each rule once for each of its
@@ -88,19 +90,23 @@ type Case struct {
 }
 
 // Explain says why a call is decided as it is.
-func Explain(ctx context.Context, e *Engine, call Case) (x Explanation, err error) {
-	defer recoverTo(&err, func() { x = Explanation{} })
-	q, err := e.checked(call.Query)
+func Explain(ctx context.Context, e *policy.Engine, call Case) (Explanation, error) {
+	return explain(ctx, engine.Of(e), call)
+}
+
+func explain(ctx context.Context, e *engine.Engine, call Case) (x Explanation, err error) {
+	defer engine.Recover(&err, func() { x = Explanation{} })
+	q, err := e.Checked(call.Query)
 	if err != nil {
 		return Explanation{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTime)
 	defer cancel()
-	c, err := e.explaining(ctx, q, call)
+	c, err := newEvaluator(ctx, e, q, call)
 	if err != nil {
 		return Explanation{}, err
 	}
-	x.Revision = e.revision
+	x.Revision = e.Revision
 	hold, broken := map[string][]Explained{}, map[string][]Explained{}
 	for _, set := range []string{"deny", "ask", "allow"} {
 		if err := c.explainSet(&x, set, hold, broken); err != nil {
@@ -112,11 +118,11 @@ func Explain(ctx context.Context, e *Engine, call Case) (x Explanation, err erro
 	x.conclude(hold, broken)
 	switch {
 	case x.Effect == gate.Deny && x.Decided == nil:
-		x.Remedy = e.remedy(q)
+		x.Remedy = e.Remedy(q)
 	case x.Effect == gate.Deny && x.Error == "":
 		x.Otherwise = without.otherwise(hold, broken)
 		if x.Otherwise.Effect == gate.Deny && without.Error == "" {
-			x.Otherwise.Remedy = e.remedy(q)
+			x.Otherwise.Remedy = e.Remedy(q)
 		}
 	}
 	slices.SortStableFunc(x.Nearly, func(a, b Explained) int { return cmp.Compare(b.held, a.held) })
@@ -125,14 +131,14 @@ func Explain(ctx context.Context, e *Engine, call Case) (x Explanation, err erro
 }
 
 // declarations is the file whose rules only say that the sets exist.
-const declarations = packFolder + "decision.rego"
+const declarations = engine.PackFolder + "decision.rego"
 
 // settle takes what is open for what it was, as far as the decision that was taken tells
 // that: the open rules of allow where a person was asked, and the only open one of deny
 // if the decision has reasons that no other rule gives, for rules may make their reasons
 // of what is not recorded.
 func (x *Explanation) settle(d gate.Decision, hold map[string][]Explained) {
-	if d.Effect == gate.Ask && hold["allow"] == nil { // one of these held, or nobody would have been asked
+	if d.Effect == gate.Ask && hold["allow"] == nil { // one of these held, or no one would have been asked
 		hold["allow"] = slices.DeleteFunc(slices.Clone(x.Open), func(o Explained) bool { return o.Set != "allow" })
 	}
 	deny := func(o Explained) bool { return o.Set == string(gate.Deny) }

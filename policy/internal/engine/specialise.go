@@ -1,4 +1,4 @@
-package policy
+package engine
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -18,7 +19,7 @@ import (
 // It is guarded if only the rules of deny can change it: then they alone are
 // evaluated for each call.
 //
-// That is proved by partial evaluation of the sets of which decisions are made. A
+// That is proved by partial evaluation of the sets that make a decision. A
 // set is fixed if only constants are left of it, and if no expression that could
 // not be evaluated could have failed: to_number of an argument that is no number
 // is an error, whatever the rest of its rule says. What cannot be proved is
@@ -60,7 +61,7 @@ func (e *Engine) key(who *gate.Principal) principalKey {
 	if k, ok := e.keys.Get(who); ok {
 		return k
 	}
-	k := principalKey(sha256.Sum256([]byte(e.inputs.Principal(who).String())))
+	k := principalKey(sha256.Sum256([]byte(e.Inputs.Principal(who).String())))
 	e.keys.Put(who, k)
 	return k
 }
@@ -73,15 +74,15 @@ func (e *Engine) specialise(ctx context.Context, q gate.Query) (gate.Decision, e
 	switch s.state {
 	case unknown:
 		e.decisions.Put(p, specialised{state: met})
-		return e.full(ctx, q)
+		return e.Full(ctx, q)
 	case met:
 		if s.state = e.prove(ctx, q); s.state == unknown {
-			return e.full(ctx, q)
+			return e.Full(ctx, q)
 		}
 		e.decisions.Put(p, s)
 	}
 	if s.state == open {
-		return e.full(ctx, q)
+		return e.Full(ctx, q)
 	}
 	if s.state == guarded {
 		if d, denied, err := e.denied(ctx, q); denied || err != nil {
@@ -94,7 +95,7 @@ func (e *Engine) specialise(ctx context.Context, q gate.Query) (gate.Decision, e
 		}
 		return s.decision, nil
 	}
-	d, err := e.full(ctx, q)
+	d, err := e.Full(ctx, q)
 	if err == nil { // an error is not kept
 		e.decisions.Put(p, specialised{s.state, true, shared(d)})
 	}
@@ -103,7 +104,7 @@ func (e *Engine) specialise(ctx context.Context, q gate.Query) (gate.Decision, e
 
 // denied evaluates the rules of deny alone, and decides if one holds.
 func (e *Engine) denied(ctx context.Context, q gate.Query) (gate.Decision, bool, error) {
-	v, err := e.eval(ctx, e.deny, e.inputs.Input(q))
+	v, err := e.eval(ctx, e.deny, e.Inputs.Input(q))
 	if err != nil {
 		return gate.Decision{}, false, err
 	}
@@ -130,7 +131,7 @@ func shared(d gate.Decision) gate.Decision {
 func (e *Engine) prove(ctx context.Context, q gate.Query) state {
 	r := remains{
 		engine: e, ctx: ctx, state: fixed,
-		input: e.listingInput(e.inputs.Principal(q.Call.Who), q.Tool),
+		input: e.ListingInput(e.Inputs.Principal(q.Call.Who), q.Tool),
 	}
 	denied := r.of("deny") > 0
 	best := fixed
@@ -160,20 +161,16 @@ func (r *remains) of(set string) int {
 		return 0
 	}
 	var risk risk
-	rest, err := r.engine.partial(r.ctx, set, r.input, &risk)
+	rest, err := r.engine.Partial(r.ctx, set, r.input, rego.EvalQueryTracer(&risk))
 	switch {
 	case r.ctx.Err() != nil:
 		r.state = unknown
 		return 0
-	case err != nil, risk.taken, !all(rest.Queries, constant):
+	case err != nil, risk.taken, !All(rest.Queries, Constant):
 		r.state = open
 		return 0
 	}
 	return len(rest.Queries)
-}
-
-func all(bodies []ast.Body, f func(ast.Body) bool) bool {
-	return !slices.ContainsFunc(bodies, func(b ast.Body) bool { return !f(b) })
 }
 
 // risk watches a partial evaluation for expressions that were not evaluated and
@@ -238,19 +235,20 @@ func plainTerm(t *ast.Term) bool {
 		}
 		return !slices.ContainsFunc(v, func(t *ast.Term) bool { return !plainTerm(t) })
 	default:
-		return constantTerm(t)
+		return ConstantTerm(t)
 	}
 }
 
-// constantTerm reports whether a term is a value already.
-func constantTerm(t *ast.Term) bool {
-	found := false
-	ast.WalkTerms(t, func(t *ast.Term) bool {
-		switch t.Value.(type) {
-		case ast.Ref, ast.Call, ast.Var, *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
-			found = true
+// Kept returns how many decisions are kept that nothing can change, and that only rules of deny
+// can change.
+func (e *Engine) Kept() (fixedOnes, guardedOnes int) {
+	for _, s := range e.decisions.All() {
+		switch {
+		case s.taken && s.state == fixed:
+			fixedOnes++
+		case s.taken && s.state == guarded:
+			guardedOnes++
 		}
-		return found
-	})
-	return !found
+	}
+	return fixedOnes, guardedOnes
 }

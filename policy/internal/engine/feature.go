@@ -1,4 +1,4 @@
-package policy
+package engine
 
 import (
 	"slices"
@@ -32,9 +32,9 @@ func decides(q gate.Query) bool {
 	return slices.Contains(actionsFor(q.Tool), q.Call.Action)
 }
 
-// within reports whether an action is done within a call that was allowed, by the tool
+// Within reports whether an action is done within a call that was allowed, by the tool
 // or for its server.
-func within(a gate.Action) bool { return actions.IsHostCall(a) || actions.IsPeerRequest(a) }
+func Within(a gate.Action) bool { return actions.IsHostCall(a) || actions.IsPeerRequest(a) }
 
 // actionsFor returns the actions by which t is used.
 func actionsFor(t *gate.Tool) []gate.Action {
@@ -45,12 +45,17 @@ func actionsFor(t *gate.Tool) []gate.Action {
 }
 
 // templateUnknowns are what is not known of a template.
-var templateUnknowns = append(slices.Clip(unknowns), ast.MustParseTerm("input.resource.uri"))
+var templateUnknowns = append(slices.Clip(Unknowns), ast.MustParseTerm("input.resource.uri"))
 
-// unknownOf says what is not known of a template beside what never is.
-func unknownOf(t *gate.Tool) []rego.EvalOption {
+// UnknownOf returns options that say what else is not known of a template.
+func UnknownOf(t *gate.Tool) []rego.EvalOption {
 	if t.Feature != gate.FeatureTemplate {
 		return nil
 	}
 	return []rego.EvalOption{rego.EvalParsedUnknowns(templateUnknowns)}
+}
+
+// ListingInput returns what is known of a use of t before it is made.
+func (e *Engine) ListingInput(who *ast.Term, t *gate.Tool) ast.Value {
+	return e.Inputs.Listing(actionsFor(t)[0], who, t)
 }

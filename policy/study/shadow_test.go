@@ -1,4 +1,4 @@
-package policy_test
+package study_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // endless does not end by itself.
@@ -33,10 +34,10 @@ func done(d gate.Decision, args string) *gate.Record {
 }
 
 // compared has a shadow with the given rules decide on records.
-func compared(t *testing.T, rules string, o policy.Options, records ...*gate.Record) ([]policy.Difference, policy.ShadowCounts) {
+func compared(t *testing.T, rules string, o policy.Options, records ...*gate.Record) ([]study.Difference, study.ShadowCounts) {
 	t.Helper()
-	var found []policy.Difference
-	s := policy.NewShadow(func(d policy.Difference) { found = append(found, d) })
+	var found []study.Difference
+	s := study.NewShadow(func(d study.Difference) { found = append(found, d) })
 	o.Packs = []string{}
 	s.Set(load(t, user(rules), o))
 	for _, r := range records {
@@ -80,7 +81,7 @@ func TestShadow(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, counts := compared(t, tt.rules, policy.Options{Timeout: tt.timeout}, tt.record)
-			want := policy.ShadowCounts{Compared: tt.compared, Differed: uint64(min(1, len(tt.differs)))}
+			want := study.ShadowCounts{Compared: tt.compared, Differed: uint64(min(1, len(tt.differs)))}
 			if counts != want {
 				t.Errorf("counts %+v, want %+v", counts, want)
 			}
@@ -121,7 +122,7 @@ func TestAShadowIsNotWaitedFor(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := policy.NewShadow(func(policy.Difference) {})
+			s := study.NewShadow(func(study.Difference) {})
 			s.Set(load(t, user(slow), policy.Options{}))
 			r := done(gate.Decision{Effect: gate.Allow}, tt.args)
 			for range tt.calls { // nobody takes from the queue: Record would wait for ever
@@ -137,20 +138,20 @@ func TestAShadowIsNotWaitedFor(t *testing.T) {
 }
 
 func TestAShadowWithoutAPolicyComparesNothing(t *testing.T) {
-	s := policy.NewShadow(func(d policy.Difference) { t.Errorf("reported %+v", d) })
+	s := study.NewShadow(func(d study.Difference) { t.Errorf("reported %+v", d) })
 	for range 5000 {
 		if err := s.Record(t.Context(), done(gate.Decision{Effect: gate.Allow}, "{}")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if c := s.Counts(); c != (policy.ShadowCounts{}) {
+	if c := s.Counts(); c != (study.ShadowCounts{}) {
 		t.Errorf("counts %+v, want none", c)
 	}
 }
 
 // What was decided on makes room again.
 func TestAShadowHasRoomAgain(t *testing.T) {
-	s := policy.NewShadow(func(policy.Difference) {})
+	s := study.NewShadow(func(study.Difference) {})
 	s.Set(load(t, user(`allow contains "x"`), policy.Options{Packs: []string{}}))
 	r := done(gate.Decision{Effect: gate.Allow}, fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 1<<20-11)))
 	ended, end := context.WithCancel(t.Context())
@@ -163,7 +164,7 @@ func TestAShadowHasRoomAgain(t *testing.T) {
 		}
 		s.Run(ended)
 	}
-	if c := s.Counts(); c != (policy.ShadowCounts{Compared: 120}) {
+	if c := s.Counts(); c != (study.ShadowCounts{Compared: 120}) {
 		t.Errorf("counts %+v, want 120 compared and none dropped", c)
 	}
 }

@@ -1,4 +1,4 @@
-package policy
+package study
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/policy/internal/decision"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
 type outcome int
@@ -23,21 +23,20 @@ const (
 	breaks // cannot be evaluated
 )
 
-// explaining evaluates rules for one call.
-type explaining struct {
-	engine   *Engine
+// evaluator evaluates rules for one call.
+type evaluator struct {
+	engine   *engine.Engine
 	ctx      context.Context
 	input    ast.Value
 	unknowns []*ast.Term
 	missing  map[string]string
 	decision gate.Decision // by the same policy; zero if unknown
-	nothing  []string      // the reasons one of which is given if nothing allows
+	nothing  []string      // the possible reasons if nothing allows
 }
 
-// explaining returns what evaluates rules for a call.
-func (e *Engine) explaining(ctx context.Context, q gate.Query, call Case) (*explaining, error) {
-	c := &explaining{engine: e, ctx: ctx, input: e.inputs.Input(q), missing: call.Unknown, unknowns: []*ast.Term{}}
-	if call.Decision.Revision == e.revision {
+func newEvaluator(ctx context.Context, e *engine.Engine, q gate.Query, call Case) (*evaluator, error) {
+	c := &evaluator{engine: e, ctx: ctx, input: e.Inputs.Input(q), missing: call.Unknown, unknowns: []*ast.Term{}}
+	if call.Decision.Revision == e.Revision {
 		c.decision = call.Decision
 	}
 	for part := range call.Unknown {
@@ -53,13 +52,13 @@ func (e *Engine) explaining(ctx context.Context, q gate.Query, call Case) (*expl
 
 // explainSet finds out what comes of the rules of one set: those that hold, and those
 // that cannot be evaluated, go into the maps, the others into x.
-func (c *explaining) explainSet(x *Explanation, set string, hold, broken map[string][]Explained) error {
+func (c *evaluator) explainSet(x *Explanation, set string, hold, broken map[string][]Explained) error {
 	path := ast.MustParseRef("data.wasmgate." + set)
-	indexed, err := c.engine.compiler.RuleIndex(path).Lookup(c)
+	indexed, err := c.engine.Compiler.RuleIndex(path).Lookup(c)
 	if err != nil {
 		return fmt.Errorf("policy: explain: %w", err)
 	}
-	for _, r := range c.engine.compiler.GetRulesExact(path) {
+	for _, r := range c.engine.Compiler.GetRulesExact(path) {
 		if r.Location.File == declarations {
 			continue
 		}
@@ -92,31 +91,26 @@ func (c *explaining) explainSet(x *Explanation, set string, hold, broken map[str
 
 // evaluates reports whether a set evaluates as a whole where all is known, so that none of its
 // rules breaks: the evaluation does not come to the condition that would.
-func (c *explaining) evaluates(set string) bool {
+func (c *evaluator) evaluates(set string) bool {
 	if len(c.missing) > 0 {
 		return false
 	}
-	o := append(c.engine.options[:len(c.engine.options):len(c.engine.options)], rego.Query("data.wasmgate."+set))
-	q, err := rego.New(o...).PrepareForEval(c.ctx)
-	if err != nil {
-		return false
-	}
-	_, err = c.engine.eval(c.ctx, q, c.input)
+	_, err := c.engine.Query(c.ctx, ast.MustParseBody("data.wasmgate."+set), c.input)
 	return err == nil
 }
 
 // nothingAllows returns what may have been the only reason if nothing allowed a query. Whether a server
 // asked for a secret is in it, which is not known without the request.
-func (c *explaining) nothingAllows(q gate.Query) []string {
-	reasons := []string{nothingAllows(what(q), q.Call.Who.ID)}
+func (c *evaluator) nothingAllows(q gate.Query) []string {
+	reasons := []string{engine.NothingAllows(engine.Subject(q), q.Call.Who.ID)}
 	if q.Call.Action == actions.Elicit && q.Call.Args.IsZero() {
-		reasons = append(reasons, nothingAllows(whatSecret(q), q.Call.Who.ID))
+		reasons = append(reasons, engine.NothingAllows(engine.SecretSubject(q), q.Call.Who.ID))
 	}
 	return reasons
 }
 
 // deduce returns what came of an open rule, by the decision that was taken.
-func (c *explaining) deduce(set, reason string) outcome {
+func (c *evaluator) deduce(set, reason string) outcome {
 	d := c.decision
 	switch {
 	case d.Effect == "":
@@ -135,7 +129,7 @@ func (c *explaining) deduce(set, reason string) outcome {
 }
 
 // rule finds out what comes of one rule, condition by condition.
-func (c *explaining) rule(set string, r *ast.Rule) (Explained, outcome, error) {
+func (c *evaluator) rule(set string, r *ast.Rule) (Explained, outcome, error) {
 	one := Explained{Set: set, File: r.Location.File, Line: r.Location.Row, body: c.conditions(r)}
 	var firstOpen *Condition
 	firstAt := 0
@@ -171,7 +165,7 @@ func (c *explaining) rule(set string, r *ast.Rule) (Explained, outcome, error) {
 
 // excluding returns the condition by which the rule index passes a rule over that
 // would break otherwise. Such conditions stand for themselves.
-func (c *explaining) excluding(r *ast.Rule) *Condition {
+func (c *evaluator) excluding(r *ast.Rule) *Condition {
 	for i, e := range r.Body {
 		if x, err := c.solve(ast.NewBody(e.Copy())); err == nil && x.outcome == fails {
 			return c.condition(r, i)
@@ -182,7 +176,7 @@ func (c *explaining) excluding(r *ast.Rule) *Condition {
 
 // mayExclude reports whether what is not known could let the rule index pass a
 // rule over.
-func (c *explaining) mayExclude(r *ast.Rule) (may bool) {
+func (c *evaluator) mayExclude(r *ast.Rule) (may bool) {
 	ast.WalkRefs(r.Body, func(ref ast.Ref) bool {
 		_, err := c.Resolve(ref)
 		may = may || err != nil && ref[0].Equal(ast.InputRootDocument)
@@ -192,7 +186,7 @@ func (c *explaining) mayExclude(r *ast.Rule) (may bool) {
 }
 
 // Resolve returns a part of the input for the rule index.
-func (c *explaining) Resolve(ref ast.Ref) (ast.Value, error) {
+func (c *evaluator) Resolve(ref ast.Ref) (ast.Value, error) {
 	open := slices.ContainsFunc(c.unknowns, func(u *ast.Term) bool {
 		unknown := u.Value.(ast.Ref)
 		return ref.HasPrefix(unknown) || unknown.HasPrefix(ref)
@@ -218,7 +212,7 @@ type evaluated struct {
 const reasonVar = ast.Var("reason of the rule")
 
 // evaluate evaluates the first n conditions of a rule.
-func (c *explaining) evaluate(r *ast.Rule, n int) (evaluated, error) {
+func (c *evaluator) evaluate(r *ast.Rule, n int) (evaluated, error) {
 	body := r.Body[:n:n].Copy()
 	if n == len(r.Body) && r.Head.Key != nil {
 		body = append(body, ast.Equality.Expr(ast.NewTerm(reasonVar), r.Head.Key.Copy()))
@@ -227,18 +221,18 @@ func (c *explaining) evaluate(r *ast.Rule, n int) (evaluated, error) {
 }
 
 // solve evaluates a body as far as it is known. Partial evaluation would do for
-// one of which everything is known, but does not find values that clash.
-func (c *explaining) solve(body ast.Body) (evaluated, error) {
+// one that is wholly known, but does not find values that clash.
+func (c *evaluator) solve(body ast.Body) (evaluated, error) {
 	if len(c.unknowns) == 0 {
-		return c.engine.solve(c.ctx, body, c.input)
+		return c.known(body)
 	}
-	left, err := c.engine.left(c.ctx, body, c.input, c.unknowns)
+	left, err := c.engine.Left(c.ctx, body, c.input, c.unknowns)
 	if err != nil {
 		return evaluated{}, err
 	}
 	x := evaluated{outcome: fails}
 	for _, body := range left.Queries {
-		if all(expressions(body), constant) {
+		if engine.All(expressions(body), engine.Constant) {
 			return evaluated{outcome: holds, reason: reasonIn(body)}, nil
 		}
 		x.outcome, x.reason = isOpen, reasonIn(body)
@@ -274,7 +268,7 @@ func reasonIn(body ast.Body) string {
 }
 
 // missingIn says what is missing for a body to be evaluated.
-func (c *explaining) missingIn(body ast.Body) []string {
+func (c *evaluator) missingIn(body ast.Body) []string {
 	var said []string
 	ast.WalkRefs(body, func(ref ast.Ref) bool {
 		for part, text := range c.missing {
@@ -290,37 +284,20 @@ func (c *explaining) missingIn(body ast.Body) []string {
 	return said
 }
 
-// solve evaluates a body of which everything is known.
-func (e *Engine) solve(ctx context.Context, body ast.Body, input ast.Value) (evaluated, error) {
+// known evaluates a body for which everything is known.
+func (c *evaluator) known(body ast.Body) (evaluated, error) {
 	for _, x := range body {
 		// As a condition, a value that is false fails; as a query it is an answer.
 		if t, ok := x.Terms.(*ast.Term); ok && !x.Negated {
 			x.Terms = ast.NotEqual.Expr(t, ast.InternedTerm(false)).Terms
 		}
 	}
-	q, err := rego.New(append(e.options[:len(e.options):len(e.options)], rego.ParsedQuery(body))...).PrepareForEval(ctx)
-	if err != nil {
-		return evaluated{}, err
-	}
-	end := e.deadline(ctx)
-	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalExternalCancel(end))
+	rs, err := c.engine.Query(c.ctx, body, c.input)
 	switch {
-	case end.over != nil:
-		return evaluated{}, e.late(end.over)
 	case err != nil:
 		return evaluated{}, err
 	case len(rs) == 0:
 		return evaluated{outcome: fails}, nil
 	}
 	return evaluated{outcome: holds, reason: decision.Reason(rs[0].Bindings[string(reasonVar)])}, nil
-}
-
-// left partially evaluates a body.
-func (e *Engine) left(ctx context.Context, body ast.Body, input ast.Value, unknowns []*ast.Term) (*rego.PartialQueries, error) {
-	o := append(e.options[:len(e.options):len(e.options)], rego.ParsedQuery(body), rego.ParsedUnknowns(unknowns))
-	q, err := rego.New(o...).PrepareForPartial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return e.remaining(ctx, q, input)
 }

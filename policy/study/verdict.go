@@ -1,4 +1,4 @@
-package policy
+package study
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
 // A Verdict says which calls of a tool could pass.
@@ -24,17 +26,18 @@ const (
 )
 
 // VerdictOf returns which calls of a tool by who could pass, and on what that
-// depends, in words; "" if on nothing. It is never if and only if [Engine.Visible]
+// depends, in words; "" if on nothing. It is never if and only if [policy.Engine.Visible]
 // hides the tool.
-func VerdictOf(ctx context.Context, e *Engine, who *gate.Principal, tool *gate.Tool) (v Verdict, condition string, err error) {
-	defer recoverTo(&err, func() { v, condition = "", "" })
+func VerdictOf(ctx context.Context, p *policy.Engine, who *gate.Principal, tool *gate.Tool) (v Verdict, condition string, err error) {
+	defer engine.Recover(&err, func() { v, condition = "", "" })
 	if who == nil || tool == nil {
 		return "", "", errors.New("policy: VerdictOf needs a principal and a tool")
 	}
-	input := e.listingInput(e.inputs.Principal(who), tool)
+	e := engine.Of(p)
+	input := e.ListingInput(e.Inputs.Principal(who), tool)
 	left := map[string]clause{}
 	for _, set := range []string{"deny", "ask", "allow"} {
-		rest, err := e.partial(ctx, set, input, nil, unknownOf(tool)...)
+		rest, err := e.Partial(ctx, set, input, engine.UnknownOf(tool)...)
 		switch {
 		case ctx.Err() != nil:
 			return "", "", fmt.Errorf("policy: verdict: %w", ctx.Err())
@@ -73,11 +76,11 @@ type clause struct {
 func newClause(rest *rego.PartialQueries) clause {
 	var c clause
 	for _, body := range rest.Queries {
-		if constant(body) && lifted(body) {
+		if engine.Constant(body) && engine.Lifted(body) {
 			c.either = append(c.either, "the token lacks a scope")
 			continue
 		}
-		if constant(body) {
+		if engine.Constant(body) {
 			return clause{always: true}
 		}
 		c.either = append(c.either, wording{rest.Support}.body(body))
@@ -126,7 +129,7 @@ var mirrored = map[string]string{
 func (w wording) body(body ast.Body) string {
 	var said []string
 	for _, expr := range body {
-		if constant(ast.NewBody(expr)) {
+		if engine.Constant(ast.NewBody(expr)) {
 			continue // the reason
 		}
 		s, ok := w.expr(expr, false)
@@ -204,7 +207,7 @@ func comparison(op string, a, b *ast.Term, not bool) (string, bool) {
 		verb, value = verbs[ast.Contains.Name], a
 		name, ok = part(b)
 	}
-	if !known || !ok || !constantTerm(value) {
+	if !known || !ok || !engine.ConstantTerm(value) {
 		return "", false
 	}
 	word := verb[0]

@@ -1,4 +1,4 @@
-package policy
+package study
 
 import (
 	"strings"
@@ -8,10 +8,10 @@ import (
 
 // condition describes the condition at index i of a rule, as it was written. The
 // compiler makes several expressions of one, each with its place in the file.
-func (c *explaining) condition(r *ast.Rule, i int) *Condition {
+func (c *evaluator) condition(r *ast.Rule, i int) *Condition {
 	at := r.Location // the head: its key is computed
 	if loc := r.Body[i].Location; loc != nil {
-		for _, e := range c.engine.writtenBody(r) {
+		for _, e := range c.engine.WrittenBody(r) {
 			if e.Location.Offset <= loc.Offset {
 				at = e.Location
 			}
@@ -25,9 +25,9 @@ func (c *explaining) condition(r *ast.Rule, i int) *Condition {
 }
 
 // conditions describes the conditions of a rule, as they were written.
-func (c *explaining) conditions(r *ast.Rule) []Condition {
+func (c *evaluator) conditions(r *ast.Rule) []Condition {
 	var all []Condition
-	for _, e := range c.engine.writtenBody(r) {
+	for _, e := range c.engine.WrittenBody(r) {
 		if one := conditionAt(e.Location); one.Text != "true" && one.Line > 0 {
 			all = append(all, one)
 		}
@@ -46,20 +46,6 @@ func conditionAt(at *ast.Location) Condition {
 // maxConditionText bounds the text of a condition, in bytes; those that people
 // write take a line.
 const maxConditionText = 400
-
-// writtenBody returns the body of a rule before it was compiled.
-func (e *Engine) writtenBody(r *ast.Rule) ast.Body {
-	m := e.written[r.Location.File]
-	if m == nil {
-		return nil
-	}
-	for _, w := range m.Rules {
-		if w.Location.Offset == r.Location.Offset {
-			return w.Body
-		}
-	}
-	return nil
-}
 
 // held counts the conditions among the first n of a rule, without those that say
 // which action it is about.

@@ -1,4 +1,4 @@
-package policy
+package study
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/step"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 const (
@@ -21,14 +22,14 @@ const (
 	shadowDrain = 2 * time.Second
 )
 
-// A Shadow has a second policy decide beside the one in use, so that it can be
-// seen what it would change. It enforces nothing: as a [gate.Recorder] it is told of
+// A Shadow has a second policy decide next to the one in use, so that it can be
+// seen what it would change. It enforces nothing: as a [gate.Recorder] it gets
 // calls that were decided already, and it decides on them off their way, one after
 // the other. Of the calls that come faster than it decides it drops, and counts,
 // those that find the queue full.
 type Shadow struct {
 	report func(Difference)
-	engine atomic.Pointer[Engine]
+	engine atomic.Pointer[policy.Engine]
 	queue  chan decided
 	bytes  atomic.Int64 // of arguments that wait
 
@@ -70,10 +71,10 @@ func NewShadow(report func(Difference)) *Shadow {
 }
 
 // Set puts a policy in the place of the shadow's; nil lets it decide nothing.
-func (s *Shadow) Set(e *Engine) { s.engine.Store(e) }
+func (s *Shadow) Set(e *policy.Engine) { s.engine.Store(e) }
 
 // Policy returns the shadow's policy, or nil.
-func (s *Shadow) Policy() *Engine { return s.engine.Load() }
+func (s *Shadow) Policy() *policy.Engine { return s.engine.Load() }
 
 // A ShadowStatus tells how a shadow policy is.
 type ShadowStatus struct {

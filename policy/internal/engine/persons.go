@@ -1,4 +1,4 @@
-package policy
+package engine
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
-// persons says by what the policy tells principals apart, beside their tenants and roles: those
+// persons says by what the policy tells principals apart, besides their tenants and roles: those
 // whom it cannot tell apart have one list. What cannot be seen to be unread counts as read.
 type persons struct {
 	id, auth, claims, client bool            // that a rule reads
@@ -20,13 +20,11 @@ type persons struct {
 
 // personsOf looks through all rules. Those of packs hand the id to lookups in the grants alone,
 // or have a name, by which other rules may read it.
-func personsOf(rules, packs map[string]*ast.Module, grants []Grant) *persons {
+func personsOf(rules, packs map[string]*ast.Module, granted []string) *persons {
 	p := &persons{granted: map[string]bool{}}
-	for _, g := range grants {
-		for _, to := range g.To {
-			if s := tables.ParseSubject(to); s.Kind == "id" {
-				p.granted[s.Name] = true
-			}
+	for _, to := range granted {
+		if s := tables.ParseSubject(to); s.Kind == "id" {
+			p.granted[s.Name] = true
 		}
 	}
 	naming := map[string]bool{}
@@ -48,8 +46,8 @@ func personsOf(rules, packs map[string]*ast.Module, grants []Grant) *persons {
 	return p
 }
 
-// walk finds what something reads. Naming are rules of package wasmgate that read the id. Who
-// puts other data or input in the place of these can have read anything.
+// walk finds what something reads. Naming are rules of package wasmgate that read the id. A rule
+// that replaces data or input can have read anything.
 func (p *persons) walk(x any, naming map[string]bool) {
 	var v *ast.GenericVisitor
 	v = ast.NewGenericVisitor(func(x any) bool {
@@ -151,3 +149,6 @@ func (e *Engine) lister(who *gate.Principal) lister {
 	e.listing.listers.Put(who, l)
 	return l
 }
+
+// ListTogether reports whether two principals have one list.
+func (e *Engine) ListTogether(a, b *gate.Principal) bool { return e.lister(a).key == e.lister(b).key }

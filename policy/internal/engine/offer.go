@@ -1,4 +1,4 @@
-package policy
+package engine
 
 import (
 	"bytes"
@@ -12,16 +12,13 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 )
 
 // maxOffered bounds the values and prefixes that a narrowed schema lists.
 const maxOffered = 100
 
-// Offer returns the definition of a tool as who should see it: its input schema is
-// narrowed to the values of an argument, or to their beginnings, without which no
-// rule lets a call pass. It is the tool's own where the rules say nothing so
-// exact. What it leaves out would be refused all the same. It knows what
-// [Engine.Visible] has found out, and finds out nothing itself.
+// Offer implements [gate.Authorizer]. It knows what [Engine.Visible] has found out.
 func (e *Engine) Offer(_ context.Context, who *gate.Principal, tool *gate.Tool) gate.Doc {
 	if who != nil && tool != nil {
 		if l, ok := e.listing.verdicts.Get(pairing{e.lister(who).key, tool}); ok && !l.definition.IsZero() {
@@ -111,14 +108,12 @@ func restriction(op string, a, b *ast.Term) (name string, v values, ok bool) {
 // argument returns the name of an argument that a term stands for.
 func argument(t *ast.Term) (string, bool) {
 	ref, ok := t.Value.(ast.Ref)
-	if !ok || len(ref) != 3 || !ref.HasPrefix(argumentsRef) {
+	if !ok || len(ref) != 3 || !ref.HasPrefix(input.ArgumentsRef) {
 		return "", false
 	}
 	name, ok := ref[2].Value.(ast.String)
 	return string(name), ok
 }
-
-var argumentsRef = ast.MustParseRef("input.arguments")
 
 // simple reports whether a value is one that an enum can list.
 func simple(v ast.Value) bool {
@@ -143,7 +138,7 @@ func members(v ast.Value) (all []ast.Value, ok bool) {
 }
 
 // narrow narrows the schema of an argument. It leaves alone what is narrow in a
-// way of its own, but for a list of values, of which those stay that can pass.
+// way of its own, but for a list of values: it keeps those that can pass.
 func (v values) narrow(schema gate.Doc) (gate.Doc, bool) {
 	kind := schema.Get("type")
 	if schema.Kind() != doc.Object || !schema.Get("$ref").IsZero() || !schema.Get("const").IsZero() {

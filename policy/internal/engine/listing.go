@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/recent"
+)
+
+// Unknowns are the parts of the input that are not known before a call is made.
+// What a client says of itself is one of them: one client of a principal may list, and
+// another one call.
+var Unknowns = []*ast.Term{
+	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"), ast.MustParseTerm("input.carried"), ast.MustParseTerm("input.values"),
+	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"), ast.MustParseTerm("input.app"),
+}
+
+// keptVerdicts is half of how many verdicts are kept: 32 listers with 1,000
+// tools, at about 100 bytes a verdict.
+const keptVerdicts = 16_384
+
+// keptPrincipals is half of how many principals something is kept of.
+const keptPrincipals = 512
+
+// listTime bounds the listing of all tools for one principal. It is far above
+// what a policy takes that decides within its timeout.
+const listTime = 10 * time.Second
+
+// Sets are those of package wasmgate to which all sources add. A decision is made of them.
+var Sets = []string{"allow", "ask", "deny", "obligations", "labels"}
+
+// PackFolder is where packs are in messages and reports. No path in an fs.FS
+// has two slashes in a row, so no user's file can be there.
+const PackFolder = "pack://"
+
+// listing answers whether any call of a tool could pass, by partial evaluation
+// of the sets that make a decision. Of the decision itself nothing could
+// be told, because it depends on all of them at once.
+type listing struct {
+	sets     map[string]rego.PreparedPartialQuery // as far as there are rules
+	verdicts *recent.Cache[pairing, listed]       // by [lister]
+	listers  *recent.Cache[*gate.Principal, lister]
+}
+
+func (e *Engine) newListing(ctx context.Context) (*listing, error) {
+	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: recent.New[pairing, listed](keptVerdicts), listers: recent.New[*gate.Principal, lister](keptPrincipals)}
+	for _, set := range Sets {
+		// One rule is the declaration that the set exists.
+		if len(e.Compiler.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))) <= 1 {
+			continue
+		}
+		q, err := rego.New(e.with(rego.Query("data.wasmgate."+set+"[_]"), rego.ParsedUnknowns(Unknowns))...).PrepareForPartial(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("prepare policy for listing: %w", err)
+		}
+		l.sets[set] = q
+	}
+	return l, nil
+}
+
+// Visible implements [gate.Authorizer]: it reports that a tool is visible if it cannot tell.
+func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate.Tool) (visible []bool, err error) {
+	defer Recover(&err, func() { visible = nil })
+	if who == nil {
+		return nil, errors.New("policy: a listing needs a principal")
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	as := e.lister(who)
+	var term *ast.Term
+	visible = make([]bool, len(tools))
+	for i, tool := range tools {
+		k := pairing{as.key, tool}
+		v, known := e.listing.verdicts.Get(k)
+		if !known {
+			if term == nil {
+				term = e.Inputs.Principal(as.who)
+			}
+			var bodies []ast.Body
+			if v.visible, bodies, known = e.visible(ctx, e.ListingInput(term, tool), UnknownOf(tool)...); known {
+				if tool.Feature == gate.FeatureTool {
+					v.definition = narrowed(tool.Definition, bodies)
+				}
+				e.listing.verdicts.Put(k, v)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("policy: list tools: %w", err)
+		}
+		visible[i] = v.visible
+	}
+	return visible, nil
+}
+
+// listed is what is known of a tool and a principal.
+type listed struct {
+	visible    bool
+	definition gate.Doc // as it is offered; absent if it is the tool's own
+}
+
+// visible returns the verdict on one tool, the ways in which a call can pass, and
+// whether the verdict is more than a guess.
+func (e *Engine) visible(ctx context.Context, input ast.Value, o ...rego.EvalOption) (visible bool, ways []ast.Body, known bool) {
+	denied, err := e.Partial(ctx, "deny", input, o...)
+	if err != nil {
+		return true, nil, false
+	}
+	if slices.ContainsFunc(denied.Queries, func(b ast.Body) bool { return Constant(b) && !Lifted(b) }) {
+		return false, nil, true
+	}
+	allowed, err := e.Partial(ctx, "allow", input, o...)
+	switch {
+	case err != nil:
+		return true, nil, false
+	case slices.ContainsFunc(allowed.Queries, Constant):
+		return true, nil, true
+	}
+	return len(allowed.Queries) > 0, allowed.Queries, true
+}
