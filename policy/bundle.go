@@ -33,7 +33,7 @@ const MaxBundle = archive.MaxBytes
 // read whole, and verified if keys were given; it is immutable. [Options] say which
 // bundles an [Engine] is made of.
 //
-// Its rules stand beside the packs' and the user's and add to the sets of package
+// Its rules add, as the packs' and the user's do, to the sets of package
 // wasmgate. Its data is data to all rules, under the roots of its manifest. Tests
 // are its modules named *_test.rego, which [Load] runs.
 type Bundle struct {
@@ -94,8 +94,8 @@ func (b *Bundle) Digest() string { return b.digest }
 // files.
 func (b *Bundle) Archive() ([]byte, error) { return b.files.Pack() }
 
-// folder is where the bundle's files stand in messages and reports. No path in an
-// fs.FS has two slashes in a row, so no user's file can stand there.
+// folder is where the bundle's files are in messages and reports. No path in an
+// fs.FS has two slashes in a row, so no user's file can be there.
 func (b *Bundle) folder() string { return bundleFolder + b.name + "/" }
 
 const bundleFolder = "bundle://"

@@ -2,23 +2,17 @@ package policy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
 
 	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
-
-// bundleTestTime bounds all tests of one bundle together: a policy waits for them
-// to be swapped.
-const bundleTestTime = 30 * time.Second
 
 // loadedBundle is a bundle with its modules parsed.
 type loadedBundle struct {
@@ -45,10 +39,6 @@ func (s *source) addBundles(bundles []*Bundle) []Problem {
 	}
 	return s.clashes()
 }
-
-// sharedRoot is the root that several bundles may have, for its sets are made to be
-// added to.
-const sharedRoot = "wasmgate"
 
 // overlaps finds bundles of one name, or that claim the same part of data.
 func overlaps(bundles []*Bundle) []Problem {
@@ -203,53 +193,4 @@ func (s *source) dataText() []byte {
 		panic(err) // it was JSON
 	}
 	return b
-}
-
-// bundleSuites returns a suite for each bundle: its own rules and data, and the
-// packs. What the user's files and grants say is no failure of a bundle.
-func (s *source) bundleSuites() []*suite {
-	var suites []*suite
-	for _, b := range s.bundles {
-		rules := maps.Clone(s.packRules)
-		maps.Copy(rules, b.rules)
-		suites = append(suites, &suite{rules: rules, tests: b.tests, own: b.rules, data: b.Bundle.data})
-	}
-	return suites
-}
-
-// testBundles runs the tests of the bundles. The error is a [*CompileError] with
-// those that do not pass.
-func (s *source) testBundles(ctx context.Context) error {
-	var problems []Problem
-	for _, one := range s.bundleSuites() {
-		if len(one.tests) == 0 {
-			continue
-		}
-		if err := one.within(ctx, s, bundleTestTime); err != nil {
-			return err
-		}
-		for _, r := range one.results {
-			if r.Outcome == Failed || r.Outcome == Errored {
-				message := strings.TrimSuffix("the bundle's own test "+r.Name+" does not pass: "+r.Error, ": ")
-				problems = append(problems, Problem{File: r.File, Line: r.Line, Message: message})
-			}
-		}
-	}
-	if problems != nil {
-		return &CompileError{problems}
-	}
-	return nil
-}
-
-// within runs a suite, and fails if that takes longer than it may.
-func (s *suite) within(ctx context.Context, src *source, limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the tests of a bundle take longer than %v", limit))
-	defer cancel()
-	if err := s.run(ctx, src); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		}
-		return err
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,6 +15,25 @@ import (
 	"github.com/wasmgate/wasmgate/policy/internal/input"
 	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
+
+// Check returns what is wrong with the policies: all for which [Load] would
+// refuse them, what is wrong with their tests, and, as warnings, rules that
+// nothing comes of, that ask about what nothing allows, that cost more than they have
+// to, or that compare the action with what is none. The error says that they could not be read at all.
+func Check(fsys fs.FS, o Options) ([]Problem, error) {
+	src, problems, err := read(fsys, &o)
+	if err != nil || problems != nil {
+		return problems, err
+	}
+	compiler, problems := src.compile()
+	if problems != nil {
+		return problems, nil
+	}
+	if _, problems := src.compileTests(src.rules, src.tests); problems != nil {
+		return problems, nil
+	}
+	return src.warnings(compiler, o), nil
+}
 
 // warnings returns what is doubtful in rules that compile.
 func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
@@ -30,10 +50,6 @@ func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
 	return problems
 }
 
-func warn(loc *ast.Location, format string, args ...any) Problem {
-	return Problem{File: loc.File, Line: loc.Row, Warning: true, Message: fmt.Sprintf(format, args...)}
-}
-
 // noActions warns of comparisons of the action with what is no action.
 func (s *source) noActions() []Problem {
 	var problems []Problem
@@ -44,44 +60,6 @@ func (s *source) noActions() []Problem {
 		}
 	}
 	return problems
-}
-
-// eachCall gives f the terms of each call of a function in a module, the function first:
-// where it stands for itself, and where it is a value.
-func eachCall(m *ast.Module, f func(terms []*ast.Term, at *ast.Location)) {
-	ast.WalkNodes(m, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Expr:
-			if terms, ok := n.Terms.([]*ast.Term); ok {
-				f(terms, n.Location)
-			}
-		case *ast.Term:
-			if call, ok := n.Value.(ast.Call); ok {
-				f(call, n.Location)
-			}
-		}
-		return false
-	})
-}
-
-// textsIn returns a term that is a string, or the strings that a list or set
-// holds.
-func textsIn(t *ast.Term) []string {
-	var texts []string
-	add := func(t *ast.Term) {
-		if s, ok := t.Value.(ast.String); ok {
-			texts = append(texts, string(s))
-		}
-	}
-	switch v := t.Value.(type) {
-	case ast.String:
-		add(t)
-	case *ast.Array:
-		v.Foreach(add)
-	case ast.Set:
-		v.Foreach(add)
-	}
-	return texts
 }
 
 // meant suggests the known name that is spelt most alike, if one is.

@@ -127,3 +127,23 @@ func isAbout(body ast.Body, t *gate.Tool) bool {
 		return false
 	})
 }
+
+// textsIn returns a term that is a string, or the strings that a list or set
+// holds.
+func textsIn(t *ast.Term) []string {
+	var texts []string
+	add := func(t *ast.Term) {
+		if s, ok := t.Value.(ast.String); ok {
+			texts = append(texts, string(s))
+		}
+	}
+	switch v := t.Value.(type) {
+	case ast.String:
+		add(t)
+	case *ast.Array:
+		v.Foreach(add)
+	case ast.Set:
+		v.Foreach(add)
+	}
+	return texts
+}

@@ -12,15 +12,6 @@ import (
 	"github.com/wasmgate/wasmgate/policy/internal/engine"
 )
 
-// sets are what a decision is made of, each with an example of how rules add to it.
-var setExamples = map[string]string{
-	"allow":       `allow contains "reason" if { ... }`,
-	"ask":         `ask contains "reason" if { ... }`,
-	"deny":        `deny contains "reason" if { ... }`,
-	"obligations": `obligations contains {"type": "timeout", "after": "5s"} if { ... }`,
-	"labels":      `labels contains "untrusted" if { ... }`,
-}
-
 // unsuited warns of the user's rules that add to a set what no decision can hold: each call for
 // which such a rule holds is refused.
 func unsuited(c *ast.Compiler) []Problem {

@@ -34,6 +34,24 @@ func beginnings(m *ast.Module) []Problem {
 	return problems
 }
 
+// eachCall gives f the terms of each call of a function in a module, the function first:
+// where it stands for itself, and where it is a value.
+func eachCall(m *ast.Module, f func(terms []*ast.Term, at *ast.Location)) {
+	ast.WalkNodes(m, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Expr:
+			if terms, ok := n.Terms.([]*ast.Term); ok {
+				f(terms, n.Location)
+			}
+		case *ast.Term:
+			if call, ok := n.Value.(ast.Call); ok {
+				f(call, n.Location)
+			}
+		}
+		return false
+	})
+}
+
 // textual are the functions that look at a text as such.
 var textual = []string{ast.StartsWith.Name, ast.Contains.Name, ast.EndsWith.Name}
 
@@ -69,8 +87,8 @@ func argumentName(t *ast.Term) (name string, ok bool) {
 	return name, true
 }
 
-// kinds of arguments of which a rule that looks at one should look at all, by the words
-// that end their names.
+// argumentKinds are kinds of arguments, by the words that end their names. A rule that looks at
+// one argument of a kind should look at all.
 var argumentKinds = map[string][]string{
 	"path":      {"path", "file", "filename", "filepath", "dir", "directory", "folder", "root", "source", "src", "destination", "dest", "dst", "cwd"},
 	"url":       {"url", "uri", "href", "link", "endpoint", "webhook"},

@@ -2,8 +2,12 @@ package policy
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/policy/internal/engine"
 	"github.com/wasmgate/wasmgate/policy/internal/fields"
 )
@@ -55,6 +59,33 @@ func (e *Engine) Offer(ctx context.Context, who *gate.Principal, tool *gate.Tool
 // keep that, and at input.values, so that they have to keep by which calls values came.
 func (e *Engine) Tracks() (values, origins bool) {
 	return e.engine.Inputs.Provenance, e.engine.Inputs.Values
+}
+
+// Labels returns what Options.Labels say of a tool, and false if they say nothing. A tool
+// that carries out others, see [gate.Tool], reads and says what it was told.
+func (e *Engine) Labels(t *gate.Tool) (provenance.ToolLabels, bool) { return e.labels.of(t) }
+
+// UnusedLabels returns the patterns in Options.Labels that match none of the tools,
+// sorted: what they say, they say of nothing.
+func UnusedLabels(e *Engine, tools []*gate.Tool) []string {
+	l := e.labels
+	unused := make(map[string]bool)
+	for name := range l.names {
+		unused[name] = true
+	}
+	for _, p := range l.prefixes {
+		unused[p.Pattern+"*"] = true
+	}
+	for _, t := range tools {
+		name := t.Name.String()
+		delete(unused, name)
+		for _, p := range l.prefixes {
+			if strings.HasPrefix(name, p.Pattern) {
+				delete(unused, p.Pattern+"*")
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(unused))
 }
 
 // IdleAsks returns warnings of rules and packs that ask about what nothing allows. Such

@@ -44,7 +44,7 @@ type Grant struct {
 	// Agents are patterns of the tools that agents have themselves, agent__tool.
 	Agents []string `json:"agents,omitempty"`
 	// Asks say what servers may ask of the client while it uses what this grant
-	// grants, beside forms: roots, sampling, secrets (forms that ask for one).
+	// grants, besides forms: roots, sampling, secrets (forms that ask for one).
 	Asks []string `json:"asks,omitempty"`
 }
 

@@ -126,30 +126,3 @@ func (l labelling) of(t *gate.Tool) (provenance.ToolLabels, bool) {
 // relayLabels are those of a tool that carries out other calls, unless the operator says
 // otherwise of it: what it does, and whose words it returns, is the other calls' matter.
 var relayLabels = provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectRead}}
-
-// UnusedLabels returns the patterns in Options.Labels that match none of the tools,
-// sorted: what they say, they say of nothing.
-func UnusedLabels(e *Engine, tools []*gate.Tool) []string {
-	l := e.labels
-	unused := make(map[string]bool)
-	for name := range l.names {
-		unused[name] = true
-	}
-	for _, p := range l.prefixes {
-		unused[p.Pattern+"*"] = true
-	}
-	for _, t := range tools {
-		name := t.Name.String()
-		delete(unused, name)
-		for _, p := range l.prefixes {
-			if strings.HasPrefix(name, p.Pattern) {
-				delete(unused, p.Pattern+"*")
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(unused))
-}
-
-// Labels returns what Options.Labels say of a tool, and false if they say nothing. A tool
-// that carries out others, see [gate.Tool], reads and says what it was told.
-func (e *Engine) Labels(t *gate.Tool) (provenance.ToolLabels, bool) { return e.labels.of(t) }

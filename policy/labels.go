@@ -7,7 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
-// labels returns every label that the rules can ask for: each text that stands
+// labels returns every label that the rules can ask for: each text
 // in them. It returns nil if a rule adds a label that it computes, for then
 // there may be others.
 func (s *source) labels() gate.Labels {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -46,25 +45,6 @@ func (e *CompileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Check returns what is wrong with the policies: all for which [Load] would
-// refuse them, what is wrong with their tests, and, as warnings, rules that
-// nothing comes of, that ask about what nothing allows, that cost more than they have
-// to, or that compare the action with what is none. The error says that they could not be read at all.
-func Check(fsys fs.FS, o Options) ([]Problem, error) {
-	src, problems, err := read(fsys, &o)
-	if err != nil || problems != nil {
-		return problems, err
-	}
-	compiler, problems := src.compile()
-	if problems != nil {
-		return problems, nil
-	}
-	if _, problems := src.compileTests(src.rules, src.tests); problems != nil {
-		return problems, nil
-	}
-	return src.warnings(compiler, o), nil
-}
-
 // problemsOf takes an error of OPA apart.
 func problemsOf(file string, err error) []Problem {
 	var list ast.Errors
@@ -98,118 +78,12 @@ func packOf(message string) string {
 	return fmt.Sprintf("; it is in the pack %s: add it to policy.packs, or write --pack %s", pack, pack)
 }
 
-// atUsers returns problems that the compiler finds between a pack and the user's rules at the
-// user's: the pack is not theirs to change.
-func (s *source) atUsers(problems []Problem) []Problem {
-	for i, p := range problems {
-		if isOwn(p.File) || p.File == "" {
-			continue
-		}
-		for file, m := range s.rules {
-			for _, r := range m.Rules {
-				if name := r.Ref().GroundPrefix().String(); isOwn(file) && slices.Contains(strings.Fields(p.Message), name) {
-					problems[i] = Problem{File: file, Line: r.Location.Row, Message: fmt.Sprintf("%s is defined by %s as well; choose another name (%s)", name, p.File, p.Message)}
-				}
-			}
-		}
-	}
-	sortProblems(problems)
-	return problems
-}
-
 func sortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 }
 
-// gatewayData is the data that the gateway provides, or OPA itself; data.wasmgate is the
-// rules'.
-var gatewayData = []string{"grants", "labels", "ratelimit", "system"}
-
-// checkOwnership finds what only the gateway may define: the decision, and the
-// data that it provides.
-func checkOwnership(m *ast.Module) []Problem {
-	var problems []Problem
-	add := func(loc *ast.Location, message string) {
-		problems = append(problems, Problem{File: loc.File, Line: loc.Row, Message: message})
-	}
-	pkg := stringsOf(m.Package.Path[1:])
-	if slices.Contains(gatewayData, pkg[0]) {
-		add(m.Package.Location, fmt.Sprintf("package %s: data.%s belongs to the gateway; choose another name", strings.Join(pkg, "."), pkg[0]))
-	}
-	if len(pkg) >= 2 && pkg[0] == "wasmgate" && (pkg[1] == "paths" || pkg[1] == "urls") {
-		add(m.Package.Location, fmt.Sprintf("package %s belongs to the pack %s; choose another name", strings.Join(pkg, "."), pkg[1]))
-	}
-	for _, r := range m.Rules {
-		full := append(slices.Clone(pkg), stringsOf(r.Head.Ref())...)
-		if len(pkg) == 1 && len(full) > 2 && full[0] == "wasmgate" && (full[1] == "paths" || full[1] == "urls") {
-			add(r.Location, full[1]+" belongs to the pack of that name; choose another name")
-		}
-		if len(full) >= 2 && full[0] == "wasmgate" && setExamples[full[1]] != "" && (len(full) > 2 || r.Head.RuleKind() != ast.MultiValue) {
-			add(r.Location, fmt.Sprintf("%s is a set to which all rules add, and is empty by default; write %s", full[1], setExamples[full[1]]))
-		}
-		if len(full) >= 2 && full[0] == "wasmgate" && full[1] == "decision" {
-			add(r.Location, "decision belongs to the gateway; add to allow, ask or deny instead")
-		}
-	}
-	return problems
-}
-
-// stringsOf returns the names in the ground part of a reference.
-func stringsOf(ref ast.Ref) []string {
-	var names []string
-	for i, t := range ref {
-		switch v := t.Value.(type) {
-		case ast.String:
-			names = append(names, string(v))
-		case ast.Var:
-			if i > 0 {
-				return names
-			}
-			names = append(names, string(v))
-		default:
-			return names
-		}
-	}
-	return names
-}
-
-// idle warns of the user's rules from which the decision does not follow, such
-// as those of another package that no rule refers to, or misspelt ones.
-func idle(c *ast.Compiler) []Problem {
-	used := map[*ast.Rule]bool{}
-	var follow func(r *ast.Rule)
-	follow = func(r *ast.Rule) {
-		if r == nil || used[r] {
-			return
-		}
-		used[r] = true
-		follow(r.Else)
-		for dep := range c.Graph.Dependencies(r) {
-			if dep, ok := dep.(*ast.Rule); ok {
-				follow(dep)
-			}
-		}
-	}
-	for _, r := range c.GetRules(ast.MustParseRef("data.wasmgate.decision")) {
-		follow(r)
-	}
-	var problems []Problem
-	said := map[string]bool{}
-	for file, m := range c.Modules {
-		for _, r := range m.Rules {
-			name := m.Package.Path.String() + "." + r.Head.Ref().GroundPrefix().String()
-			if used[r] || strings.HasPrefix(file, packFolder) || said[file+name] {
-				continue
-			}
-			said[file+name] = true
-			problems = append(problems, Problem{
-				File: file, Line: r.Location.Row, Warning: true,
-				Message: name + " has no effect: no decision follows from it; add to allow, ask, deny, obligations or labels of package wasmgate",
-			})
-		}
-	}
-	sortProblems(problems)
-	return problems
+func warn(loc *ast.Location, format string, args ...any) Problem {
+	return Problem{File: loc.File, Line: loc.Row, Warning: true, Message: fmt.Sprintf(format, args...)}
 }

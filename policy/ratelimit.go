@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -83,6 +85,11 @@ func (l RateLimit) rate() *ast.Term {
 		}
 	}
 	return ast.ObjectTerm(rate...)
+}
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // newRateIndex returns the index of limits by what they limit.

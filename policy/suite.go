@@ -20,6 +20,10 @@ import (
 // that a slow machine does not fail it.
 const testTimeout = 5 * time.Second
 
+// bundleTestTime bounds all tests of one bundle together: a policy waits for them
+// to be swapped.
+const bundleTestTime = 30 * time.Second
+
 // A TestOutcome is what came of a test.
 type TestOutcome string
 
@@ -116,6 +120,42 @@ func (s *source) packSuites() []*suite {
 	return suites
 }
 
+// bundleSuites returns a suite for each bundle: its own rules and data, and the
+// packs. What the user's files and grants say is no failure of a bundle.
+func (s *source) bundleSuites() []*suite {
+	var suites []*suite
+	for _, b := range s.bundles {
+		rules := maps.Clone(s.packRules)
+		maps.Copy(rules, b.rules)
+		suites = append(suites, &suite{rules: rules, tests: b.tests, own: b.rules, data: b.Bundle.data})
+	}
+	return suites
+}
+
+// testBundles runs the tests of the bundles. The error is a [*CompileError] with
+// those that do not pass.
+func (s *source) testBundles(ctx context.Context) error {
+	var problems []Problem
+	for _, one := range s.bundleSuites() {
+		if len(one.tests) == 0 {
+			continue
+		}
+		if err := one.within(ctx, s, bundleTestTime); err != nil {
+			return err
+		}
+		for _, r := range one.results {
+			if r.Outcome == Failed || r.Outcome == Errored {
+				message := strings.TrimSuffix("the bundle's own test "+r.Name+" does not pass: "+r.Error, ": ")
+				problems = append(problems, Problem{File: r.File, Line: r.Line, Message: message})
+			}
+		}
+	}
+	if problems != nil {
+		return &CompileError{problems}
+	}
+	return nil
+}
+
 // suite is a set of tests and what they are run against.
 type suite struct {
 	rules, tests map[string]*ast.Module
@@ -163,6 +203,19 @@ func (s *suite) run(ctx context.Context, src *source) error {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return ctx.Err()
+}
+
+// within runs a suite, and fails if that takes longer than it may.
+func (s *suite) within(ctx context.Context, src *source, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the tests of a bundle take longer than %v", limit))
+	defer cancel()
+	if err := s.run(ctx, src); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		return err
+	}
+	return nil
 }
 
 // compileTests returns copies of the rules and tests, which the test runner

@@ -10,8 +10,47 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
+// idle warns of the user's rules from which the decision does not follow, such
+// as those of another package that no rule refers to, or misspelt ones.
+func idle(c *ast.Compiler) []Problem {
+	used := map[*ast.Rule]bool{}
+	var follow func(r *ast.Rule)
+	follow = func(r *ast.Rule) {
+		if r == nil || used[r] {
+			return
+		}
+		used[r] = true
+		follow(r.Else)
+		for dep := range c.Graph.Dependencies(r) {
+			if dep, ok := dep.(*ast.Rule); ok {
+				follow(dep)
+			}
+		}
+	}
+	for _, r := range c.GetRules(ast.MustParseRef("data.wasmgate.decision")) {
+		follow(r)
+	}
+	var problems []Problem
+	said := map[string]bool{}
+	for file, m := range c.Modules {
+		for _, r := range m.Rules {
+			name := m.Package.Path.String() + "." + r.Head.Ref().GroundPrefix().String()
+			if used[r] || strings.HasPrefix(file, packFolder) || said[file+name] {
+				continue
+			}
+			said[file+name] = true
+			problems = append(problems, Problem{
+				File: file, Line: r.Location.Row, Warning: true,
+				Message: name + " has no effect: no decision follows from it; add to allow, ask, deny, obligations or labels of package wasmgate",
+			})
+		}
+	}
+	sortProblems(problems)
+	return problems
+}
+
 // idleAsks warns of rules of ask, and of packs that ask, about what nothing allows: the
-// call is denied, and nobody is asked. It is found out of what the files say, so that a
+// call is denied, and no one is asked. It is found out of what the files say, so that a
 // rule which does not say what tools it allows keeps it silent.
 func (s *source) idleAsks(c *ast.Compiler, o Options) []Problem {
 	granting := slices.Contains(o.Packs, packGrants)
