@@ -9,28 +9,30 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/bundle"
+	opa "github.com/open-policy-agent/opa/v1/bundle"
 
-	"github.com/wasmgate/wasmgate/policy/internal/engine"
+	"github.com/wasmgate/wasmgate/policy/bundle"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 )
 
 // loadedBundle is a bundle with its modules parsed.
 type loadedBundle struct {
-	*Bundle
+	*bundle.Bundle
 	rules, tests map[string]*ast.Module
 }
 
 // addBundles parses the modules of bundles, and finds what two sources define.
-func (s *source) addBundles(bundles []*Bundle) []Problem {
+func (s *source) addBundles(bundles []*bundle.Bundle) []Problem {
 	problems := overlaps(bundles)
 	for _, b := range bundles {
 		one := loadedBundle{b, map[string]*ast.Module{}, map[string]*ast.Module{}}
-		for _, name := range slices.Sorted(maps.Keys(b.modules)) {
+		modules, folder := b.Modules(), owned.BundleFolder+b.Name()+"/"
+		for _, name := range slices.Sorted(maps.Keys(modules)) {
 			to := one.rules
 			if strings.HasSuffix(name, "_test.rego") {
 				to = one.tests
 			}
-			problems = append(problems, s.parse(b.folder()+name, b.modules[name], to)...)
+			problems = append(problems, s.parse(folder+name, modules[name], to)...)
 		}
 		s.bundles = append(s.bundles, one)
 	}
@@ -41,20 +43,20 @@ func (s *source) addBundles(bundles []*Bundle) []Problem {
 }
 
 // overlaps finds bundles of one name, or that claim the same part of data.
-func overlaps(bundles []*Bundle) []Problem {
+func overlaps(bundles []*bundle.Bundle) []Problem {
 	var problems []Problem
 	say := func(format string, args ...any) {
 		problems = append(problems, Problem{Message: fmt.Sprintf(format, args...)})
 	}
 	for i, a := range bundles {
 		for _, b := range bundles[:i] {
-			if a.name == b.name {
-				say("two bundles are called %s; give one of them another name", a.name)
+			if a.Name() == b.Name() {
+				say("two bundles are called %s; give one of them another name", a.Name())
 			}
-			for _, ra := range a.roots {
-				for _, rb := range b.roots {
-					if bundle.RootPathsOverlap(ra, rb) && !(ra == sharedRoot && rb == sharedRoot) {
-						say("the bundles %s and %s claim the same data: their roots %q and %q overlap; change the roots in one of the manifests", b.name, a.name, rb, ra)
+			for _, ra := range a.Roots() {
+				for _, rb := range b.Roots() {
+					if opa.RootPathsOverlap(ra, rb) && !(ra == owned.Root && rb == owned.Root) {
+						say("the bundles %s and %s claim the same data: their roots %q and %q overlap; change the roots in one of the manifests", b.Name(), a.Name(), rb, ra)
 					}
 				}
 			}
@@ -72,7 +74,7 @@ func (s *source) clashes() []Problem {
 		m := s.rules[file]
 		for _, r := range m.Rules {
 			at := append(stringsOf(m.Package.Path[1:]), stringsOf(r.Head.Ref())...)
-			if len(at) == 2 && at[0] == sharedRoot && slices.Contains(engine.Sets, at[1]) {
+			if len(at) == 2 && at[0] == owned.Root && slices.Contains(owned.Sets, at[1]) {
 				continue
 			}
 			name := strings.Join(at, ".")
@@ -82,7 +84,7 @@ func (s *source) clashes() []Problem {
 				continue
 			}
 			a, b := origin(before), origin(file)
-			if a != b && (strings.HasPrefix(a, bundleFolder) || strings.HasPrefix(b, bundleFolder)) {
+			if a != b && (strings.HasPrefix(a, owned.BundleFolder) || strings.HasPrefix(b, owned.BundleFolder)) {
 				problems = append(problems, Problem{File: file, Line: r.Location.Row, Message: fmt.Sprintf("data.%s is defined in %s too; only one source can define it", name, before)})
 			}
 		}
@@ -92,12 +94,12 @@ func (s *source) clashes() []Problem {
 
 // origin names the source that a file belongs to: a bundle, the packs, or the user.
 func origin(file string) string {
-	if rest, ok := strings.CutPrefix(file, bundleFolder); ok {
+	if rest, ok := strings.CutPrefix(file, owned.BundleFolder); ok {
 		name, _, _ := strings.Cut(rest, "/")
-		return bundleFolder + name
+		return owned.BundleFolder + name
 	}
-	if strings.HasPrefix(file, packFolder) {
-		return packFolder
+	if strings.HasPrefix(file, owned.PackFolder) {
+		return owned.PackFolder
 	}
 	return ""
 }
@@ -144,12 +146,12 @@ func (s *source) addData(given map[string]any) []Problem {
 	var problems []Problem
 	for _, name := range slices.Sorted(maps.Keys(s.given)) {
 		whose := ""
-		if name == sharedRoot || slices.Contains(gatewayData, name) {
+		if name == owned.Root || slices.Contains(owned.Data, name) {
 			whose = "the gateway"
 		}
 		for _, b := range s.bundles {
-			if slices.ContainsFunc(b.Bundle.roots, func(root string) bool { return bundle.RootPathsOverlap(root, name) }) {
-				whose = "the bundle " + b.Bundle.name
+			if slices.ContainsFunc(b.Roots(), func(root string) bool { return opa.RootPathsOverlap(root, name) }) {
+				whose = "the bundle " + b.Name()
 			}
 		}
 		if whose != "" {
@@ -164,7 +166,7 @@ func (s *source) data() map[string]any {
 	all := map[string]any{}
 	maps.Copy(all, s.given)
 	for _, b := range s.bundles {
-		merge(all, b.Bundle.data)
+		merge(all, b.Data())
 	}
 	return all
 }

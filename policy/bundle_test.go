@@ -21,11 +21,12 @@ import (
 	"testing/fstest"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/bundle"
+	opa "github.com/open-policy-agent/opa/v1/bundle"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/bundle"
 )
 
 // The files of a bundle that allows what its data lists, with a test of its own.
@@ -112,16 +113,16 @@ func newSigner(tb testing.TB) signer {
 // sign adds the signatures that OPA makes for the files.
 func (s signer) sign(tb testing.TB, files map[string]string, id string) map[string]string {
 	tb.Helper()
-	b, err := bundle.NewReader(bytes.NewReader(archive(tb, files))).WithRegoVersion(ast.RegoV1).Read()
+	b, err := opa.NewReader(bytes.NewReader(archive(tb, files))).WithRegoVersion(ast.RegoV1).Read()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := b.GenerateSignature(bundle.NewSigningConfig(s.private, "ES256", ""), id, false); err != nil {
+	if err := b.GenerateSignature(opa.NewSigningConfig(s.private, "ES256", ""), id, false); err != nil {
 		tb.Fatal(err)
 	}
 	// OPA hashes all data as one file, and its manifest as it writes it.
 	var out bytes.Buffer
-	if err := bundle.NewWriter(&out).DisableFormat(true).Write(b); err != nil {
+	if err := opa.NewWriter(&out).DisableFormat(true).Write(b); err != nil {
 		tb.Fatal(err)
 	}
 	return entries(tb, out.Bytes())
@@ -149,9 +150,9 @@ func entries(tb testing.TB, archive []byte) map[string]string {
 	}
 }
 
-func readBundle(tb testing.TB, files map[string]string, name string) *policy.Bundle {
+func readBundle(tb testing.TB, files map[string]string, name string) *bundle.Bundle {
 	tb.Helper()
-	b, err := policy.ReadBundle(archive(tb, files), policy.BundleOptions{Name: name})
+	b, err := bundle.Read(archive(tb, files), bundle.Options{Name: name})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestABundleDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	folder, err := policy.ReadBundleFolder(os.DirFS(dir), policy.BundleOptions{Name: "acme"})
+	folder, err := bundle.ReadFolder(os.DirFS(dir), bundle.Options{Name: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,16 +190,16 @@ func TestABundleDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := policy.ReadBundle(again, policy.BundleOptions{Name: "acme"})
+	kept, err := bundle.Read(again, bundle.Options{Name: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for how, b := range map[string]*policy.Bundle{"an archive": packed, "a folder": folder, "an archive made of it": kept} {
+	for how, b := range map[string]*bundle.Bundle{"an archive": packed, "a folder": folder, "an archive made of it": kept} {
 		t.Run("read from "+how, func(t *testing.T) {
 			if b.Revision() != "1.2.3" || b.Digest() != packed.Digest() {
 				t.Errorf("revision %q, digest %s, want 1.2.3 and %s", b.Revision(), b.Digest(), packed.Digest())
 			}
-			e := load(t, nil, policy.Options{Packs: []string{}, Bundles: []*policy.Bundle{b}})
+			e := load(t, nil, policy.Options{Packs: []string{}, Bundles: []*bundle.Bundle{b}})
 			if d := decide(t, e, "files__read"); d.Effect != gate.Allow || d.Reasons[0] != "acme lists it" {
 				t.Errorf("decided %+v, want allow by the bundle's data", d)
 			}
@@ -211,7 +212,7 @@ func TestABundleDecides(t *testing.T) {
 
 func TestABundleOfAnotherContentIsAnotherRevision(t *testing.T) {
 	revision := func(files map[string]string) string {
-		return load(t, nil, policy.Options{Bundles: []*policy.Bundle{readBundle(t, files, "acme")}}).Revision()
+		return load(t, nil, policy.Options{Bundles: []*bundle.Bundle{readBundle(t, files, "acme")}}).Revision()
 	}
 	before := revision(acme)
 	if after := revision(with(acme, map[string]string{"data.json": `{"acme": {"tools": ["files__read", "x__y"]}}`})); after == before {
@@ -224,12 +225,12 @@ func TestABundleOfAnotherContentIsAnotherRevision(t *testing.T) {
 
 func TestSignaturesOfABundle(t *testing.T) {
 	release, other := newSigner(t), newSigner(t)
-	keys := func(k map[string]string) *policy.Verification { return &policy.Verification{Keys: k} }
+	keys := func(k map[string]string) *bundle.Verification { return &bundle.Verification{Keys: k} }
 	only := keys(map[string]string{"release": release.public})
 	signed := release.sign(t, acme, "release")
 	tests := map[string]struct {
 		files  map[string]string
-		verify *policy.Verification
+		verify *bundle.Verification
 		want   string // part of the error; "" for none
 	}{
 		"signed with the key":                   {signed, only, ""},
@@ -247,9 +248,9 @@ func TestSignaturesOfABundle(t *testing.T) {
 		"data that was changed":                 {with(signed, map[string]string{"data.json": `{"acme": {"tools": ["x__y"]}}`}), only, "digest mismatch"},
 		"a manifest that was changed":           {with(signed, map[string]string{".manifest": `{"revision": "9", "roots": ["wasmgate", "acme"]}`}), only, "digest mismatch"},
 		"a signed policy that is missing":       {with(signed, map[string]string{"wasmgate/acme_test.rego": ""}), only, "not found in the target bundle"},
-		"another scope":                         {signed, &policy.Verification{Keys: only.Keys, Scope: "production"}, "scope mismatch"},
-		"another algorithm":                     {signed, &policy.Verification{Keys: only.Keys, Algorithm: "ES384"}, "bundle acme"},
-		"an unknown algorithm":                  {signed, &policy.Verification{Keys: only.Keys, Algorithm: "none"}, "bundle acme"},
+		"another scope":                         {signed, &bundle.Verification{Keys: only.Keys, Scope: "production"}, "scope mismatch"},
+		"another algorithm":                     {signed, &bundle.Verification{Keys: only.Keys, Algorithm: "ES384"}, "bundle acme"},
+		"an unknown algorithm":                  {signed, &bundle.Verification{Keys: only.Keys, Algorithm: "none"}, "bundle acme"},
 		"a changed bundle that changes another": {with(signed, map[string]string{"patch.json": `{"data": [{"op": "upsert", "path": "/acme", "value": 1}]}`}), only, "delta"},
 		"the private key":                       {signed, keys(map[string]string{"release": release.private}), "a public key"},
 		"a key that is none":                    {signed, keys(map[string]string{"release": "secret"}), "not a key in PEM"},
@@ -257,7 +258,7 @@ func TestSignaturesOfABundle(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := policy.ReadBundle(archive(t, tt.files), policy.BundleOptions{Name: "acme", Verify: tt.verify})
+			_, err := bundle.Read(archive(t, tt.files), bundle.Options{Name: "acme", Verify: tt.verify})
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -289,7 +290,7 @@ func TestABundleThatIsNoneIsRefused(t *testing.T) {
 		"a truncated archive":              {good[:len(good)/2], "unexpected EOF"},
 		"an archive without its sum":       {good[:len(good)-4], "unpack"},
 		"an archive with a changed sum":    {append(slices.Clone(good[:len(good)-8]), 0, 0, 0, 0, 0, 0, 0, 0), "unpack"},
-		"an archive that is too large":     {make([]byte, policy.MaxBundle+1), "more than 16777216 bytes"},
+		"an archive that is too large":     {make([]byte, bundle.MaxBytes+1), "more than 16777216 bytes"},
 		"a bomb in a file":                 {one(regular("data.json"), zeros), "more than 67108864 bytes"},
 		"a bomb behind the archive":        {append(slices.Clone(good), gzipped(t, zeros)...), "more than 67108864 bytes"},
 		"too many files":                   {tarball(t, many, func(tar.Header) string { return "" }), "more than 10000 files"},
@@ -321,7 +322,7 @@ func TestABundleThatIsNoneIsRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := policy.ReadBundle(tt.archive, policy.BundleOptions{Name: "acme"})
+			_, err := bundle.Read(tt.archive, bundle.Options{Name: "acme"})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -350,7 +351,7 @@ func TestAFolderWithALinkIsNoBundle(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "..", "elsewhere.rego"), filepath.Join(dir, "a.rego")); err != nil {
 		t.Skip("this system makes no links:", err)
 	}
-	_, err := policy.ReadBundleFolder(os.DirFS(dir), policy.BundleOptions{Name: "acme"})
+	_, err := bundle.ReadFolder(os.DirFS(dir), bundle.Options{Name: "acme"})
 	if err == nil || !strings.Contains(err.Error(), "a link") {
 		t.Errorf("error %v, want one that names the link", err)
 	}
@@ -433,7 +434,7 @@ func TestABundleThatDoesNotLoadIsRefused(t *testing.T) {
 func TestTwoBundlesOfOneNameAreRefused(t *testing.T) {
 	b := readBundle(t, map[string]string{".manifest": `{"roots": ["a"]}`, "a.rego": "package a\n\nx := 1"}, "acme")
 	c := readBundle(t, map[string]string{".manifest": `{"roots": ["b"]}`, "b.rego": "package b\n\nx := 1"}, "acme")
-	if _, err := policy.Load(t.Context(), nil, policy.Options{Bundles: []*policy.Bundle{b, c}}); err == nil || !strings.Contains(err.Error(), "called acme") {
+	if _, err := policy.Load(t.Context(), nil, policy.Options{Bundles: []*bundle.Bundle{b, c}}); err == nil || !strings.Contains(err.Error(), "called acme") {
 		t.Errorf("error %v, want one that names both", err)
 	}
 }
@@ -445,7 +446,7 @@ func TestBundlesFilesAndPacksAddUp(t *testing.T) {
 		".manifest": `{"roots": ["wasmgate"]}`,
 		"d.rego":    "package wasmgate\n\ndeny contains \"not by the second\" if input.tool.name == \"files__read\"",
 	}, "second")
-	o := policy.Options{Bundles: []*policy.Bundle{readBundle(t, acme, "acme"), deny}}
+	o := policy.Options{Bundles: []*bundle.Bundle{readBundle(t, acme, "acme"), deny}}
 	e := load(t, user(`allow contains "the user" if input.tool.server == "mail"`), o)
 	if d := decide(t, e, "files__read"); d.Effect != gate.Deny || d.Reasons[0] != "not by the second" {
 		t.Errorf("decided %+v, want the second bundle's deny", d)

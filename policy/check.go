@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/spelling"
 	"github.com/wasmgate/wasmgate/policy/internal/engine"
 	"github.com/wasmgate/wasmgate/policy/internal/input"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
@@ -39,7 +40,7 @@ func Check(fsys fs.FS, o Options) ([]Problem, error) {
 func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
 	problems := slices.Concat(idle(c), s.idleAsks(c, o))
 	for file, m := range s.rules {
-		if strings.HasPrefix(file, packFolder) {
+		if strings.HasPrefix(file, owned.PackFolder) {
 			continue
 		}
 		problems = append(problems, readsAllGrants(m)...)
@@ -132,7 +133,7 @@ func (other) Resolve(ref ast.Ref) (ast.Value, error) {
 // that hold for everything cost nothing and are left out.
 func unindexed(c *ast.Compiler) []Problem {
 	var problems []Problem
-	for _, set := range engine.Sets {
+	for _, set := range owned.Sets {
 		index := c.RuleIndex(ast.MustParseRef("data.wasmgate." + set))
 		if index == nil {
 			continue
@@ -142,7 +143,7 @@ func unindexed(c *ast.Compiler) []Problem {
 			continue
 		}
 		for _, r := range found.Rules {
-			if strings.HasPrefix(r.Location.File, packFolder) || unconditional(r) {
+			if strings.HasPrefix(r.Location.File, owned.PackFolder) || unconditional(r) {
 				continue
 			}
 			problems = append(problems, warn(r.Location,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/bundle"
 )
 
 // Rules read what a program gives them as Go values, and a program decides on one.
@@ -67,14 +68,14 @@ func TestDataAndValues(t *testing.T) {
 
 // Data that a bundle has claimed is the bundle's alone.
 func TestDataBesideBundles(t *testing.T) {
-	b, err := policy.ReadBundleFolder(fstest.MapFS{
+	b, err := bundle.ReadFolder(fstest.MapFS{
 		".manifest": {Data: []byte(`{"roots": ["acme/tools"]}`)}, "acme/tools/data.json": {Data: []byte(`{"x": ["a__b"]}`)},
-	}, policy.BundleOptions{Name: "acme"})
+	}, bundle.Options{Name: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, ok := range map[string]bool{"acme": false, "other": true} {
-		_, err := policy.Load(t.Context(), nil, policy.Options{Bundles: []*policy.Bundle{b}, Data: map[string]any{name: map[string]any{"y": 1}}})
+		_, err := policy.Load(t.Context(), nil, policy.Options{Bundles: []*bundle.Bundle{b}, Data: map[string]any{name: map[string]any{"y": 1}}})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -17,7 +17,7 @@
 // every file: not holds as well when something in the negated expression is
 // undefined, so the deny rule above denies a call that has no title.
 //
-// A [Bundle], in OPA's format, brings rules, data and tests of its own; it loads only
+// A [bundle.Bundle], in OPA's format, brings rules, data and tests of its own; it loads only
 // if these pass.
 //
 // What is listed follows from the same rules: [Engine.Visible] evaluates the

@@ -8,6 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 )
 
 // idle warns of the user's rules from which the decision does not follow, such
@@ -35,7 +36,7 @@ func idle(c *ast.Compiler) []Problem {
 	for file, m := range c.Modules {
 		for _, r := range m.Rules {
 			name := m.Package.Path.String() + "." + r.Head.Ref().GroundPrefix().String()
-			if used[r] || strings.HasPrefix(file, packFolder) || said[file+name] {
+			if used[r] || strings.HasPrefix(file, owned.PackFolder) || said[file+name] {
 				continue
 			}
 			said[file+name] = true
@@ -88,7 +89,7 @@ func (s *source) idleAsks(c *ast.Compiler, o Options) []Problem {
 // usersRules returns the rules of a set but for those of packs.
 func usersRules(c *ast.Compiler, set string) []*ast.Rule {
 	return slices.DeleteFunc(slices.Clone(c.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))), func(r *ast.Rule) bool {
-		return strings.HasPrefix(r.Location.File, packFolder)
+		return strings.HasPrefix(r.Location.File, owned.PackFolder)
 	})
 }
 

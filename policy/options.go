@@ -3,6 +3,8 @@ package policy
 import (
 	"io"
 	"time"
+
+	"github.com/wasmgate/wasmgate/policy/bundle"
 )
 
 // Options configures an [Engine].
@@ -23,7 +25,7 @@ type Options struct {
 	Timeout time.Duration
 	// Bundles are policies and data that come as a whole. Their names differ, and
 	// no two have the same roots, but for wasmgate, to whose sets all rules add.
-	Bundles []*Bundle
+	Bundles []*bundle.Bundle
 	// Data is data to all rules, as data.NAME: values that marshal to JSON, by names that neither
 	// a bundle nor the gateway has. It is copied, and part of the revision; nil is none.
 	Data map[string]any

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/policies"
 	"github.com/wasmgate/wasmgate/policy/internal/archive"
 	"github.com/wasmgate/wasmgate/policy/internal/fields"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 )
 
 // source is all that the user has written, and the packs.
@@ -70,8 +71,8 @@ func (s *source) readPack(name string) ([]Problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("there is no policy pack %q; the packs are %s", name, strings.Join(policies.Packs(), ", "))
 	}
-	problems := s.parse(packFolder+name+".rego", text, s.packRules)
-	return append(problems, s.parse(packFolder+name+"_test.rego", tests, s.packTests)...), nil
+	problems := s.parse(owned.PackFolder+name+".rego", text, s.packRules)
+	return append(problems, s.parse(owned.PackFolder+name+"_test.rego", tests, s.packTests)...), nil
 }
 
 func (s *source) readTree(fsys fs.FS) ([]Problem, error) {
@@ -130,7 +131,7 @@ func (s *source) parse(name string, text []byte, to map[string]*ast.Module) []Pr
 	if err != nil {
 		return problemsOf(name, err)
 	}
-	own := strings.HasPrefix(name, packFolder)
+	own := strings.HasPrefix(name, owned.PackFolder)
 	if !own {
 		if problems := checkOwnership(m); problems != nil {
 			return problems

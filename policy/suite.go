@@ -14,6 +14,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/tester"
+
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 )
 
 // testTimeout bounds one test. It is far above what a decision may take, so
@@ -91,7 +93,7 @@ func Test(ctx context.Context, fsys fs.FS, o Options) ([]TestResult, Coverage, e
 	}
 	user := &suite{rules: src.rules, tests: src.tests, grants: o.Grants, limits: o.RateLimits, data: src.data(), own: maps.Clone(src.rules)}
 	maps.DeleteFunc(user.own, func(file string, _ *ast.Module) bool {
-		return strings.HasPrefix(file, packFolder) || strings.HasPrefix(file, bundleFolder)
+		return strings.HasPrefix(file, owned.PackFolder) || strings.HasPrefix(file, owned.BundleFolder)
 	})
 	var results []TestResult
 	var coverage Coverage
@@ -108,7 +110,7 @@ func Test(ctx context.Context, fsys fs.FS, o Options) ([]TestResult, Coverage, e
 // packSuites returns a suite for each pack, with the gate's own module: what
 // another pack denies is no failure of this one.
 func (s *source) packSuites() []*suite {
-	const decision = packFolder + "decision.rego"
+	const decision = owned.PackFolder + "decision.rego"
 	var suites []*suite
 	for _, file := range slices.Sorted(maps.Keys(s.packRules)) {
 		own := map[string]*ast.Module{file: s.packRules[file]}
@@ -127,7 +129,7 @@ func (s *source) bundleSuites() []*suite {
 	for _, b := range s.bundles {
 		rules := maps.Clone(s.packRules)
 		maps.Copy(rules, b.rules)
-		suites = append(suites, &suite{rules: rules, tests: b.tests, own: b.rules, data: b.Bundle.data})
+		suites = append(suites, &suite{rules: rules, tests: b.tests, own: b.rules, data: b.Data()})
 	}
 	return suites
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/bundle"
 )
 
 const (
@@ -39,8 +39,8 @@ type Bundle struct {
 	mu     sync.Mutex
 	asked  time.Time // when the source was asked last
 	etag   string
-	latest *policy.Bundle // as the source gave it last; nil before it did
-	good   *policy.Bundle // the last one with which the policy loaded; nil before the first
+	latest *bundle.Bundle // as the source gave it last; nil before it did
+	good   *bundle.Bundle // the last one with which the policy loaded; nil before the first
 	copied bool           // whether good is the copy of an earlier process
 	saved  string         // digest of the copy
 	unread error          // why the source cannot be read
@@ -102,7 +102,7 @@ func (s *Bundle) Read(ctx context.Context) (changed bool, err error) {
 
 // get returns the bundle that the source holds now, verified, and its entity tag. It
 // is nil if that is still the one with the given tag.
-func (s *Bundle) get(ctx context.Context, etag string) (*policy.Bundle, string, error) {
+func (s *Bundle) get(ctx context.Context, etag string) (*bundle.Bundle, string, error) {
 	o, err := s.options()
 	if err != nil {
 		return nil, "", err
@@ -112,7 +112,7 @@ func (s *Bundle) get(ctx context.Context, etag string) (*policy.Bundle, string, 
 		if err != nil || body == nil {
 			return nil, "", err
 		}
-		b, err := policy.ReadBundle(body, o)
+		b, err := bundle.Read(body, o)
 		return b, tag, err
 	}
 	info, err := os.Stat(s.Config.Path)
@@ -120,7 +120,7 @@ func (s *Bundle) get(ctx context.Context, etag string) (*policy.Bundle, string, 
 		var root *os.Root // a link in it leads nowhere else
 		if root, err = os.OpenRoot(s.Config.Path); err == nil {
 			defer root.Close()
-			b, err := policy.ReadBundleFolder(root.FS(), o)
+			b, err := bundle.ReadFolder(root.FS(), o)
 			return b, "", err
 		}
 	}
@@ -133,12 +133,12 @@ func (s *Bundle) get(ctx context.Context, etag string) (*policy.Bundle, string, 
 
 // options returns how the bundle is read. Keys are read anew each time: one that is
 // taken away verifies nothing more.
-func (s *Bundle) options() (policy.BundleOptions, error) {
-	o := policy.BundleOptions{Name: s.Config.Name}
+func (s *Bundle) options() (bundle.Options, error) {
+	o := bundle.Options{Name: s.Config.Name}
 	if s.Config.Verify == nil {
 		return o, nil
 	}
-	o.Verify = &policy.Verification{Keys: map[string]string{}, Scope: s.Config.Verify.Scope, Algorithm: s.Config.Verify.Algorithm}
+	o.Verify = &bundle.Verification{Keys: map[string]string{}, Scope: s.Config.Verify.Scope, Algorithm: s.Config.Verify.Algorithm}
 	for id, key := range s.Config.Verify.Keys {
 		if !strings.HasPrefix(key, config.PEM) {
 			text, err := readBounded(key, maxKey)
@@ -175,7 +175,7 @@ func (s *Bundle) fetch(ctx context.Context, etag string) (body []byte, tag strin
 	}
 	answer, err := s.client.Egress(dial.Scope{
 		Rules:  rules,
-		Limits: dial.Limits{ResponseBytes: policy.MaxBundle + maxKey, Timeout: fetchTime},
+		Limits: dial.Limits{ResponseBytes: bundle.MaxBytes + maxKey, Timeout: fetchTime},
 		Ask:    func(context.Context, dial.Target) error { return nil }, // the operator named it
 	}).Do(ctx, dial.Request{URL: s.Config.URL, Header: header})
 	switch {
@@ -224,7 +224,7 @@ func (s *Bundle) restore() error {
 
 // newest returns the bundle to be tried, and whether it is another than the one in
 // use.
-func (s *Bundle) newest() (b *policy.Bundle, fresh bool) {
+func (s *Bundle) newest() (b *bundle.Bundle, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.latest == nil {
@@ -234,7 +234,7 @@ func (s *Bundle) newest() (b *policy.Bundle, fresh bool) {
 }
 
 // inUse returns the last good bundle; nil if there is none.
-func (s *Bundle) inUse() *policy.Bundle {
+func (s *Bundle) inUse() *bundle.Bundle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.good
@@ -264,8 +264,8 @@ func (s *Bundle) save() error {
 	if err != nil {
 		return err
 	}
-	if len(archive) > policy.MaxBundle {
-		return fmt.Errorf("it has more than %d bytes packed", policy.MaxBundle)
+	if len(archive) > bundle.MaxBytes {
+		return fmt.Errorf("it has more than %d bytes packed", bundle.MaxBytes)
 	}
 	if err := os.MkdirAll(filepath.Dir(s.kept), 0o700); err != nil {
 		return err
@@ -305,12 +305,12 @@ func (s *Bundle) Status() BundleStatus {
 	return b
 }
 
-func readArchive(path string, o policy.BundleOptions) (*policy.Bundle, error) {
-	archive, err := readBounded(path, policy.MaxBundle)
+func readArchive(path string, o bundle.Options) (*bundle.Bundle, error) {
+	archive, err := readBounded(path, bundle.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", o.Name, err)
 	}
-	return policy.ReadBundle(archive, o)
+	return bundle.Read(archive, o)
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/policy/bundle"
 )
 
 // A BundleError says that there is no policy to begin with: a bundle cannot be had,
@@ -38,7 +38,7 @@ func (all Bundles) First(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-func (all Bundles) newest() (some []*policy.Bundle) {
+func (all Bundles) newest() (some []*bundle.Bundle) {
 	for _, s := range all {
 		b, _ := s.newest()
 		some = append(some, b)
@@ -47,7 +47,7 @@ func (all Bundles) newest() (some []*policy.Bundle) {
 }
 
 // InUse returns the last good ones.
-func (all Bundles) InUse() (some []*policy.Bundle) {
+func (all Bundles) InUse() (some []*bundle.Bundle) {
 	for _, s := range all {
 		some = append(some, s.inUse())
 	}
@@ -67,7 +67,7 @@ func (p *Files) Settle(sources Bundles, log *slog.Logger, try func(gateway.Polic
 		adopt(sources, log)
 		return all, nil
 	}
-	good := make([]*policy.Bundle, len(sources))
+	good := make([]*bundle.Bundle, len(sources))
 	var fresh []int
 	for i, s := range sources {
 		if good[i] = s.inUse(); good[i] == nil {
@@ -88,7 +88,7 @@ func (p *Files) Settle(sources Bundles, log *slog.Logger, try func(gateway.Polic
 	for _, i := range fresh {
 		one, failed := last, err
 		if len(fresh) > 1 {
-			one.Options.Bundles = append([]*policy.Bundle(nil), last.Options.Bundles...)
+			one.Options.Bundles = append([]*bundle.Bundle(nil), last.Options.Bundles...)
 			one.Options.Bundles[i], _ = sources[i].newest()
 			failed = try(one)
 		}

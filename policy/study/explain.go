@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/policy/internal/engine"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 )
 
 // An Explanation says why a call is decided as it is.
@@ -131,7 +132,7 @@ func explain(ctx context.Context, e *engine.Engine, call Case) (x Explanation, e
 }
 
 // declarations is the file whose rules only say that the sets exist.
-const declarations = engine.PackFolder + "decision.rego"
+const declarations = owned.PackFolder + "decision.rego"
 
 // settle takes what is open for what it was, as far as the decision that was taken tells
 // that: the open rules of allow where a person was asked, and the only open one of deny

@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 	"github.com/wasmgate/wasmgate/policy/internal/recent"
 )
 
@@ -33,13 +34,6 @@ const keptPrincipals = 512
 // what a policy takes that decides within its timeout.
 const listTime = 10 * time.Second
 
-// Sets are those of package wasmgate to which all sources add. A decision is made of them.
-var Sets = []string{"allow", "ask", "deny", "obligations", "labels"}
-
-// PackFolder is where packs are in messages and reports. No path in an fs.FS
-// has two slashes in a row, so no user's file can be there.
-const PackFolder = "pack://"
-
 // listing answers whether any call of a tool could pass, by partial evaluation
 // of the sets that make a decision. Of the decision itself nothing could
 // be told, because it depends on all of them at once.
@@ -51,7 +45,7 @@ type listing struct {
 
 func (e *Engine) newListing(ctx context.Context) (*listing, error) {
 	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: recent.New[pairing, listed](keptVerdicts), listers: recent.New[*gate.Principal, lister](keptPrincipals)}
-	for _, set := range Sets {
+	for _, set := range owned.Sets {
 		// One rule is the declaration that the set exists.
 		if len(e.Compiler.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))) <= 1 {
 			continue

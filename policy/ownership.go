@@ -7,22 +7,11 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/wasmgate/wasmgate/policy/internal/engine"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 )
 
-// packFolder is where packs are in messages and reports: see [engine.PackFolder].
-const packFolder = engine.PackFolder
-
 // isOwn reports whether a file is none of the gateway's packs.
-func isOwn(file string) bool { return !strings.HasPrefix(file, packFolder) }
-
-// sharedRoot is the root that several bundles may have, for its sets are made to be
-// added to.
-const sharedRoot = "wasmgate"
-
-// gatewayData is the data that the gateway provides, or OPA itself; data.wasmgate is the
-// rules'.
-var gatewayData = []string{"grants", "labels", "ratelimit", "system"}
+func isOwn(file string) bool { return !strings.HasPrefix(file, owned.PackFolder) }
 
 // sets are what a decision is made of, each with an example of how rules add to it.
 var setExamples = map[string]string{
@@ -41,7 +30,7 @@ func checkOwnership(m *ast.Module) []Problem {
 		problems = append(problems, Problem{File: loc.File, Line: loc.Row, Message: message})
 	}
 	pkg := stringsOf(m.Package.Path[1:])
-	if slices.Contains(gatewayData, pkg[0]) {
+	if slices.Contains(owned.Data, pkg[0]) {
 		add(m.Package.Location, fmt.Sprintf("package %s: data.%s belongs to the gateway; choose another name", strings.Join(pkg, "."), pkg[0]))
 	}
 	if len(pkg) >= 2 && pkg[0] == "wasmgate" && (pkg[1] == "paths" || pkg[1] == "urls") {

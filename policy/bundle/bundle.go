@@ -1,4 +1,4 @@
-package policy
+package bundle
 
 import (
 	"bytes"
@@ -17,25 +17,26 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/bundle"
+	opa "github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/loader/filter"
 
 	"github.com/wasmgate/wasmgate/internal/panicked"
 	"github.com/wasmgate/wasmgate/policy/internal/archive"
+	"github.com/wasmgate/wasmgate/policy/internal/owned"
 )
 
-// MaxBundle is how many bytes an archive may have: policies have kilobytes, and their data
+// MaxBytes is how many bytes an archive may have: policies have kilobytes, and their data
 // a few megabytes.
-const MaxBundle = archive.MaxBytes
+const MaxBytes = archive.MaxBytes
 
 // A Bundle is a bundle in OPA's format (openpolicyagent.org, "Bundles"): policies,
 // their tests and data in one archive, with a manifest and signatures. It was
-// read whole, and verified if keys were given; it is immutable. [Options] say which
-// bundles an [Engine] is made of.
+// read whole, and verified if keys were given; it is immutable. Options of package policy
+// say which bundles an Engine is made of.
 //
 // Its rules add, as the packs' and the user's do, to the sets of package
 // wasmgate. Its data is data to all rules, under the roots of its manifest. Tests
-// are its modules named *_test.rego, which [Load] runs.
+// are its modules named *_test.rego, which Load of package policy runs.
 type Bundle struct {
 	name     string
 	revision string
@@ -46,8 +47,8 @@ type Bundle struct {
 	data     map[string]any
 }
 
-// BundleOptions say how a bundle is read.
-type BundleOptions struct {
+// Options say how a bundle is read.
+type Options struct {
 	// Name is what the bundle is called in messages; required.
 	Name string
 	// Verify, if it is not nil, refuses a bundle that is not signed, whole, with one
@@ -68,16 +69,16 @@ type Verification struct {
 	Algorithm string
 }
 
-// ReadBundle reads a bundle of at most [MaxBundle] bytes, a tar archive compressed
+// Read reads a bundle of at most [MaxBytes] bytes, a tar archive compressed
 // by gzip. The error says what is wrong with it.
-func ReadBundle(packed []byte, o BundleOptions) (*Bundle, error) {
-	return readBundle(o, func() (archive.Files, error) { return archive.Unpack(packed) })
+func Read(packed []byte, o Options) (*Bundle, error) {
+	return read(o, func() (archive.Files, error) { return archive.Unpack(packed) })
 }
 
-// ReadBundleFolder reads a bundle whose files lie in a tree. Folders whose names
+// ReadFolder reads a bundle whose files lie in a tree. Folders whose names
 // begin with a dot are left out; links are refused.
-func ReadBundleFolder(fsys fs.FS, o BundleOptions) (*Bundle, error) {
-	return readBundle(o, func() (archive.Files, error) { return archive.Collect(fsys) })
+func ReadFolder(fsys fs.FS, o Options) (*Bundle, error) {
+	return read(o, func() (archive.Files, error) { return archive.Collect(fsys) })
 }
 
 // Name returns what the bundle is called in messages.
@@ -90,17 +91,21 @@ func (b *Bundle) Revision() string { return b.revision }
 // Digest is a hash of the names and the content of all files.
 func (b *Bundle) Digest() string { return b.digest }
 
-// Archive returns the bundle as [ReadBundle] reads it, the same bytes for the same
+// Roots returns the parts of data that the bundle's manifest claims.
+func (b *Bundle) Roots() []string { return slices.Clone(b.roots) }
+
+// Modules returns the Rego files, tests among them, by their names in the bundle. They are not to
+// be changed.
+func (b *Bundle) Modules() map[string][]byte { return b.modules }
+
+// Data returns the data of the bundle, as JSON is decoded. It is not to be changed.
+func (b *Bundle) Data() map[string]any { return b.data }
+
+// Archive returns the bundle as [Read] reads it, the same bytes for the same
 // files.
 func (b *Bundle) Archive() ([]byte, error) { return b.files.Pack() }
 
-// folder is where the bundle's files are in messages and reports. No path in an
-// fs.FS has two slashes in a row, so no user's file can be there.
-func (b *Bundle) folder() string { return bundleFolder + b.name + "/" }
-
-const bundleFolder = "bundle://"
-
-func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle, err error) {
+func read(o Options, files func() (archive.Files, error)) (b *Bundle, err error) {
 	defer func() { // parsers of foreign bytes
 		if v := recover(); v != nil {
 			b, err = nil, panicked.Error(v)
@@ -109,11 +114,11 @@ func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle,
 			err = fmt.Errorf("bundle %s: %w", o.Name, err)
 		}
 	}()
-	all, err := read()
+	all, err := files()
 	if err != nil {
 		return nil, err
 	}
-	r := bundle.NewCustomReader(&memory{files: all}).
+	r := opa.NewCustomReader(&memory{files: all}).
 		WithRegoVersion(ast.RegoV1).
 		WithSizeLimitBytes(archive.MaxUnpacked + 1)
 	if o.Verify != nil {
@@ -122,14 +127,14 @@ func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle,
 			return nil, err
 		}
 		r = r.WithBundleVerificationConfig(config)
-	} else if slices.ContainsFunc(all, func(f archive.File) bool { return bundle.IsSignaturesFile(f.Name) }) {
+	} else if slices.ContainsFunc(all, func(f archive.File) bool { return opa.IsSignaturesFile(f.Name) }) {
 		return nil, errors.New("it is signed, and there is no key to verify it: configure verify.keys")
 	}
 	found, err := r.Read()
 	if err != nil {
 		return nil, err
 	}
-	if err := checkBundle(&found, all); err != nil {
+	if err := check(&found, all); err != nil {
 		return nil, err
 	}
 	b = &Bundle{
@@ -142,11 +147,11 @@ func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle,
 	return b, nil
 }
 
-// checkBundle refuses what OPA knows and the gateway does not, and what only the
+// check refuses what OPA knows and the gateway does not, and what only the
 // gateway may define. What its modules define is looked at when they are loaded.
-func checkBundle(b *bundle.Bundle, files archive.Files) error {
+func check(b *opa.Bundle, files archive.Files) error {
 	switch m := b.Manifest; {
-	case b.Type() != bundle.SnapshotBundleType:
+	case b.Type() != opa.SnapshotBundleType:
 		return errors.New("it is a delta bundle, which is not supported; publish a complete bundle")
 	case len(b.WasmModules)+len(b.PlanModules)+len(m.WasmResolvers) > 0:
 		return errors.New("it holds compiled policies (policy.wasm, plan.json); only Rego is evaluated")
@@ -154,15 +159,15 @@ func checkBundle(b *bundle.Bundle, files archive.Files) error {
 		slices.ContainsFunc(slices.Collect(maps.Values(m.FileRegoVersions)), func(v int) bool { return v != 1 }):
 		return errors.New("its manifest says that it is not Rego v1, the only version that is read")
 	}
-	hasRules := slices.ContainsFunc(b.Modules, func(m bundle.ModuleFile) bool {
+	hasRules := slices.ContainsFunc(b.Modules, func(m opa.ModuleFile) bool {
 		return len(m.Parsed.Rules) > 0 && !strings.HasSuffix(m.Path, "_test.rego")
 	})
 	if !hasRules && isEmpty(b.Data) {
 		return fmt.Errorf("it is empty: it has neither rules nor data%s; if it is no longer needed, take it out of policy.bundles", unread(files))
 	}
-	for _, owned := range append([]string{sharedRoot}, gatewayData...) {
-		if _, ok := b.Data[owned]; ok {
-			return fmt.Errorf("its data defines data.%s, which belongs to the gateway; choose another name", owned)
+	for _, name := range append([]string{owned.Root}, owned.Data...) {
+		if _, ok := b.Data[name]; ok {
+			return fmt.Errorf("its data defines data.%s, which belongs to the gateway; choose another name", name)
 		}
 	}
 	return nil
@@ -202,18 +207,18 @@ func unread(files archive.Files) string {
 }
 
 // config returns the verification in the words of OPA.
-func (v *Verification) config() (*bundle.VerificationConfig, error) {
+func (v *Verification) config() (*opa.VerificationConfig, error) {
 	if len(v.Keys) == 0 {
 		return nil, errors.New("verify.keys is empty; add the publisher's public key")
 	}
-	keys := map[string]*bundle.KeyConfig{}
+	keys := map[string]*opa.KeyConfig{}
 	only := ""
 	for id, text := range v.Keys {
 		usual, err := algorithm(text)
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", id, err)
 		}
-		k := &bundle.KeyConfig{Key: text, Algorithm: v.Algorithm}
+		k := &opa.KeyConfig{Key: text, Algorithm: v.Algorithm}
 		if k.Algorithm == "" {
 			k.Algorithm = usual
 		}
@@ -222,7 +227,7 @@ func (v *Verification) config() (*bundle.VerificationConfig, error) {
 	if len(keys) > 1 {
 		only = ""
 	}
-	return bundle.NewVerificationConfig(keys, only, v.Scope, nil), nil
+	return opa.NewVerificationConfig(keys, only, v.Scope, nil), nil
 }
 
 // algorithm returns the algorithm by which the owner of a public key usually signs
@@ -275,21 +280,21 @@ type memory struct {
 	next  int
 }
 
-var _ bundle.DirectoryLoader = (*memory)(nil)
+var _ opa.DirectoryLoader = (*memory)(nil)
 
 // NextFile returns one file after the other, and then [io.EOF].
-func (m *memory) NextFile() (*bundle.Descriptor, error) {
+func (m *memory) NextFile() (*opa.Descriptor, error) {
 	if m.next == len(m.files) {
 		return nil, io.EOF
 	}
 	f := m.files[m.next]
 	m.next++
-	return bundle.NewDescriptor("/"+f.Name, "/"+f.Name, bytes.NewBuffer(f.Data)), nil
+	return opa.NewDescriptor("/"+f.Name, "/"+f.Name, bytes.NewBuffer(f.Data)), nil
 }
 
 // The rest of the interface says what to leave out, and all is wanted.
 
-func (m *memory) WithFilter(filter.LoaderFilter) bundle.DirectoryLoader   { return m }
-func (m *memory) WithPathFormat(bundle.PathFormat) bundle.DirectoryLoader { return m }
-func (m *memory) WithSizeLimitBytes(int64) bundle.DirectoryLoader         { return m }
-func (m *memory) WithFollowSymlinks(bool) bundle.DirectoryLoader          { return m }
+func (m *memory) WithFilter(filter.LoaderFilter) opa.DirectoryLoader { return m }
+func (m *memory) WithPathFormat(opa.PathFormat) opa.DirectoryLoader  { return m }
+func (m *memory) WithSizeLimitBytes(int64) opa.DirectoryLoader       { return m }
+func (m *memory) WithFollowSymlinks(bool) opa.DirectoryLoader        { return m }
