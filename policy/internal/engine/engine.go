@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"time"
@@ -9,7 +9,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/storage"
-	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/panicked"
@@ -54,38 +53,19 @@ type Engine struct {
 
 var _ gate.Authorizer = (*Engine)(nil)
 
+// pairing is what decisions and verdicts are kept for. Principals that policies cannot
+// tell apart are one; tools are immutable, so they are known by their address.
+type pairing struct {
+	who  principalKey
+	tool *gate.Tool
+}
+
+// principalKey is a hash of all that policies see of a principal.
+type principalKey [sha256.Size]byte
+
 // Of returns what is behind an engine of package policy, which sets it. The packages below policy
 // look into engines by it; in a method of the public type, other modules would see it.
 var Of func(policyEngine any) *Engine
-
-// New makes the queries of an engine.
-func New(ctx context.Context, c Config) (*Engine, error) {
-	e := &Engine{
-		Config:  c,
-		Wall:    patience * c.Timeout,
-		persons: personsOf(c.Compiler.Modules, c.Packs, c.Granted),
-		options: []func(*rego.Rego){
-			rego.Compiler(c.Compiler), rego.Store(c.Store), c.Functions,
-			rego.StrictBuiltinErrors(true), rego.SetRegoVersion(ast.RegoV1),
-			// Results stay values of Rego; package decision reads them.
-			rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
-		},
-		keys:      recent.New[*gate.Principal, principalKey](keptPrincipals),
-		decisions: recent.New[pairing, specialised](keptDecisions),
-	}
-	if c.Print != nil {
-		e.options = append(e.options, rego.PrintHook(topdown.NewPrintHook(c.Print)))
-	}
-	for name, q := range map[string]*rego.PreparedEvalQuery{"decision": &e.decision, "deny": &e.deny} {
-		var err error
-		if *q, err = rego.New(e.with(rego.Query("data.wasmgate." + name))...).PrepareForEval(ctx); err != nil {
-			return nil, fmt.Errorf("prepare policy: %w", err)
-		}
-	}
-	var err error
-	e.listing, err = e.newListing(ctx)
-	return e, err
-}
 
 // with returns the options of the engine's queries, and others.
 func (e *Engine) with(o ...func(*rego.Rego)) []func(*rego.Rego) {

@@ -52,16 +52,6 @@ func (e *Engine) Left(ctx context.Context, body ast.Body, input ast.Value, unkno
 	return e.remaining(ctx, q, input)
 }
 
-// Partial returns what is left of the rules of a set: one body for each way in
-// which it can have a member.
-func (e *Engine) Partial(ctx context.Context, set string, input ast.Value, o ...rego.EvalOption) (*rego.PartialQueries, error) {
-	q, ok := e.listing.sets[set]
-	if !ok {
-		return &rego.PartialQueries{}, nil
-	}
-	return e.remaining(ctx, q, input, o...)
-}
-
 // remaining returns what is left of a query.
 func (e *Engine) remaining(ctx context.Context, q rego.PreparedPartialQuery, input ast.Value, o ...rego.EvalOption) (*rego.PartialQueries, error) {
 	end := e.deadline(ctx)

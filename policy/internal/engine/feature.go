@@ -44,6 +44,14 @@ func actionsFor(t *gate.Tool) []gate.Action {
 	return actionsOf[t.Feature]
 }
 
+// Unknowns are the parts of the input that are not known before a call is made.
+// What a client says of itself is one of them: one client of a principal may list, and
+// another one call.
+var Unknowns = []*ast.Term{
+	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"), ast.MustParseTerm("input.carried"), ast.MustParseTerm("input.values"),
+	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"), ast.MustParseTerm("input.app"),
+}
+
 // templateUnknowns are what is not known of a template.
 var templateUnknowns = append(slices.Clip(Unknowns), ast.MustParseTerm("input.resource.uri"))
 

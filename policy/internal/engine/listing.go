@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,17 +12,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy/internal/input"
 	"github.com/wasmgate/wasmgate/policy/internal/owned"
 	"github.com/wasmgate/wasmgate/policy/internal/recent"
 )
-
-// Unknowns are the parts of the input that are not known before a call is made.
-// What a client says of itself is one of them: one client of a principal may list, and
-// another one call.
-var Unknowns = []*ast.Term{
-	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"), ast.MustParseTerm("input.carried"), ast.MustParseTerm("input.values"),
-	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"), ast.MustParseTerm("input.app"),
-}
 
 // keptVerdicts is half of how many verdicts are kept: 32 listers with 1,000
 // tools, at about 100 bytes a verdict.
@@ -118,3 +112,43 @@ func (e *Engine) visible(ctx context.Context, input ast.Value, o ...rego.EvalOpt
 	}
 	return len(allowed.Queries) > 0, allowed.Queries, true
 }
+
+// Partial returns what is left of the rules of a set: one body for each way in
+// which it can have a member.
+func (e *Engine) Partial(ctx context.Context, set string, input ast.Value, o ...rego.EvalOption) (*rego.PartialQueries, error) {
+	q, ok := e.listing.sets[set]
+	if !ok {
+		return &rego.PartialQueries{}, nil
+	}
+	return e.remaining(ctx, q, input, o...)
+}
+
+// Offer implements [gate.Authorizer]. It knows what [Engine.Visible] has found out.
+func (e *Engine) Offer(_ context.Context, who *gate.Principal, tool *gate.Tool) gate.Doc {
+	if who != nil && tool != nil {
+		if l, ok := e.listing.verdicts.Get(pairing{e.lister(who).key, tool}); ok && !l.definition.IsZero() {
+			return l.definition
+		}
+	}
+	return tool.Definition
+}
+
+// A lister is somebody as lists know them.
+type lister struct {
+	who *gate.Principal // as of [persons.same]
+	key principalKey
+}
+
+// lister returns as whom a principal lists.
+func (e *Engine) lister(who *gate.Principal) lister {
+	if l, ok := e.listing.listers.Get(who); ok {
+		return l
+	}
+	same := e.persons.same(who)
+	l := lister{same, sha256.Sum256([]byte(input.Principal(same).String()))}
+	e.listing.listers.Put(who, l)
+	return l
+}
+
+// ListTogether reports whether two principals have one list.
+func (e *Engine) ListTogether(a, b *gate.Principal) bool { return e.lister(a).key == e.lister(b).key }

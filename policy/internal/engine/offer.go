@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -17,16 +16,6 @@ import (
 
 // maxOffered bounds the values and prefixes that a narrowed schema lists.
 const maxOffered = 100
-
-// Offer implements [gate.Authorizer]. It knows what [Engine.Visible] has found out.
-func (e *Engine) Offer(_ context.Context, who *gate.Principal, tool *gate.Tool) gate.Doc {
-	if who != nil && tool != nil {
-		if l, ok := e.listing.verdicts.Get(pairing{e.lister(who).key, tool}); ok && !l.definition.IsZero() {
-			return l.definition
-		}
-	}
-	return tool.Definition
-}
 
 // values are what one way to pass leaves of an argument: some values, or
 // what begins with one of some prefixes.

@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"crypto/sha256"
-
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/policy/internal/input"
 	"github.com/wasmgate/wasmgate/policy/internal/tables"
 )
 
@@ -132,23 +129,3 @@ func (p *persons) same(who *gate.Principal) *gate.Principal {
 	}
 	return to
 }
-
-// A lister is somebody as lists know them.
-type lister struct {
-	who *gate.Principal // as of [persons.same]
-	key principalKey
-}
-
-// lister returns as whom a principal lists.
-func (e *Engine) lister(who *gate.Principal) lister {
-	if l, ok := e.listing.listers.Get(who); ok {
-		return l
-	}
-	same := e.persons.same(who)
-	l := lister{same, sha256.Sum256([]byte(input.Principal(same).String()))}
-	e.listing.listers.Put(who, l)
-	return l
-}
-
-// ListTogether reports whether two principals have one list.
-func (e *Engine) ListTogether(a, b *gate.Principal) bool { return e.lister(a).key == e.lister(b).key }

@@ -29,16 +29,6 @@ import (
 // each: 8 principals with 1,000 tools, or many with those that they use.
 const keptDecisions = 8192
 
-// pairing is what fixed decisions are kept for. Principals that policies cannot
-// tell apart are one; tools are immutable, so they are known by their address.
-type pairing struct {
-	who  principalKey
-	tool *gate.Tool
-}
-
-// principalKey is a hash of all that policies see of a principal.
-type principalKey [sha256.Size]byte
-
 // specialised says what is known of the calls that a pairing makes.
 type specialised struct {
 	state    state
