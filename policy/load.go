@@ -38,7 +38,7 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	var granted []string
+	granted := make([]string, 0, len(o.Grants))
 	for _, g := range o.Grants {
 		granted = append(granted, g.To...)
 	}
