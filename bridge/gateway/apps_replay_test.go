@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -63,7 +63,7 @@ deny contains "untrusted" if {
 			if err != nil || c.Decided < 6 || c.Unknown > 0 || len(c.Differences) > 0 {
 				t.Errorf("compared: %+v, %v", c, err)
 			}
-			x := replay.Explainer{Log: log, Policy: rules, Tools: func(context.Context) ([]app.Tool, error) { return nil, errors.New("no gateway runs") }}
+			x := replay.Explainer{Log: log, Policy: rules, Tools: func(context.Context) ([]inventory.Tool, error) { return nil, errors.New("no gateway runs") }}
 			denied := 0
 			for e, err := range audit.Read(t.Context(), log, audit.Filter{}) {
 				if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -39,7 +39,7 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 		Example: "  wasmgate call files__list_directory '{\"path\":\"docs\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := app.CallRequest{Tool: args[0], As: as, Args: "{}"}
+			r := calls.Request{Tool: args[0], As: as, Args: "{}"}
 			if len(args) == 2 {
 				r.Args = args[1]
 			}
@@ -58,7 +58,7 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 	return cmd
 }
 
-func (c callCommands) call(ctx context.Context, r app.CallRequest, timeout time.Duration) (err error) {
+func (c callCommands) call(ctx context.Context, r calls.Request, timeout time.Duration) (err error) {
 	cfg, err := c.Open()
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c callCommands) call(ctx context.Context, r app.CallRequest, timeout time.
 	if several, ok := errors.AsType[*find.AmbiguousError](err); ok {
 		return shell.Misuse("%v", several)
 	}
-	if e, ok := errors.AsType[*app.CallError](err); ok && e.Code == "refused_lookup" {
+	if e, ok := errors.AsType[*calls.Error](err); ok && e.Code == "refused_lookup" {
 		e.Cause = c.missing(ctx, cfg, g, r)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ const startJob = product.JobsServer + "__start"
 
 // callFailed says on standard error why a call was not carried out.
 func (c callCommands) callFailed(err error) error {
-	var e *app.CallError
+	var e *calls.Error
 	if !errors.As(err, &e) {
 		return err
 	}

@@ -7,15 +7,18 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // missing says what the operator can do about a tool that there is not for the client;
 // "" if nothing is known of it. A client never learns that.
-func (c callCommands) missing(ctx context.Context, cfg *config.Config, g shell.Gateway, r app.CallRequest) string {
+func (c callCommands) missing(ctx context.Context, cfg *config.Config, g shell.Gateway, r calls.Request) string {
 	server, _, qualified := strings.Cut(r.Tool, "__")
 	switch {
 	case server == product.JobsServer && !cfg.Jobs.Offer:
@@ -33,7 +36,7 @@ func (c callCommands) missing(ctx context.Context, cfg *config.Config, g shell.G
 		r.Tool = asked.Tool
 		server, _, qualified = strings.Cut(r.Tool, "__")
 	}
-	tools, err := g.Tools(ctx, r.As, true)
+	tools, err := inventory.Tools.Ask(ctx, g, inventory.Request{As: r.As, All: true})
 	if err != nil {
 		return ""
 	}
@@ -48,7 +51,7 @@ func (c callCommands) missing(ctx context.Context, cfg *config.Config, g shell.G
 	if !shell.IsServer(cfg, server) {
 		return naming.NoServer(cfg, server).Error()
 	}
-	if s, err := g.Status(ctx); err == nil {
+	if s, err := overview.Show.Ask(ctx, g, operation.None{}); err == nil {
 		for _, one := range s.Servers {
 			if one.Server == server && one.Error != "" {
 				return fmt.Sprintf("server %s is %s: %s", server, one.Phase, one.Error)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 )
 
 // progressEvery is how often at most a terminal is told how far a call is.
@@ -18,12 +18,12 @@ const maxProgress = 70
 
 // progress returns what shows on one line of the terminal how far a call is, and what
 // takes the line away again. Nobody is told where no person looks.
-func (c callCommands) progress() (draw func(app.Progress), end func()) {
+func (c callCommands) progress() (draw func(calls.Progress), end func()) {
 	if c.JSON || !show.IsTerminal(c.Err) {
 		return nil, func() {}
 	}
 	var last time.Time
-	draw = func(p app.Progress) {
+	draw = func(p calls.Progress) {
 		if now := time.Now(); now.Sub(last) >= progressEvery {
 			last = now
 			fmt.Fprint(c.Err, "\r\x1b[K"+progressLine(p))
@@ -37,7 +37,7 @@ func (c callCommands) progress() (draw func(app.Progress), end func()) {
 }
 
 // progressLine says how far a call is.
-func progressLine(p app.Progress) string {
+func progressLine(p calls.Progress) string {
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	line := number(p.Done)
 	if p.Total > 0 {

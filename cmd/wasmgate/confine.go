@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/edit"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -29,7 +30,7 @@ func (c serveCommands) newConfine() *cobra.Command {
 
 func (c serveCommands) newConfineLearn() *cobra.Command {
 	r := app.LearnRequest{For: defaultWatch}
-	var calls []string
+	var made []string
 	cmd := &cobra.Command{
 		Use:   "learn SERVER",
 		Short: "Propose a confine block from what a server uses",
@@ -43,7 +44,7 @@ before you use it. The server is not confined meanwhile: do not watch one that y
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Server = args[0]
-			for _, call := range calls {
+			for _, call := range made {
 				tool, arguments, _ := strings.Cut(strings.TrimSpace(call), " ")
 				if !strings.Contains(tool, "__") {
 					tool = r.Server + "__" + tool
@@ -51,7 +52,7 @@ before you use it. The server is not confined meanwhile: do not watch one that y
 				if arguments == "" {
 					arguments = "{}"
 				}
-				r.Calls = append(r.Calls, app.CallRequest{Tool: tool, Args: arguments})
+				r.Calls = append(r.Calls, calls.Request{Tool: tool, Args: arguments})
 			}
 			if r.For < 0 || r.For > time.Hour {
 				return shell.Misuse("--for %s is not from 0s to 1h", r.For)
@@ -60,7 +61,7 @@ before you use it. The server is not confined meanwhile: do not watch one that y
 		},
 	}
 	cmd.Flags().DurationVar(&r.For, "for", r.For, "how long to go on watching the server after the calls")
-	cmd.Flags().StringArrayVar(&calls, "call", nil, "a call to make: TOOL and its arguments as JSON; may be repeated")
+	cmd.Flags().StringArrayVar(&made, "call", nil, "a call to make: TOOL and its arguments as JSON; may be repeated")
 	return cmd
 }
 

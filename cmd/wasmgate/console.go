@@ -11,6 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/browser"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/control"
 )
 
@@ -36,7 +38,7 @@ Both are valid once, for a minute. With --open it opens the link, and ends when 
 				return err
 			}
 			defer r.Close()
-			s, err := r.SignIn(cmd.Context())
+			s, err := desks.Open.Ask(cmd.Context(), r, operation.None{})
 			if err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ and audit log are the same as with "serve".`,
 // toldReload says what became of a module that has changed.
 func (c serveCommands) toldReload(_ context.Context, a *app.App, err error) {
 	at := time.Now().Format(time.TimeOnly)
-	lines := a.Developed()
+	lines := a.Overview.Developed()
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/serverconfig"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/extract"
@@ -100,12 +100,12 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 		if err != nil {
 			return err
 		}
-		checks = doctor.Look(cmd.Context(), cfg, log, func(tools []app.Tool) error {
+		checks = doctor.Look(cmd.Context(), cfg, log, func(tools []inventory.Tool) error {
 			for _, id := range p.Granted {
 				if len(f.grant) == 0 && !slices.Contains(made.Added, id) {
 					continue // what was granted of it before, or taken back, stays
 				}
-				definitions, err := app.Definitions(tools, id)
+				definitions, err := inventory.Definitions(tools, id)
 				if err == nil {
 					err = made.Grant(definitions)
 				}

@@ -11,6 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -68,7 +70,7 @@ func (c statusCommands) newRestart() *cobra.Command {
 				return err
 			}
 			defer r.Close()
-			if err := r.Restart(cmd.Context(), args[0]); err != nil {
+			if _, err := paused.Restart.Ask(cmd.Context(), r, paused.Request{Server: args[0]}); err != nil {
 				return err
 			}
 			return c.Said(map[string]any{"restarted": args[0]}, args[0]+" has restarted")
@@ -112,10 +114,10 @@ func pauseNow(cmd *cobra.Command, cfg *config.Config, server string, resume bool
 		return nil, nil, err
 	}
 	defer r.Close()
-	s, err := r.Status(cmd.Context())
+	s, err := overview.Show.Ask(cmd.Context(), r, operation.None{})
 	if err != nil {
 		return nil, nil, err
 	}
-	now, err = r.Pause(cmd.Context(), server, resume)
+	now, err = paused.Pause.Ask(cmd.Context(), r, paused.Request{Server: server, Resume: resume})
 	return s.Paused, now, err
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/skillcommands"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 	"github.com/wasmgate/wasmgate/internal/escaped"
@@ -81,7 +81,7 @@ func exitCode(err error) int {
 	var problems tree.Problems
 	var who *naming.PrincipalError
 	var compile *policy.CompileError
-	var call *app.CallError
+	var call *calls.Error
 	var module *gateway.ModuleError
 	var lockfile *lock.SyntaxError
 	var bundle *policyfiles.BundleError

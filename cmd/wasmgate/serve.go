@@ -16,6 +16,10 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
@@ -108,7 +112,7 @@ func (c serveCommands) serve(cmd *cobra.Command, f serveFlags) error {
 	ctx := cmd.Context()
 	banner := map[bool]io.Writer{false: c.Out, true: c.Err}[f.stdio] // standard output is the client's
 	front := app.Front{
-		Console: app.ConsoleAddress(cfg, f.stdio), Desk: func(a *app.App) app.Desk { return console.New(a) },
+		Console: desks.Address(cfg, f.stdio), Desk: func(a *app.App) desks.Desk { return console.New(a) },
 		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.In, Out: c.Out, Err: c.Err,
 		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, f.groups, banner) },
 	}
@@ -156,7 +160,7 @@ func reported(err error) error {
 
 // runsAlready says which process has the state folder.
 func runsAlready(ctx context.Context, cfg *config.Config, r *app.Remote) error {
-	s, err := r.Status(ctx)
+	s, err := overview.Show.Ask(ctx, r, operation.None{})
 	if err != nil {
 		return err
 	}
@@ -173,8 +177,8 @@ func runsAlready(ctx context.Context, cfg *config.Config, r *app.Remote) error {
 // welcome tells the operator where clients connect, and once the servers have
 // settled what is served.
 func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, groups []string, out io.Writer) {
-	s := a.Status()
-	if public := a.Config().PublicURL; public != "" && url != "" { // tokens are for it
+	s := a.Overview.Status()
+	if public := a.Settings.Config().PublicURL; public != "" && url != "" { // tokens are for it
 		url = public + "/mcp"
 	}
 	if c.JSON {
@@ -191,21 +195,21 @@ func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, grou
 			fmt.Fprintf(out, "replays    %s\n", show.Visible(s.Replays))
 		}
 	}
-	var tools, others []app.Tool
+	var tools, others []inventory.Tool
 	for range 3 { // a server that gets ready while the lists are made is not in them yet
 		unready := s.Unready()
 		var err, also error
-		tools, err = a.Tools(ctx, "", false)
-		others, also = a.Features(ctx, "", false)
+		tools, err = a.Inventory.Tools(ctx, "", false)
+		others, also = a.Inventory.Features(ctx, "", false)
 		if err != nil || also != nil || ctx.Err() != nil {
 			return // the gateway is ending
 		}
-		if s = a.Status(); slices.Equal(s.Unready(), unready) {
+		if s = a.Overview.Status(); slices.Equal(s.Unready(), unready) {
 			break
 		}
 	}
 	granted := slices.Concat(tools, others)
-	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, find.Search{}) })
+	tools = slices.DeleteFunc(tools, func(t inventory.Tool) bool { return !t.Matches(groups, find.Search{}) })
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)
@@ -221,7 +225,7 @@ func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, grou
 	for _, p := range s.Problems {
 		fmt.Fprintln(out, "problem    "+show.Visible(p))
 	}
-	c.printShut(out, s, granted, a.Config().Auth.On())
+	c.printShut(out, s, granted, a.Settings.Config().Auth.On())
 	if url != "" {
 		fmt.Fprintf(out, "\nAdd it to a client, for example with:\n  claude mcp add --transport http wasmgate %s\n  {\"mcpServers\": {\"wasmgate\": {\"type\": \"http\", \"url\": %q}}}\n", url, url)
 	}
@@ -231,7 +235,7 @@ func (c serveCommands) welcome(ctx context.Context, a *app.App, url string, grou
 const manyTools = 40
 
 // printShut names the servers that cannot be used, or not yet, and what would change that.
-func (c serveCommands) printShut(out io.Writer, s *app.Status, granted []app.Tool, auth bool) {
+func (c serveCommands) printShut(out io.Writer, s *overview.Status, granted []inventory.Tool, auth bool) {
 	to := ""
 	if auth { // local calls nothing
 		to = " --to role:NAME"

@@ -20,6 +20,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
@@ -49,7 +51,7 @@ starting.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, g.End(cmd.Context())) }()
-			s, err := g.Status(cmd.Context())
+			s, err := overview.Show.Ask(cmd.Context(), g, operation.None{})
 			if check && err == nil {
 				s, err = c.settled(cmd.Context(), cfg, g)
 			}
@@ -79,7 +81,7 @@ starting.`,
 }
 
 // statusOf returns the status of a server.
-func statusOf(s *app.Status, id string) (status.Server, error) {
+func statusOf(s *overview.Status, id string) (status.Server, error) {
 	var names []string
 	for _, one := range s.Servers {
 		if one.Server == id {
@@ -109,7 +111,7 @@ gateway's own log has all lines; those of processes of a single client are at th
 				return err
 			}
 			defer func() { err = errors.Join(err, g.End(cmd.Context())) }()
-			s, err := g.Status(cmd.Context())
+			s, err := overview.Show.Ask(cmd.Context(), g, operation.None{})
 			if err != nil {
 				return err
 			}
@@ -137,9 +139,9 @@ const (
 
 // settled returns the status once all servers are ready or faulted, or those that are not
 // have had their time to start.
-func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g shell.Gateway) (*app.Status, error) {
+func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g shell.Gateway) (*overview.Status, error) {
 	for began, told := time.Now(), false; ; {
-		s, err := g.Status(ctx)
+		s, err := overview.Show.Ask(ctx, g, operation.None{})
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +168,7 @@ func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g shell
 }
 
 // checkStatus says what of the servers cannot be used.
-func checkStatus(s *app.Status) error {
+func checkStatus(s *overview.Status) error {
 	if names := s.Faulted(); len(names) > 0 {
 		return shell.Exit(shell.ExitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", ")))
 	}
@@ -192,14 +194,14 @@ func (c statusCommands) statusOfRunning(ctx context.Context) error {
 		return nil // none runs
 	}
 	defer r.Close()
-	s, err := r.Status(ctx)
+	s, err := overview.Show.Ask(ctx, r, operation.None{})
 	if err != nil {
 		return err
 	}
 	return c.printStatus(s)
 }
 
-func (c statusCommands) printStatus(s *app.Status) error {
+func (c statusCommands) printStatus(s *overview.Status) error {
 	if c.JSON {
 		return c.PrintJSON(s)
 	}
@@ -331,7 +333,7 @@ func (c statusCommands) printSaid(s status.Server) {
 
 // printPolicies tells of the bundles, and of the policy that decides beside the one
 // in use.
-func (c statusCommands) printPolicies(s *app.Status) {
+func (c statusCommands) printPolicies(s *overview.Status) {
 	for _, b := range s.Bundles {
 		how := "not verified"
 		if b.Verified {
@@ -390,7 +392,7 @@ func (c statusCommands) printNotes(servers []status.Server) {
 }
 
 // nodes names the gateways of the database, with what is remarkable of them.
-func nodes(s *app.Status) (all []string) {
+func nodes(s *overview.Status) (all []string) {
 	for _, n := range s.Nodes {
 		name := show.Visible(n.Name)
 		if n.Version != s.Version {

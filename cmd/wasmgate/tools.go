@@ -11,7 +11,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/toollist"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/find"
 )
 
@@ -43,21 +45,21 @@ lists instead, for each server, how large its definitions are for a model, and h
 				return err
 			}
 			defer func() { err = errors.Join(err, g.End(cmd.Context())) }()
-			tools, err := g.Tools(cmd.Context(), as, all)
+			tools, err := inventory.Tools.Ask(cmd.Context(), g, inventory.Request{As: as, All: all})
 			if err != nil {
 				return err
 			}
 			if all {
-				others, err := g.Features(cmd.Context(), as, all)
+				others, err := inventory.Features.Ask(cmd.Context(), g, inventory.Request{As: as, All: all})
 				if err != nil {
 					return err
 				}
 				tools = append(tools, others...)
 			}
-			if s, err := g.Status(cmd.Context()); err == nil && len(s.Unready())+len(s.Faulted()) > 0 {
+			if s, err := overview.Show.Ask(cmd.Context(), g, operation.None{}); err == nil && len(s.Unready())+len(s.Faulted()) > 0 {
 				defer fmt.Fprintf(c.Err, "not ready: %s; see `wasmgate status`\n", strings.Join(slices.Concat(s.Unready(), s.Faulted()), ", "))
 			}
-			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, find.NewSearch(search)) })
+			tools = slices.DeleteFunc(tools, func(t inventory.Tool) bool { return !t.Matches(groups, find.NewSearch(search)) })
 			if len(tools) == 0 && !c.JSON {
 				return c.noTools(search != "" || len(groups) > 0, all)
 			}
@@ -78,7 +80,7 @@ lists instead, for each server, how large its definitions are for a model, and h
 	return cmd
 }
 
-func (c callCommands) printCosts(ctx context.Context, log string, tools []app.Tool) error {
+func (c callCommands) printCosts(ctx context.Context, log string, tools []inventory.Tool) error {
 	costs, err := toollist.CostsOf(ctx, tools, log)
 	switch {
 	case err != nil:

@@ -16,7 +16,7 @@ import (
 // Hook takes what the hook of an agent tells.
 func (a *App) Hook(ctx context.Context, r hook.Request) (agents.Answer, error) {
 	as := ""
-	for _, one := range a.config.Load().cfg.Agents {
+	for _, one := range a.Settings.Config().Agents {
 		if one.ID == r.Agent {
 			as = one.As
 		}

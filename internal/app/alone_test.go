@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -22,8 +23,8 @@ import (
 func TestOthersGoOn(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)
-	key := func(as string) *app.Key {
-		k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: as, Expires: time.Hour})
+	key := func(as string) *callers.Key {
+		k, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: as, Expires: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,19 +49,28 @@ func TestOthersGoOn(t *testing.T) {
 		do   func() error
 		ends []string
 	}{
-		{func() error { _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: "a1"}); return err }, []string{"alice's token"}},
-		{func() error { _, err := s.RevokeKey(t.Context(), first.ID); return err }, []string{"builder's key"}},
 		{func() error {
-			_, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "builder", Issuer: "corp"})
+			_, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{TokenID: "a1"})
+			return err
+		}, []string{"alice's token"}},
+		{func() error { _, err := s.Callers.RevokeKey(t.Context(), first.ID); return err }, []string{"builder's key"}},
+		{func() error {
+			_, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Principal: "builder", Issuer: "corp"})
 			return err
 		}, []string{"builder's token"}},
 		{func() error {
-			_, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "bob", Issuer: "other"})
+			_, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Principal: "bob", Issuer: "other"})
 			return err
 		}, nil},
-		{func() error { _, err := s.Revoke(t.Context(), app.RevokeRequest{Subject: "bob"}); return err }, []string{"bob's token"}},
-		{func() error { _, err := s.RevokeKey(t.Context(), second.ID); return err }, []string{"another builder's key"}},
-		{func() error { _, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "alice"}); return err }, []string{"alice's other token"}},
+		{func() error {
+			_, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Subject: "bob"})
+			return err
+		}, []string{"bob's token"}},
+		{func() error { _, err := s.Callers.RevokeKey(t.Context(), second.ID); return err }, []string{"another builder's key"}},
+		{func() error {
+			_, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Principal: "alice"})
+			return err
+		}, []string{"alice's other token"}},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
@@ -87,17 +97,17 @@ func TestOthersGoOn(t *testing.T) {
 func TestKeysOfNobody(t *testing.T) {
 	s := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {builder: {roles: [dev]}, local: {roles: [dev]}}\nauth: {keys: true}\n")
 	for _, as := range []string{"acme/builder", "local", "nobody", ""} {
-		if k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: as}); err == nil {
+		if k, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: as}); err == nil {
 			t.Errorf("a key for %q: %+v", as, k)
 		}
 	}
 	for as, nobody := range map[string]bool{"acme/builder": true, "nobody": true, "acme/local": true, "builder": false, "local": false, "": false} {
-		if _, err := s.BeginLogin(t.Context(), app.LoginRequest{Server: "files", As: as}); err == nil || strings.Contains(err.Error(), "no principal") != nobody {
+		if _, err := s.Logins.Begin(t.Context(), logins.Request{Server: "files", As: as}); err == nil || strings.Contains(err.Error(), "no principal") != nobody {
 			t.Errorf("a login of %q: %v", as, err)
 		}
 	}
 	none := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {builder: {}}\n")
-	if _, err := none.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"}); err == nil {
+	if _, err := none.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: "builder"}); err == nil {
 		t.Error("a key where none is taken")
 	}
 }
@@ -106,7 +116,7 @@ func TestKeysOfNobody(t *testing.T) {
 func TestHolders(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)
-	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	k, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: "builder"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,18 +135,18 @@ func TestHolders(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header = tt.header
-		if who, err := s.KeyHolder(r); (err == nil) != tt.ok || err == nil && who.ID != "builder" {
+		if who, err := s.Callers.KeyHolder(r); (err == nil) != tt.ok || err == nil && who.ID != "builder" {
 			t.Errorf("%s: %+v, %v", name, who, err)
 		}
 	}
 	token := func(changes map[string]any) string { return strings.TrimPrefix(s.token(p, changes), "Bearer ") }
-	if who, err := s.TokenHolder(t.Context(), token(nil)); err != nil || who.ID != "alice" {
+	if who, err := s.Logins.TokenHolder(t.Context(), token(nil)); err != nil || who.ID != "alice" {
 		t.Errorf("a browser's token: %+v, %v", who, err)
 	}
-	if who, err := s.TokenHolder(t.Context(), token(map[string]any{"cnf": map[string]string{"x5t#S256": "x"}})); err == nil {
+	if who, err := s.Logins.TokenHolder(t.Context(), token(map[string]any{"cnf": map[string]string{"x5t#S256": "x"}})); err == nil {
 		t.Errorf("one that is bound to a certificate: %+v", who)
 	}
-	if who, err := s.TokenHolder(t.Context(), token(map[string]any{"aud": s.url + "/docs"})); err == nil {
+	if who, err := s.Logins.TokenHolder(t.Context(), token(map[string]any{"aud": s.url + "/docs"})); err == nil {
 		t.Errorf("one for a group: %+v", who)
 	}
 }

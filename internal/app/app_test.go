@@ -22,7 +22,12 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
+	"github.com/wasmgate/wasmgate/internal/app/policies"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
@@ -162,7 +167,7 @@ func TestPassingGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := dial(t, cfg)
-	if s, err := r.Status(t.Context()); err != nil || s.Running || len(s.Servers) == 0 {
+	if s, err := overview.Show.Ask(t.Context(), r, operation.None{}); err != nil || s.Running || len(s.Servers) == 0 {
 		t.Errorf("status %+v, error %v", s, err)
 	}
 	r.Close()
@@ -245,14 +250,14 @@ servers: {gone: {command: /nonexistent/server}}
 	}
 
 	for _, as := range []string{"", "local", "alice", "nobody"} {
-		own, err := a.Tools(t.Context(), as, true)
-		other, rerr := r.Tools(t.Context(), as, true)
+		own, err := a.Inventory.Tools(t.Context(), as, true)
+		other, rerr := inventory.Tools.Ask(t.Context(), r, inventory.Request{As: as, All: true})
 		if diff := cmp.Diff(own, other); diff != "" {
 			t.Errorf("tools as %q:\n%s", as, diff)
 		}
 		same(t, "tools as "+as, err, rerr)
 	}
-	for _, c := range []app.CallRequest{
+	for _, c := range []calls.Request{
 		{Tool: "local__hash", Args: hello},
 		{Tool: "local__hash", Args: hello, As: "alice"},
 		{Tool: "local__hash", Args: hello, As: "nobody"},
@@ -262,19 +267,19 @@ servers: {gone: {command: /nonexistent/server}}
 		{Tool: "local__nothing", Args: `{}`},
 		{Tool: "no tool at all", Args: `{}`},
 	} {
-		own, err := a.Call(t.Context(), c)
-		other, rerr := r.Call(t.Context(), c)
+		own, err := a.Calls.Call(t.Context(), c)
+		other, rerr := calls.Call(t.Context(), r, c)
 		if own.IsError != other.IsError || (err == nil && own.Doc.Digest() != other.Doc.Digest()) {
 			t.Errorf("call %+v: %v and %v", c, own, other)
 		}
 		same(t, fmt.Sprintf("call %+v", c), err, rerr)
 	}
-	own := a.Status()
-	other, err := r.Status(t.Context())
+	own := a.Overview.Status()
+	other, err := overview.Show.Ask(t.Context(), r, operation.None{})
 	if err != nil || !other.Running {
 		t.Errorf("%+v, error %v", other, err)
 	}
-	if diff := cmp.Diff(own, other, cmpopts.IgnoreFields(app.Status{}, "Running"), cmpopts.EquateApproxTime(0)); diff != "" {
+	if diff := cmp.Diff(own, other, cmpopts.IgnoreFields(overview.Status{}, "Running"), cmpopts.EquateApproxTime(0)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -282,9 +287,9 @@ servers: {gone: {command: /nonexistent/server}}
 // same compares errors by all that a command reads of them.
 func same(t *testing.T, what string, a, b error) {
 	t.Helper()
-	var ca, cb *app.CallError
+	var ca, cb *calls.Error
 	if errors.As(a, &ca) && errors.As(b, &cb) {
-		if diff := cmp.Diff(ca, cb, cmpopts.IgnoreFields(app.CallError{}, "RecordID"), cmpopts.IgnoreUnexported(app.CallError{})); diff != "" {
+		if diff := cmp.Diff(ca, cb, cmpopts.IgnoreFields(calls.Error{}, "RecordID"), cmpopts.IgnoreUnexported(calls.Error{})); diff != "" {
 			t.Errorf("%s:\n%s", what, diff)
 		}
 	}
@@ -306,12 +311,12 @@ deny contains reason if {
 	cfg = reload(t, cfg.File, "version: 1\nprincipals: {alice: {roles: [dev]}, local: {roles: [ops]}}\npolicy: {paths: [p]}\n")
 	a := start(t, cfg)
 	for as, want := range map[string]string{"": `local  ["ops"]`, "local": `local  ["ops"]`, "alice": `alice  ["dev"]`} {
-		_, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello, As: as})
+		_, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello, As: as})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("as %q: error %v, want %s", as, err, want)
 		}
 	}
-	_, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello, As: "bob"})
+	_, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello, As: "bob"})
 	var who *naming.PrincipalError
 	if !errors.As(err, &who) || !cmp.Equal(who, &naming.PrincipalError{ID: "bob", Known: []string{"local", "alice"}}) {
 		t.Errorf("error %v", err)
@@ -330,22 +335,22 @@ func TestPolicyReload(t *testing.T) {
 	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	r := dial(t, cfg)
 	denied := func() bool {
-		_, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello})
+		_, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello})
 		return err != nil
 	}
-	problem := func() string { return strings.Join(a.Status().Problems, "\n") }
-	first := a.Status().Policy
+	problem := func() string { return strings.Join(a.Overview.Status().Problems, "\n") }
+	first := a.Overview.Status().Policy
 
 	write(t, file, "package wasmgate\n\nallow contains if if\n")
-	if err := r.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "p/p.rego:3") {
+	if _, err := policies.Reload.Ask(t.Context(), r, operation.None{}); err == nil || !strings.Contains(err.Error(), "p/p.rego:3") {
 		t.Errorf("error %v", err)
 	}
-	if !denied() || a.Status().Policy != first || !strings.Contains(problem(), "p/p.rego:3") || !strings.Contains(problem(), "the last good one is in use") {
-		t.Errorf("policy %s, was %s; problems %q", a.Status().Policy, first, problem())
+	if !denied() || a.Overview.Status().Policy != first || !strings.Contains(problem(), "p/p.rego:3") || !strings.Contains(problem(), "the last good one is in use") {
+		t.Errorf("policy %s, was %s; problems %q", a.Overview.Status().Policy, first, problem())
 	}
 
 	write(t, file, "package wasmgate\n# nothing\n") // without being asked to
-	timelimit.Wait(t, "the corrected policy", func() bool { return a.Status().Policy != first })
+	timelimit.Wait(t, "the corrected policy", func() bool { return a.Overview.Status().Policy != first })
 	if denied() || problem() != "" {
 		t.Errorf("problems %q", problem())
 	}
@@ -353,12 +358,12 @@ func TestPolicyReload(t *testing.T) {
 	if _, err := policydata.AddGrant(t.Context(), policydata.GrantsFile(cfg.Policy.Grants), policydata.Grant{To: []string{"local"}, Tools: []string{"files__x"}}); err != nil {
 		t.Fatal(err)
 	}
-	second := a.Status().Policy
-	if err := r.Reload(t.Context()); err != nil || a.Status().Policy == second {
+	second := a.Overview.Status().Policy
+	if _, err := policies.Reload.Ask(t.Context(), r, operation.None{}); err != nil || a.Overview.Status().Policy == second {
 		t.Errorf("the grant has no effect; error %v", err)
 	}
 	write(t, cfg.Policy.Grants, "- nonsense\n")
-	if err := r.Reload(t.Context()); err == nil || !strings.Contains(problem(), "grants.yaml:1") {
+	if _, err := policies.Reload.Ask(t.Context(), r, operation.None{}); err == nil || !strings.Contains(problem(), "grants.yaml:1") {
 		t.Errorf("error %v, problems %q", err, problem())
 	}
 }
@@ -373,7 +378,7 @@ func TestPolicyFolderBehindLink(t *testing.T) {
 	}
 	cfg = reload(t, cfg.File, "version: 1\npolicy: {paths: [p]}\n")
 	a := start(t, cfg)
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err == nil || !strings.Contains(err.Error(), "found") {
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err == nil || !strings.Contains(err.Error(), "found") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -29,6 +29,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
@@ -110,7 +114,7 @@ func newSite(t *testing.T, yaml string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.App.Close(context.Background()) })
-	url, _, _ := run(t, s.App, app.Front{Listen: s.cfg.Listen, Console: "127.0.0.1:0", Desk: func(a *app.App) app.Desk { return console.New(a) }})
+	url, _, _ := run(t, s.App, app.Front{Listen: s.cfg.Listen, Console: "127.0.0.1:0", Desk: func(a *app.App) desks.Desk { return console.New(a) }})
 	s.url = url
 	return s
 }
@@ -275,7 +279,7 @@ deny contains {"reason": "files are written with the scope files:write", "scopes
 	p := authtest.New(t)
 	yaml := strings.NewReplacer("ISSUER", p.URL, "keep: [sub]", "keep: [scope]").Replace(teamConfig)
 	s := newSite(t, yaml+fmt.Sprintf("policy: {packs: [grants], paths: [%q], data: {grants: grants.yaml}}\n", rules))
-	key, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	key, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: "builder"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,8 +325,8 @@ deny contains {"reason": "files are written with the scope files:write", "scopes
 		t.Errorf("in the session, with the next token: %d %s", status, body)
 	}
 	// Over the control socket there is no token: the reason names the scope.
-	_, err = s.Call(t.Context(), app.CallRequest{Tool: "files__write", Args: "{}", As: "builder"})
-	if e, ok := errors.AsType[*app.CallError](err); !ok || e.Code != "refused_authorize" || !strings.Contains(e.Reason, "files:write") {
+	_, err = s.Calls.Call(t.Context(), calls.Request{Tool: "files__write", Args: "{}", As: "builder"})
+	if e, ok := errors.AsType[*calls.Error](err); !ok || e.Code != "refused_authorize" || !strings.Contains(e.Reason, "files:write") {
 		t.Errorf("without HTTP: %v", err)
 	}
 }
@@ -374,7 +378,7 @@ ask contains "somebody else has to look" if input.tool.local_name == "wait"
 		toGateway.Close()
 		following.Wait()
 	}
-	if all, err := s.Approvals(t.Context()); err != nil || len(all) == 0 || all[0].MayAnswer() != "carol" {
+	if all, err := s.Approvals.List(t.Context()); err != nil || len(all) == 0 || all[0].MayAnswer() != "carol" {
 		t.Errorf("approvals: %+v, %v", all, err)
 	}
 }
@@ -395,12 +399,12 @@ func TestApprovers(t *testing.T) {
 	if status, said := call(); status != 200 || !strings.Contains(said, "refused_approve") {
 		t.Fatalf("%d %s", status, said)
 	}
-	all, err := s.Approvals(t.Context())
+	all, err := s.Approvals.List(t.Context())
 	if err != nil || len(all) != 1 || all[0].MayAnswer() != "role:lead; not alice" {
 		t.Fatalf("%+v %v", all, err)
 	}
 	answer := func(as, token string) error {
-		_, err := s.Decide(t.Context(), app.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, As: as, Token: strings.TrimPrefix(token, "Bearer ")})
+		_, err := s.Approvals.Decide(t.Context(), approvals.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, As: as, Token: strings.TrimPrefix(token, "Bearer ")})
 		return err
 	}
 	for name, tt := range map[string]struct{ as, token, want string }{
@@ -534,24 +538,24 @@ func TestPagesCheckHost(t *testing.T) {
 func TestKeysAtTheEndpoint(t *testing.T) {
 	s, _ := newTeam(t)
 	c := http.DefaultClient
-	make := func(r app.KeyRequest) *app.Key {
+	make := func(r callers.KeyRequest) *callers.Key {
 		t.Helper()
-		k, err := s.CreateKey(t.Context(), r)
+		k, err := s.Callers.CreateKey(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
-	whole := make(app.KeyRequest{Name: "whole", As: "builder"})
+	whole := make(callers.KeyRequest{Name: "whole", As: "builder"})
 	for name, tt := range map[string]struct {
-		key  *app.Key
+		key  *callers.Key
 		want string
 	}{
 		"whole":                 {whole, "read wait write"},
-		"of a role":             {make(app.KeyRequest{Name: "ci", As: "builder", Roles: []string{"ci"}}), "read write"},
-		"of a group":            {make(app.KeyRequest{Name: "docs", As: "builder", Groups: []string{"docs"}}), "read"},
-		"of a server":           {make(app.KeyRequest{Name: "files", As: "builder", Servers: []string{"files"}}), "read wait write"},
-		"of a server, not this": {make(app.KeyRequest{Name: "local", As: "builder", Servers: []string{"local"}}), ""},
+		"of a role":             {make(callers.KeyRequest{Name: "ci", As: "builder", Roles: []string{"ci"}}), "read write"},
+		"of a group":            {make(callers.KeyRequest{Name: "docs", As: "builder", Groups: []string{"docs"}}), "read"},
+		"of a server":           {make(callers.KeyRequest{Name: "files", As: "builder", Servers: []string{"files"}}), "read wait write"},
+		"of a server, not this": {make(callers.KeyRequest{Name: "local", As: "builder", Servers: []string{"local"}}), ""},
 	} {
 		if status, got := s.tools(c, s.url, "Authorization", "Bearer "+tt.key.Secret); status != 200 || got != tt.want {
 			t.Errorf("%s: %d %q, want %q", name, status, got, tt.want)
@@ -560,20 +564,20 @@ func TestKeysAtTheEndpoint(t *testing.T) {
 	if status, got := s.tools(c, s.url, "X-Api-Key", whole.Secret); status != 200 || got != "read wait write" {
 		t.Errorf("in X-API-Key: %d %q", status, got)
 	}
-	for name, r := range map[string]app.KeyRequest{
+	for name, r := range map[string]callers.KeyRequest{
 		"nobody":       {Name: "k", As: "nobody"},
 		"local":        {Name: "k", As: "local"},
 		"another role": {Name: "k", As: "builder", Roles: []string{"ops"}},
 		"no group":     {Name: "k", As: "builder", Groups: []string{"none"}},
 		"no server":    {Name: "k", As: "builder", Servers: []string{"none"}},
 	} {
-		if k, err := s.CreateKey(t.Context(), r); err == nil {
+		if k, err := s.Callers.CreateKey(t.Context(), r); err == nil {
 			t.Errorf("a key for %s: %v", name, k.ID)
 		}
 	}
 	bearer := "Bearer " + whole.Secret
 	call, stream := make2(s, bearer)
-	if _, err := s.RevokeKey(t.Context(), whole.ID); err != nil {
+	if _, err := s.Callers.RevokeKey(t.Context(), whole.ID); err != nil {
 		t.Fatal(err)
 	}
 	ends(t, "the call", call)
@@ -596,28 +600,28 @@ func TestBreakGlass(t *testing.T) {
 		if !strings.Contains(doc.String(), "refused_approve") {
 			t.Fatalf("not asked: %s", doc)
 		}
-		all, err := s.Approvals(t.Context())
+		all, err := s.Approvals.List(t.Context())
 		if err != nil || len(all) == 0 {
 			t.Fatal(all, err)
 		}
 		return all[len(all)-1].ID
 	}
 	id := asked()
-	approve := app.DecideRequest{ID: id, Verdict: gate.Approved}
-	if _, err := s.Decide(t.Context(), approve); err == nil {
+	approve := approvals.DecideRequest{ID: id, Verdict: gate.Approved}
+	if _, err := s.Approvals.Decide(t.Context(), approve); err == nil {
 		t.Fatal("the operator answers for the leads")
 	}
-	if _, err := s.BreakGlass(t.Context(), app.GlassRequest{For: time.Hour, Reason: "the leads are away"}); err != nil {
+	if _, err := s.Approvals.BreakGlass(t.Context(), approvals.GlassRequest{For: time.Hour, Reason: "the leads are away"}); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.Status(); st.BreakGlass.IsZero() || !strings.Contains(strings.Join(st.Problems, " "), "break-glass") {
+	if st := s.Overview.Status(); st.BreakGlass.IsZero() || !strings.Contains(strings.Join(st.Problems, " "), "break-glass") {
 		t.Errorf("status: %+v", st.Problems)
 	}
-	for who, r := range map[string]app.DecideRequest{
+	for who, r := range map[string]approvals.DecideRequest{
 		"the caller":       {ID: id, Verdict: gate.Approved, Token: strings.TrimPrefix(alice, "Bearer ")},
 		"somebody by name": {ID: id, Verdict: gate.Approved, As: "builder"},
 	} {
-		if _, err := s.Decide(t.Context(), r); err == nil {
+		if _, err := s.Approvals.Decide(t.Context(), r); err == nil {
 			t.Errorf("%s answers", who)
 		}
 	}
@@ -627,17 +631,17 @@ func TestBreakGlass(t *testing.T) {
 	if _, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", s.token(p, map[string]any{"sub": "bob", "groups": []string{"sales"}})); !strings.Contains(doc.String(), "unknown tool") {
 		t.Errorf("what is granted to nobody: %s", doc)
 	}
-	done, err := s.Decide(t.Context(), approve)
+	done, err := s.Approvals.Decide(t.Context(), approve)
 	if err != nil || done.Approval.By != "break-glass:local" {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if _, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", alice); !strings.Contains(doc.String(), `"text":"write"`) {
 		t.Errorf("the approved call: %s", doc)
 	}
-	if _, err := s.BreakGlass(t.Context(), app.GlassRequest{}); err != nil {
+	if _, err := s.Approvals.BreakGlass(t.Context(), approvals.GlassRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Decide(t.Context(), app.DecideRequest{ID: asked(), Verdict: gate.Approved}); err == nil {
+	if _, err := s.Approvals.Decide(t.Context(), approvals.DecideRequest{ID: asked(), Verdict: gate.Approved}); err == nil {
 		t.Error("the operator answers after the end")
 	}
 	raw, err := os.ReadFile(s.cfg.Audit.Path)
@@ -649,15 +653,15 @@ func TestBreakGlass(t *testing.T) {
 // TestRevokedPrincipal: what ends the tokens of a principal ends its API keys, and nobody else's.
 func TestRevokedPrincipal(t *testing.T) {
 	s, _ := newTeam(t)
-	keys := make(map[string]*app.Key)
+	keys := make(map[string]*callers.Key)
 	for _, as := range []string{"builder", "carol"} {
-		k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: as})
+		k, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: as})
 		if err != nil {
 			t.Fatal(err)
 		}
 		keys[as] = k
 	}
-	done, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "builder"})
+	done, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Principal: "builder"})
 	if err != nil || !slices.Equal(done.Keys, []string{keys["builder"].ID}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -711,15 +715,15 @@ func TestRevokedTokens(t *testing.T) {
 	c := http.DefaultClient
 	for name, tt := range map[string]struct {
 		claims map[string]any
-		r      app.RevokeRequest
+		r      callers.RevokeRequest
 	}{
-		"by id":        {map[string]any{"sub": "ann", "jti": "a1"}, app.RevokeRequest{Issuer: "corp", TokenID: "a1"}},
-		"by subject":   {map[string]any{"sub": "ben", "jti": "b1"}, app.RevokeRequest{Subject: "ben"}},
-		"by principal": {map[string]any{"sub": "cleo", "jti": "c1"}, app.RevokeRequest{Principal: "cleo"}},
+		"by id":        {map[string]any{"sub": "ann", "jti": "a1"}, callers.RevokeRequest{Issuer: "corp", TokenID: "a1"}},
+		"by subject":   {map[string]any{"sub": "ben", "jti": "b1"}, callers.RevokeRequest{Subject: "ben"}},
+		"by principal": {map[string]any{"sub": "cleo", "jti": "c1"}, callers.RevokeRequest{Principal: "cleo"}},
 	} {
 		token := s.token(p, tt.claims)
 		call, stream := make2(s, token)
-		done, err := s.Revoke(t.Context(), tt.r)
+		done, err := s.Callers.Revoke(t.Context(), tt.r)
 		if err != nil || done.Seen != 1 {
 			t.Fatalf("%s: %+v, %v", name, done, err)
 		}
@@ -732,7 +736,7 @@ func TestRevokedTokens(t *testing.T) {
 	if status, _ := s.tools(c, s.url, "Authorization", s.token(p, map[string]any{"sub": "dora", "jti": "d1"})); status != 200 {
 		t.Errorf("another token: %d", status)
 	}
-	if _, err := s.Revoke(t.Context(), app.RevokeRequest{Issuer: "corp"}); err == nil {
+	if _, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Issuer: "corp"}); err == nil {
 		t.Error("a revocation of nothing is taken")
 	}
 	var kept []map[string]any
@@ -751,7 +755,7 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 	p := authtest.New(t)
 	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+collected(t, &traces))
 	c := http.DefaultClient
-	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "whole", As: "builder"})
+	k, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "whole", As: "builder"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -766,7 +770,7 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 	for _, credential := range []string{token, bad, "Bearer " + k.Secret, "Bearer " + k.Secret + "x", bad} {
 		_, header, doc := s.send(c, s.url, "tools/call", `"name":"files__read","arguments":{}`, "Authorization", credential)
 		fmt.Fprintln(&said, header, doc)
-		who, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: strings.TrimPrefix(credential, "Bearer ")})
+		who, err := s.Callers.WhoAmI(t.Context(), callers.WhoRequest{Token: strings.TrimPrefix(credential, "Bearer ")})
 		fmt.Fprintf(&said, "%+v %v\n", who, err)
 	}
 	for name, url := range map[string]string{"a token": "?access_token=", "a key": "?x=1&api_key=", "at a group": "/docs?access_token="} {
@@ -777,12 +781,12 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 			t.Errorf("%s in the URL: %d", name, status)
 		}
 	}
-	list, err := s.Keys(t.Context())
-	fmt.Fprintf(&said, "%+v %v %+v\n", list, err, s.Status())
-	if _, err := s.RevokeKey(t.Context(), k.ID); err != nil {
+	list, err := s.Callers.Keys(t.Context())
+	fmt.Fprintf(&said, "%+v %v %+v\n", list, err, s.Overview.Status())
+	if _, err := s.Callers.RevokeKey(t.Context(), k.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "alice"}); err != nil {
+	if _, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Principal: "alice"}); err != nil {
 		t.Fatal(err)
 	}
 	s.RecordDenials()
@@ -864,7 +868,7 @@ func TestProxy(t *testing.T) {
 			t.Errorf("%s: %d %q", name, status, got)
 		}
 	}
-	key, err := bySecret.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	key, err := bySecret.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: "builder"})
 	if err != nil {
 		t.Fatal(err)
 	}

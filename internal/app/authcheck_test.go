@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
 	"github.com/wasmgate/wasmgate/internal/app/unknown"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
@@ -25,7 +25,7 @@ import (
 )
 
 // found checks that a check finds a problem, by its name's beginning, and says what to do.
-func found(t *testing.T, all []app.Finding, check, problem, fix string) {
+func found(t *testing.T, all []callers.Finding, check, problem, fix string) {
 	t.Helper()
 	for _, f := range all {
 		if f.Problem != "" && strings.HasPrefix(f.Check, check) && strings.Contains(f.Problem, problem) && strings.Contains(f.Fix, fix) {
@@ -55,7 +55,7 @@ auth:
     plain: {issuer: %s}
 `, slash.URL, algs.URL, down.URL, plain.URL))
 	write(t, s.cfg.Policy.Grants, "- {to: [alice], tools: [files__read]}\n")
-	if _, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "soon", As: "builder", Expires: time.Hour}); err != nil {
+	if _, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "soon", As: "builder", Expires: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	other, err := auth.OpenKeys(t.Context(), state.File(filepath.Join(s.cfg.State, "keys.json"))) // as another process has it
@@ -65,8 +65,8 @@ auth:
 	if _, _, err := other.Create(t.Context(), auth.Key{Name: "old", Principal: "gone"}); err != nil {
 		t.Fatal(err)
 	}
-	timelimit.Wait(t, "the other key", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 2 })
-	all, err := s.AuthCheck(t.Context())
+	timelimit.Wait(t, "the other key", func() bool { all, err := s.Callers.Keys(t.Context()); return err == nil && len(all) == 2 })
+	all, err := s.Callers.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ principals: {alice: {roles: [dev]}}
 auth:
   issuers: {one: {issuer: %s}, two: {issuer: %s}}
 `, ca.files(t.TempDir(), cert), slash.URL, plain.URL))
-	if all, err = s.AuthCheck(t.Context()); err != nil {
+	if all, err = s.Callers.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found(t, all, "tls.cert", "not for gw.example.com", "correct public_url")
@@ -107,20 +107,20 @@ auth:
 	t.Cleanup(late.Close)
 	ends, _ := ca.issue("gw.example.com", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(24 * time.Hour) })
 	s = newSite(t, fmt.Sprintf("version: 1\nlisten: %%ADDR%%\npublic_url: %s\ntls: {%s}\nauth: {issuers: {late: {issuer: %s, jwks: %s/keys}}}\n", late.URL, ca.files(t.TempDir(), ends), plain.URL, late.URL))
-	if all, err = s.AuthCheck(t.Context()); err != nil {
+	if all, err = s.Callers.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found(t, all, "auth.issuers.late clock", "differ by 1h", "NTP")
 	found(t, all, "public_url", "it is not this gateway", "oauth-protected-resource")
 	found(t, all, "tls.cert", "it ends at", "replace the files")
 	write(t, s.cfg.TLS.Cert, "no PEM")
-	if all, err = s.AuthCheck(t.Context()); err != nil {
+	if all, err = s.Callers.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found(t, all, "tls.cert", "cannot be read as PEM", "path of the certificate")
 
 	s = newSite(t, "version: 1\nlisten: %ADDR%\n")
-	if all, err = s.AuthCheck(t.Context()); err != nil {
+	if all, err = s.Callers.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found(t, all, "auth", "no way to authenticate", "docs/reference/identity.md")
@@ -131,11 +131,11 @@ servers:
   told: {url: "http://127.0.0.1:1/mcp", private: true, auth: {client_id: gw, client_secret: "its secret"}}
   named: {url: "http://127.0.0.1:1/mcp", private: true, auth: {client_id: gw, client_secret: "its secret", issuer: "https://login.example.com"}}
 `))
-	if all, err = a.AuthCheck(t.Context()); err != nil {
+	if all, err = a.Callers.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found(t, all, "servers.told.auth", "which authorization server gets client_secret", "write issuer")
-	if slices.ContainsFunc(all, func(f app.Finding) bool {
+	if slices.ContainsFunc(all, func(f callers.Finding) bool {
 		return f.Check == "servers.named.auth" && strings.Contains(f.Problem, "client_secret")
 	}) {
 		t.Errorf("a secret for a named authorization server: %+v", all)
@@ -143,13 +143,13 @@ servers:
 	found(t, all, "servers.named.auth", "connect", "correct the server's url")
 
 	s = newSite(t, fmt.Sprintf("version: 1\nlisten: %%ADDR%%\npublic_url: http://127.0.0.1:1\nauth: {issuers: {one: {issuer: %s, jwks: %s/keys}}}\n", slash.URL, plain.URL))
-	if all, err = s.AuthCheck(t.Context()); err != nil {
+	if all, err = s.Callers.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found(t, all, "auth.issuers.one", "none of the keys of jwks", "remove auth.issuers.one.jwks")
 
 	s, _ = newTeam(t)
-	if all, err = s.AuthCheck(t.Context()); err != nil {
+	if all, err = s.Callers.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range all {
@@ -183,11 +183,11 @@ servers:
   unset: {url: "ADDR", private: true, auth: {mode: client_credentials, client_id: gw, client_secret: "${WASMGATE_TEST_NONE}", issuer: "ISSUER"}}
   people: {url: "ADDR", private: true, auth: oauth}
 `)))
-	all, err := a.AuthCheck(t.Context())
+	all, err := a.Callers.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(all, app.Finding{Check: "servers.good.auth", OK: true}) {
+	if !slices.Contains(all, callers.Finding{Check: "servers.good.auth", OK: true}) {
 		t.Errorf("where all is right: %+v", all)
 	}
 	found(t, all, "servers.bad.auth", "not by this secret or key", "servers.bad.auth")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
@@ -30,7 +31,7 @@ func BenchmarkTelemetry(b *testing.B) {
 			}
 			defer a.Close(context.Background())
 			call := func() {
-				if _, err := a.Call(b.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+				if _, err := a.Calls.Call(b.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -72,8 +72,8 @@ servers:
 		t.Chdir(dir)
 		a := start(t, reload(t, filepath.Join(dir, "wasmgate.yaml"), change(strings.Replace(yaml, "URL", web.URL, 1))))
 		all, err := a.Bound(t.Context())
-		if faulted := a.Status().Faulted(); err != nil || len(faulted) > 0 {
-			t.Fatalf("not ready: %v, %v, %v", faulted, err, a.Status().Problems)
+		if faulted := a.Overview.Status().Faulted(); err != nil || len(faulted) > 0 {
+			t.Fatalf("not ready: %v, %v, %v", faulted, err, a.Overview.Status().Problems)
 		}
 		return all
 	}

@@ -306,7 +306,7 @@ func TestReloadsTLS(t *testing.T) {
 		t.Errorf("a connection without a client certificate stands: %v", err)
 	}
 	timelimit.Wait(t, "the other URL", func() bool { return s.App.Public() == "https://two.example" })
-	if p := strings.Join(s.Status().Problems, "\n"); strings.Contains(p, "restart") {
+	if p := strings.Join(s.Overview.Status().Problems, "\n"); strings.Contains(p, "restart") {
 		t.Error(p)
 	}
 }

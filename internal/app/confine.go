@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/confine"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	settings "github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -19,8 +20,8 @@ import (
 // A LearnRequest says which server to learn from, and how.
 type LearnRequest struct {
 	Server string
-	Calls  []CallRequest // made one after the other, through the gate
-	For    time.Duration // how long to watch once they are done
+	Calls  []calls.Request // made one after the other, through the gate
+	For    time.Duration   // how long to watch once they are done
 }
 
 // maxAccesses bounds what is remembered of a server.
@@ -93,7 +94,7 @@ func (a *App) exercise(ctx context.Context, r LearnRequest, failed func(error)) 
 		}
 	}
 	for _, c := range r.Calls {
-		res, err := a.Call(ctx, c)
+		res, err := a.Calls.Call(ctx, c)
 		if err == nil && res.IsError {
 			err = fmt.Errorf("%s: the tool reports an error: %s", c.Tool, res.Doc.At("/content/0/text").Text())
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
@@ -79,13 +80,13 @@ approvals: {channels: [cli], hold: 1s}
 `)
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	_, _ = a.Call(t.Context(), app.CallRequest{Tool: "none__such", Args: hello})
-	_, _ = a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: `{"text":"asked","algorithm":"sha256"}`})
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+	_, _ = a.Calls.Call(t.Context(), calls.Request{Tool: "none__such", Args: hello})
+	_, _ = a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: `{"text":"asked","algorithm":"sha256"}`})
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 		t.Fatal(err)
 	}
-	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
-	metrics := a.Status().Metrics
+	timelimit.Wait(t, "metrics", func() bool { return a.Overview.Status().Metrics != "" })
+	metrics := a.Overview.Status().Metrics
 	_, body := get(t, metrics)
 
 	exprs := queries(t, dashboard)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -19,7 +20,7 @@ func Declared(ctx context.Context, cfg *config.Config) ([]*gate.Tool, error) {
 		return keptTools(cfg)
 	}
 	defer r.Close()
-	known, err := r.Tools(ctx, "", true)
+	known, err := inventory.Tools.Ask(ctx, r, inventory.Request{All: true})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/background"
 )
 
@@ -26,7 +27,7 @@ func TestDocuments(t *testing.T) {
 		{"local__hash", `{"text":"canary-kept","algorithm":"sha256"}`}, {"local__hash", `{"text":"` + secret + `","algorithm":"sha256"}`},
 		{"local__json_query", `{"json":"{\"a\":\"canary-not\"}","query":"a"}`},
 	} {
-		_, _ = a.Call(t.Context(), app.CallRequest{Tool: c.tool, Args: c.args})
+		_, _ = a.Calls.Call(t.Context(), calls.Request{Tool: c.tool, Args: c.args})
 	}
 	end()
 	if err := a.Close(context.Background()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -30,7 +30,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 func streamsEnd(t *testing.T, s *site, p *authtest.Provider, soon time.Time) error {
 	t.Helper()
 	key := func(name string, life time.Duration) string {
-		k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: name + rand.Text(), As: "builder", Expires: life})
+		k, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: name + rand.Text(), As: "builder", Expires: life})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestRevokedUnderWay(t *testing.T) {
 			t.Fatalf("%s: it has ended by itself", name)
 		case <-time.After(50 * time.Millisecond):
 		}
-		if _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: name}); err != nil {
+		if _, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{TokenID: name}); err != nil {
 			t.Fatal(err)
 		}
 		ends(t, name, s.ended)

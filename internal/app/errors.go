@@ -3,18 +3,19 @@ package app
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
-// callFailure is a [CallError] with what its JSON for users leaves out.
+// callFailure is a [calls.Error] with what its JSON for users leaves out.
 type callFailure struct {
-	CallError
+	calls.Error
 	Remedy   string `json:"remedy"`
 	Cause    string `json:"cause"`
 	Question string `json:"question"`
@@ -27,17 +28,17 @@ const (
 	codeApproval  = "approval" // a *gate.NotApproved
 	codeAmbiguous = "ambiguous"
 	codeNoPin     = "no-pin" // wraps lock.ErrNothing
-	codeKey       = "key"    // a *KeyError
+	codeKey       = "key"    // a *operation.MisuseError
 	codeDenied    = "denied" // a *gate.Refusal of what an operator would do
 )
 
 // wire makes an error that crosses the socket, and unwire the same of it again.
 func wire(err error) error {
-	var call *CallError
+	var call *calls.Error
 	var who *naming.PrincipalError
 	var unapproved *gate.NotApproved
 	var several *find.AmbiguousError
-	var key *KeyError
+	var key *operation.MisuseError
 	var denied *gate.Refusal
 	e := &control.Error{}
 	switch {
@@ -77,8 +78,8 @@ func unwire(err error) error {
 		if err := json.Unmarshal(e.Detail, &f); err != nil {
 			return err
 		}
-		f.CallError.Remedy, f.CallError.Cause, f.CallError.Question = f.Remedy, f.Cause, f.Question
-		return &f.CallError
+		f.Error.Remedy, f.Error.Cause, f.Error.Question = f.Remedy, f.Cause, f.Question
+		return &f.Error
 	case codePrincipal:
 		who := new(naming.PrincipalError)
 		if err := json.Unmarshal(e.Detail, who); err != nil {
@@ -100,7 +101,7 @@ func unwire(err error) error {
 	case codeApproval:
 		return &gate.NotApproved{Reason: e.Message}
 	case codeKey:
-		return &KeyError{e.Message}
+		return &operation.MisuseError{Reason: e.Message}
 	case codeNoPin:
 		return &nothingError{e.Message}
 	}
@@ -113,10 +114,3 @@ type nothingError struct{ text string }
 func (e *nothingError) Error() string { return e.text }
 
 func (e *nothingError) Unwrap() error { return lock.ErrNothing }
-
-// A KeyError says that an API key cannot be made, or revoked.
-type KeyError struct{ Reason string }
-
-func (e *KeyError) Error() string { return e.Reason }
-
-func keyError(format string, args ...any) error { return &KeyError{fmt.Sprintf(format, args...)} }

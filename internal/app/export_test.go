@@ -6,54 +6,55 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
 	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 // Reread reads the configuration anew, as when its files have changed.
-func (a *App) Reread(ctx context.Context) error { return a.reloadConfig(ctx) }
+func (a *App) Reread(ctx context.Context) error { return a.Settings.Reload(ctx) }
 
 // PutRest puts in place what the files say beside how calls are checked.
 func (a *App) PutRest(ctx context.Context) error {
-	before := a.config.Load()
-	next, err := before.cfg.Reread(config.Options{})
+	next, err := a.Settings.Config().Reread(config.Options{})
 	if err != nil {
 		return err
 	}
-	return a.putRest(ctx, before, next)
+	return a.Settings.PutRest(ctx, next)
 }
 
 // EndGateway ends the gateway, which records nothing then and refuses changes.
 func (a *App) EndGateway(ctx context.Context) error { return a.gateway.Close(ctx) }
 
 // RecordDenials puts what was refused until now into the audit log.
-func (a *App) RecordDenials() { a.recordDenials() }
+func (a *App) RecordDenials() { a.Callers.RecordDenials() }
 
 // AskOnly is the client for issuers and authorization servers.
-var AskOnly = askOnly
+var AskOnly = callers.AskOnly
 
 // Proxied is whom the proxy names in a request for a page.
-func (a *App) Proxied(r *http.Request) (*gate.Principal, error) { return a.proxied(r) }
+func (a *App) Proxied(r *http.Request) (*gate.Principal, error) { return a.Callers.Proxied(r) }
 
 // IssuerClient and LoginClients are those for one issuer, and for the servers of a configuration.
-var IssuerClient = issuerClient
+var IssuerClient = callers.IssuerClient
 
 // LoginClients see [IssuerClient].
 func LoginClients(c *config.Config) (all []*http.Client) {
-	for _, s := range loginServers(c) {
+	for _, s := range logins.Servers(c) {
 		all = append(all, s.Client)
 	}
 	return all
 }
 
 // Public is the URL by which clients reach the gateway.
-func (a *App) Public() string { return a.public() }
+func (a *App) Public() string { return a.Callers.Public() }
 
 // SetBodyTime sets how long the body of a request may take, before it runs.
-func (a *App) SetBodyTime(d time.Duration) { a.bodyTime = d }
+func (a *App) SetBodyTime(d time.Duration) { a.bodyTime, a.Desk.BodyTime = d, d }
 
 // SetLookAgain sets how often who has opened a stream is found out again, before there are streams.
-func (a *App) SetLookAgain(d time.Duration) { a.lookAgain = d }
+func (a *App) SetLookAgain(d time.Duration) { a.Callers.LookAgain = d }
 
 // Handler is what listens for MCP, and for browsers that log in.
 func (a *App) Handler() http.Handler { return a.handler() }

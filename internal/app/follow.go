@@ -3,13 +3,9 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app/homes"
-	"github.com/wasmgate/wasmgate/internal/app/paused"
-	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
@@ -26,7 +22,7 @@ func (a *App) openShared(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h, err := homes.Open(ctx, a.cfg, node, func() time.Duration { return a.config.Load().cfg.Sessions.TTL }, a.log)
+	h, err := homes.Open(ctx, a.cfg, node, func() time.Duration { return a.Settings.Config().Sessions.TTL }, a.log)
 	if err != nil {
 		return err
 	}
@@ -60,20 +56,20 @@ func (a *App) follow(ctx context.Context, to uint64) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{a.gateway.Operator().RefreshSessions(ctx, true), followPins(a, changed)}
-	a.logins.Follow(changed)
+	errs := []error{a.gateway.Operator().RefreshSessions(ctx, true), a.Pins.Follow(byAnother, changed)}
+	a.Logins.Kept.Follow(changed)
 	for _, name := range changed {
 		switch name {
 		case keysName:
-			err = a.followKeys(ctx)
+			err = a.Callers.FollowKeys(ctx)
 		case revokedName:
-			err = a.followRevocations(ctx)
+			err = a.Callers.FollowRevocations(ctx)
 		case pausedName:
-			err = a.followPauses(ctx)
+			err = a.Pauses.Follow(ctx, byAnother)
 		case glassName:
-			err = followGlass(ctx, a)
+			err = a.Approvals.Follow(ctx)
 		case policydata.GrantsName:
-			err = followGrants(ctx, a)
+			err = a.Policies.Follow(ctx)
 		}
 		errs = append(errs, err)
 	}
@@ -84,86 +80,12 @@ func (a *App) follow(ctx context.Context, to uint64) error {
 	return nil
 }
 
-// followPins takes over what other gateways have seen and approved, and tries again what could not be kept.
-func followPins(a *App, changed []string) error {
-	a.reloading.Lock()
-	defer a.reloading.Unlock()
-	return a.gateway.Operator().FollowPins(byAnother, changed)
-}
-
-func followGlass(ctx context.Context, a *App) error {
-	raw, _, err := a.shared.document(glassName).Load(ctx, 0)
-	if err != nil || raw == nil {
-		return err
-	}
-	var until time.Time
-	if err := until.UnmarshalText(raw); err != nil {
-		return fmt.Errorf("%s: %w", a.shared.document(glassName).Name(), err)
-	}
-	a.glass.Follow(until)
-	return nil
-}
-
-func (a *App) followKeys(ctx context.Context) error {
-	changed, err := a.senders.keys.Reread(ctx)
-	if changed {
-		a.endKeys()
-	}
-	return err
-}
-
-func (a *App) followRevocations(ctx context.Context) error {
-	s := a.senders
-	s.revoking.Lock()
-	defer s.revoking.Unlock()
-	all, generation, err := auth.LoadRevocations(ctx, a.records.revoked, s.revokedAt)
-	if err != nil {
-		return err
-	}
-	now := s.now.Load()
-	known := now.Revocations()
-	for _, r := range all {
-		if slices.ContainsFunc(known, r.Equal) {
-			continue
-		}
-		ended, err := now.Revoke(r)
-		if err != nil {
-			return err
-		}
-		a.endTokens(r, ended)
-	}
-	s.revokedAt = generation
-	return nil
-}
-
-func (a *App) followPauses(ctx context.Context) error {
-	a.pausing.Lock()
-	defer a.pausing.Unlock()
-	all, err := paused.Load(ctx, a.records.paused)
-	if err != nil {
-		return err
-	}
-	here := a.gateway.Operator().Paused()
-	var errs []error
-	for _, server := range all {
-		if !slices.Contains(here, server) {
-			errs = append(errs, a.gateway.Operator().Pause(server, byAnother))
-		}
-	}
-	for _, server := range here {
-		if !slices.Contains(all, server) && !a.shared.here[server] {
-			errs = append(errs, a.gateway.Operator().Resume(server, byAnother))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // catchUp follows other gateways without a call, so that streams end, and keys that were made
 // elsewhere are taken. What goes wrong is said by the next call, and by status.
 func (a *App) catchUp(ctx context.Context) {
 	to, err := a.shared.Generation(ctx)
 	if err == nil {
-		err = errors.Join(a.follow(ctx, to), followPins(a, nil))
+		err = errors.Join(a.follow(ctx, to), a.Pins.Follow(byAnother, nil))
 	}
 	if ctx.Err() == nil {
 		a.shared.failed.Store(&err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
 	"github.com/wasmgate/wasmgate/internal/console"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -22,9 +24,9 @@ func TestHalfBody(t *testing.T) {
 	a.SetBodyTime(300 * time.Millisecond)
 	at, _, _ := run(t, a, app.Front{
 		Listen: []string{"127.0.0.1:0"}, Console: "127.0.0.1:0",
-		Desk: func(a *app.App) app.Desk { return console.New(a) },
+		Desk: func(a *app.App) desks.Desk { return console.New(a) },
 	})
-	link, err := a.SignIn()
+	link, err := a.Desk.SignIn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestRevokedHalfway(t *testing.T) {
 		}
 		fmt.Fprintf(c, "\r\n%s", w.body[:10])
 		time.Sleep(200 * time.Millisecond) // it is with the gateway
-		if _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: w.name}); err != nil {
+		if _, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{TokenID: w.name}); err != nil {
 			t.Fatal(err)
 		}
 		before := s.calls()

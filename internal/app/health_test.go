@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -27,8 +28,8 @@ func TestReady(t *testing.T) {
 	cfg := load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\nservers: {secretive: {command: no-such-program, required: true}, other: {command: no-such-program}}\n")
 	a := start(t, cfg)
 	url, _, _ := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
-	for _, at := range []string{strings.TrimSuffix(url, "/mcp"), strings.TrimSuffix(a.Status().Metrics, "/metrics")} {
+	timelimit.Wait(t, "metrics", func() bool { return a.Overview.Status().Metrics != "" })
+	for _, at := range []string{strings.TrimSuffix(url, "/mcp"), strings.TrimSuffix(a.Overview.Status().Metrics, "/metrics")} {
 		status, body := get(t, at+"/readyz")
 		if status != http.StatusServiceUnavailable || strings.TrimSpace(body) != `{"parts":["servers"],"status":"not ready"}` {
 			t.Errorf("%s: %d %s", at, status, body)
@@ -39,19 +40,19 @@ func TestReady(t *testing.T) {
 			}
 		}
 	}
-	if _, body := get(t, a.Status().Metrics); !strings.Contains(body, "wasmgate_ready 0") || !strings.Contains(body, `wasmgate_server_up{wasmgate_server="secretive"} 0`) {
+	if _, body := get(t, a.Overview.Status().Metrics); !strings.Contains(body, "wasmgate_ready 0") || !strings.Contains(body, `wasmgate_server_up{wasmgate_server="secretive"} 0`) {
 		t.Error("the metrics say that it is ready")
 	}
-	if p := strings.Join(a.Status().Problems, "\n"); !strings.Contains(p, "not ready: secretive is required and faulted") || strings.Contains(p, "other is required") {
+	if p := strings.Join(a.Overview.Status().Problems, "\n"); !strings.Contains(p, "not ready: secretive is required and faulted") || strings.Contains(p, "other is required") {
 		t.Errorf("problems %q", p)
 	}
-	since := a.Status().Servers
+	since := a.Overview.Status().Servers
 	write(t, cfg.File, "version: 1\nservers: {secretive: {command: no-such-program, required: false}, other: {command: no-such-program}}\n")
 	timelimit.Wait(t, "readiness", func() bool {
 		status, _ := get(t, strings.TrimSuffix(url, "/mcp")+"/readyz")
 		return status == http.StatusOK
 	})
-	if now := a.Status().Servers; now[0].Since.Sub(since[0].Since) > 0 && now[0].Phase != since[0].Phase {
+	if now := a.Overview.Status().Servers; now[0].Since.Sub(since[0].Since) > 0 && now[0].Phase != since[0].Phase {
 		t.Error("the server was connected anew, though nothing of its connection has changed")
 	}
 }
@@ -127,7 +128,7 @@ func TestAnchor(t *testing.T) {
 	}
 	timelimit.Wait(t, "a head", func() bool { return len(heads("heads.jsonl")) > 0 && len(heads("given.jsonl")) > 0 })
 	for range 3 {
-		if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+		if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,8 +165,8 @@ func TestAnchorFails(t *testing.T) {
 	a := start(t, load(t, "version: 1\naudit: {anchor: {command: [sh, -c, \"echo no space >&2; exit 3\"], every: 1s}}\n"))
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	want := "audit.anchor: sh: exit status 3: no space"
-	timelimit.Wait(t, want, func() bool { return slices.Contains(a.Status().Problems, want) })
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+	timelimit.Wait(t, want, func() bool { return slices.Contains(a.Overview.Status().Problems, want) })
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 		t.Error(err)
 	}
 }

@@ -29,6 +29,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/console"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
@@ -53,7 +56,7 @@ var hrefs = regexp.MustCompile(`href="(/ui/[^"#]*)`)
 // traces, once these have a span of a tool.
 func told(t *testing.T, a *app.App, traces *lockedBuffer, tool string) string {
 	t.Helper()
-	link, err := a.SignIn()
+	link, err := a.Desk.SignIn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +107,8 @@ func told(t *testing.T, a *app.App, traces *lockedBuffer, tool string) string {
 	if pages < 25 {
 		t.Errorf("%d pages were found, in %s", pages, next)
 	}
-	timelimit.Wait(t, "the metrics are served", func() bool { return a.Status().Metrics != "" })
-	_, metrics := get(t, a.Status().Metrics)
+	timelimit.Wait(t, "the metrics are served", func() bool { return a.Overview.Status().Metrics != "" })
+	_, metrics := get(t, a.Overview.Status().Metrics)
 	timelimit.Wait(t, "the traces are sent", func() bool { return strings.Contains(traces.String(), tool) })
 	return all.String() + metrics + traces.String()
 }
@@ -153,7 +156,7 @@ func newOffice(t *testing.T, auth string, rules ...string) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.App.Close(context.Background()) })
-	run(t, o.App, app.Front{Listen: []string{"127.0.0.1:0"}, Console: "127.0.0.1:0", Desk: func(a *app.App) app.Desk { return console.New(a) }})
+	run(t, o.App, app.Front{Listen: []string{"127.0.0.1:0"}, Console: "127.0.0.1:0", Desk: func(a *app.App) desks.Desk { return console.New(a) }})
 	o.state, o.audit = cfg.State, cfg.Audit.Path
 	return o
 }
@@ -162,12 +165,12 @@ func newOffice(t *testing.T, auth string, rules ...string) *office {
 func (o *office) logIn(t *testing.T, as string) {
 	t.Helper()
 	const back = "http://127.0.0.1:1/callback"
-	begun, err := o.BeginLogin(t.Context(), app.LoginRequest{Server: "jira", As: as, Redirect: back})
+	begun, err := o.Logins.Begin(t.Context(), logins.Request{Server: "jira", As: as, Redirect: back})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.as.Person(as)
-	if _, err := o.EndLogin(t.Context(), app.LoginRequest{As: as, Query: authtest.Browse(t, begun.URL, back).RawQuery}); err != nil {
+	if _, err := o.Logins.End(t.Context(), logins.Request{As: as, Query: authtest.Browse(t, begun.URL, back).RawQuery}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -176,7 +179,7 @@ func (o *office) call(t *testing.T, as, tool string) (text string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	res, err := o.Call(ctx, app.CallRequest{Tool: "jira__" + tool, Args: "{}", As: as})
+	res, err := o.Calls.Call(ctx, calls.Request{Tool: "jira__" + tool, Args: "{}", As: as})
 	if err != nil {
 		return "", err
 	}
@@ -187,11 +190,11 @@ func (o *office) call(t *testing.T, as, tool string) (text string, err error) {
 func (o *office) refused(t *testing.T, as, command string) {
 	t.Helper()
 	text, err := o.call(t, as, "whoami")
-	e, ok := errors.AsType[*app.CallError](err)
+	e, ok := errors.AsType[*calls.Error](err)
 	for end := time.Now().Add(2 * time.Minute); ok && e.Code == "not_connected" && time.Now().Before(end); { // the server is just found to want a login
 		time.Sleep(50 * time.Millisecond)
 		text, err = o.call(t, as, "whoami")
-		e, ok = errors.AsType[*app.CallError](err)
+		e, ok = errors.AsType[*calls.Error](err)
 	}
 	if !ok || e.Code != "refused_credential" || !strings.Contains(e.Reason, command) {
 		t.Errorf("%s: %s, %v; want refused_credential with %q", as, text, err, command)
@@ -232,16 +235,16 @@ func TestLogins(t *testing.T) {
 	o.as.End("alice")
 	o.refused(t, "alice", "wasmgate login jira --as alice")
 	o.becomes(t, "bob", "user bob")
-	all, err := o.Logins(t.Context())
+	all, err := o.Logins.Kept.List()
 	if err != nil || len(all) != 1 || all[0].Principal != "bob" {
 		t.Errorf("logins: %+v, %v", all, err)
 	}
-	if _, err := o.Logout(t.Context(), app.LoginRequest{Server: "jira", As: "bob"}); err != nil {
+	if _, err := o.Logins.Logout(t.Context(), logins.Request{Server: "jira", As: "bob"}); err != nil {
 		t.Error(err)
 	}
 	o.refused(t, "bob", "wasmgate login jira")
 
-	said, _ := json.Marshal([]any{all, o.Status()})
+	said, _ := json.Marshal([]any{all, o.Overview.Status()})
 	said = append(said, o.log.String()+told(t, o.App, &o.traces, "jira__whoami")...)
 	err = filepath.WalkDir(filepath.Dir(o.state), func(path string, d fs.DirEntry, err error) error {
 		if d.Type().IsRegular() {
@@ -331,7 +334,7 @@ func TestFixedCredentialIsNotNarrowed(t *testing.T) {
 	o.becomes(t, "", "somebody")
 	before := asked.Load()
 	_, err = o.call(t, "", "whoami")
-	if e, ok := errors.AsType[*app.CallError](err); !ok || e.Code != "refused_credential" || asked.Load() != before {
+	if e, ok := errors.AsType[*calls.Error](err); !ok || e.Code != "refused_credential" || asked.Load() != before {
 		t.Errorf("%v, with %d more requests; want refused_credential", err, asked.Load()-before)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
@@ -53,7 +54,7 @@ func measured(t *testing.T, more string) (a *app.App, cfg *config.Config, metric
 	cfg = load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\n"+more)
 	a = start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	timelimit.Wait(t, "metrics", func() bool { metrics = a.Status().Metrics; return metrics != "" })
+	timelimit.Wait(t, "metrics", func() bool { metrics = a.Overview.Status().Metrics; return metrics != "" })
 	return a, cfg, metrics
 }
 
@@ -64,11 +65,11 @@ func TestMetrics(t *testing.T) {
 	a, _, metrics := measured(t, "")
 	const canary = "canary-in-arguments"
 	for range 3 {
-		if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: `{"text":"` + canary + `"}`}); err != nil {
+		if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: `{"text":"` + canary + `"}`}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "canary_tool", Args: hello}); err == nil {
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "canary_tool", Args: hello}); err == nil {
 		t.Fatal("a tool that is none was called")
 	}
 	status, body := get(t, metrics)
@@ -89,7 +90,7 @@ func TestMetrics(t *testing.T) {
 	if status, _ := get(t, strings.TrimSuffix(metrics, "/metrics")+"/mcp"); status != http.StatusNotFound {
 		t.Errorf("/mcp beside the metrics answers %d", status)
 	}
-	if status, _ := get(t, strings.TrimSuffix(a.Status().URL, "/mcp")+"/metrics"); status != http.StatusNotFound {
+	if status, _ := get(t, strings.TrimSuffix(a.Overview.Status().URL, "/mcp")+"/metrics"); status != http.StatusNotFound {
 		t.Errorf("/metrics beside MCP answers %d", status)
 	}
 	t.Run("promtool", func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestMetricsChange(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	if m := a.Status().Metrics; m != "" {
+	if m := a.Overview.Status().Metrics; m != "" {
 		t.Fatalf("metrics at %s, though nobody asked for them", m)
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -195,18 +196,18 @@ func TestMetricsChange(t *testing.T) {
 	}
 	defer ln.Close()
 	write(t, cfg.File, "version: 1\ntelemetry: {metrics: {listen: '"+ln.Addr().String()+"'}}\n")
-	timelimit.Wait(t, "a problem", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "metrics: ") })
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+	timelimit.Wait(t, "a problem", func() bool { return strings.Contains(strings.Join(a.Overview.Status().Problems, "\n"), "metrics: ") })
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 		t.Error(err)
 	}
 	ln.Close()
-	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
-	s := a.Status()
+	timelimit.Wait(t, "metrics", func() bool { return a.Overview.Status().Metrics != "" })
+	s := a.Overview.Status()
 	if status, body := get(t, s.Metrics); status != http.StatusOK || !strings.Contains(body, `wasmgate_calls_total{action="tools/call",code="ok"`) || len(s.Problems) > 0 {
 		t.Errorf("status %d, problems %q", status, s.Problems)
 	}
 	write(t, cfg.File, "version: 1\n")
-	timelimit.Wait(t, "no metrics", func() bool { return a.Status().Metrics == "" })
+	timelimit.Wait(t, "no metrics", func() bool { return a.Overview.Status().Metrics == "" })
 }
 
 // TestFailedBundles: a bundle that cannot be used any more is counted until it can, while the last
@@ -223,10 +224,10 @@ func TestFailedBundles(t *testing.T) {
 	cfg = reload(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}]}\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\n")
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	timelimit.Wait(t, "metrics", func() bool { return a.Status().Metrics != "" })
+	timelimit.Wait(t, "metrics", func() bool { return a.Overview.Status().Metrics != "" })
 	counts := func(n string) func() bool {
 		return func() bool {
-			_, body := get(t, a.Status().Metrics)
+			_, body := get(t, a.Overview.Status().Metrics)
 			return strings.Contains(body, "\nwasmgate_bundles_failed "+n+"\n")
 		}
 	}

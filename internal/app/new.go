@@ -5,18 +5,34 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/confine"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
+	"github.com/wasmgate/wasmgate/internal/app/exceptions"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
+	"github.com/wasmgate/wasmgate/internal/app/paused"
+	"github.com/wasmgate/wasmgate/internal/app/pins"
+	"github.com/wasmgate/wasmgate/internal/app/policies"
+	"github.com/wasmgate/wasmgate/internal/app/sessions"
+	"github.com/wasmgate/wasmgate/internal/app/settings"
 	"github.com/wasmgate/wasmgate/internal/app/translation"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/files/state"
+	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/modules"
-	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/reference"
+	"github.com/wasmgate/wasmgate/internal/scan/report"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
@@ -29,11 +45,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 
 // newApp is New, with somebody to be told what the only server uses, if not nil.
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
-	a := &App{cfg: cfg, log: log, bodyTime: web.BodyTime, lookAgain: lookAgain, servers: &translation.Servers{Modules: modules.Reader{Dir: translation.Kept(cfg), Log: log}, Learn: learn}}
-	a.policy.Store(policyfiles.New(cfg))
-	a.shadow.Store(policyfiles.Shadow(cfg))
-	a.bundles.Store(new(policyfiles.Bundles(nil).Renewed(cfg)))
-	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
+	a := &App{cfg: cfg, log: log, bodyTime: web.BodyTime, servers: &translation.Servers{Modules: modules.Reader{Dir: translation.Kept(cfg), Log: log}, Learn: learn}}
+	a.Settings = settings.New(cfg, log) // before anything takes its time
 	a.beside = background.New(cfg, log)
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
 		return nil, err
@@ -43,7 +56,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 			a.lock.Release()
 		}
 	}()
-	if w := a.openState(); w != "" {
+	if w := overview.OpenState(cfg.State); w != "" {
 		log.Warn(w)
 	}
 	a.records = recordsOf(cfg)
@@ -55,13 +68,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 			err = errors.Join(err, a.closeShared(ctx))
 		}
 	}()
-	if _, err = readGrants(ctx, a); err != nil {
-		return nil, err
-	}
-	if a.senders, err = newSenders(ctx, cfg, a.records); err != nil {
-		return nil, err
-	}
-	if err := a.newLogins(cfg); err != nil {
+	if err = a.begin(ctx); err != nil {
 		return nil, err
 	}
 
@@ -69,7 +76,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if err != nil {
 		return nil, err
 	}
-	if gc.Policy, err = a.firstPolicy(ctx); err != nil {
+	if gc.Policy, err = a.Policies.First(ctx); err != nil {
 		return nil, err
 	}
 	if a.shared.Store != nil {
@@ -88,6 +95,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}
+	a.assemble()
 	if a.shared.Store != nil {
 		if err := a.gateway.Operator().SharePins(a.shared.document); err != nil {
 			return nil, errors.Join(err, a.gateway.Close(ctx))
@@ -98,12 +106,62 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		a.gateway.Operator().Share(a.shared.peers)
 	}
 	a.gateway.Operator().SetRequired(translation.Required(cfg))
-	if err := errors.Join(a.stayPaused(ctx), a.noteBundles()); err != nil {
+	if err := errors.Join(a.Pauses.Restore(ctx), a.Policies.NoteBundles()); err != nil {
 		return nil, errors.Join(err, a.gateway.Close(ctx))
 	}
-	a.reloadShadow(ctx)
-	a.logLeftOut()
+	a.Policies.LoadShadow(ctx)
+	a.Settings.LogLeftOut()
 	return a, nil
+}
+
+// begin makes the parts that a gateway needs before it is there.
+func (a *App) begin(ctx context.Context) (err error) {
+	a.Policies = policies.New(a.cfg)
+	a.Policies.Config, a.Policies.Log = a.Settings.Config, a.log
+	if a.Callers, err = callers.New(ctx, a.cfg, a.records.keys, a.records.revoked); err != nil {
+		return err
+	}
+	a.Callers.Config, a.Callers.Later, a.Callers.Log = a.Settings.Config, a.shared.refusedTooSoon, a.log
+	a.Approvals = &approvals.Approvals{Config: a.Settings.Config, Policies: a.Policies, Identify: a.Callers.Identify, Log: a.log}
+	if a.shared.Store != nil {
+		a.Policies.Shared, a.Approvals.Shared = a.shared.document(policydata.GrantsName), a.shared.document(glassName)
+	}
+	kept := logins.Vault(a.cfg)
+	o := login.Options{Vault: kept}
+	if err := a.shared.logins(a.cfg, &o); err != nil {
+		return err
+	}
+	a.Logins = logins.New(a.cfg, o, a.Callers, a.Settings.Config, a.log)
+	a.Callers.Logins = a.Logins.Kept
+	a.Desk = desks.New(a.log)
+	a.Nodes = &Nodes{&a.shared, a.Desk}
+	a.Settings.Servers, a.Settings.Approvals, a.Settings.Callers = a.servers, a.Approvals, a.Callers
+	a.Settings.Logins, a.Settings.Policies, a.Settings.Background = a.Logins, a.Policies, a.beside
+	a.servers.Reveal, a.servers.Authorize = reference.New(kept).Resolve, a.Logins.Authorize
+	return nil
+}
+
+// assemble gives the parts their gateway.
+func (a *App) assemble() {
+	g := a.gateway.Operator()
+	a.Policies.Gateway, a.Callers.Gateway, a.Approvals.Gateway, a.Logins.Gateway = g, g, g, g
+	a.Calls = &calls.Calls{Gateway: g, Config: a.Settings.Config}
+	a.Exceptions = exceptions.Exceptions{Gateway: g, Config: a.Settings.Config}
+	a.Inventory = &inventory.Inventory{Gateway: g, Config: a.Settings.Config, Scan: func(ctx context.Context, server string) (*report.Report, error) {
+		return report.Servers(ctx, a.gateway, server)
+	}}
+	a.Pins = &pins.Pins{Gateway: g, Config: a.Settings.Config, Shared: a.shared.Store != nil, Look: func() (lock.Look, error) { return report.Look(a.gateway) }, Log: a.log}
+	a.Pauses = &paused.Pauses{Gateway: g, Document: a.records.paused, CatchUp: a.shared.catchUp}
+	a.Sessions = sessions.Sessions{Gateway: g}
+	a.Settings.Gateway = a.gateway
+	a.Overview = &overview.Overview{
+		Gateway: a.gateway, Start: a.cfg, Settings: a.Settings, Approvals: a.Approvals, Pins: a.Pins, Policies: a.Policies,
+		Background: a.beside, Desk: a.Desk, URL: a.url,
+	}
+	if a.shared.Store != nil {
+		a.Overview.Cluster = &a.shared
+	}
+	a.operations = a.table()
 }
 
 // Close ends the servers and gives the state folder back. The end of ctx does
@@ -145,9 +203,9 @@ func (a *App) translateGate() (gateway.Config, error) {
 	if err != nil {
 		return gateway.Config{}, err
 	}
-	gc := a.checks(c, node)
-	gc.Who, gc.Agents, gc.Principal, gc.Challenge = who, translation.AgentRules(c), a.sender, a.lacking
-	gc.Connect = a.connect.Offer
+	gc := a.Settings.Checks(c, node)
+	gc.Who, gc.Agents, gc.Principal, gc.Challenge = who, translation.AgentRules(c), a.Callers.Caller, a.Callers.Challenge
+	gc.Connect = a.Logins.Connect.Offer
 	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.WithDocuments(translation.AuditOptions(c, node)), seal
 	gc.SessionLasted = a.beside.SessionLasted
 	gc.OneSession = translation.OnePerPrincipal(c)
@@ -170,9 +228,5 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 	}
 }
 
-// checks says how calls are checked.
-func (a *App) checks(c *config.Config, node string) gateway.Config {
-	to := translation.Checks(c, node)
-	to.Approvals = a.approvalOptions(c.Approvals, node)
-	return to
-}
+// Connect connects the servers and waits until each is ready or faulted.
+func (a *App) Connect(ctx context.Context) error { return a.gateway.Connect(ctx) }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/background/notify"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -50,7 +51,7 @@ notify:
 	t.Chdir(dir)
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: `{"text":"canary $(touch run)","algorithm":"sha256"}`}); err == nil {
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: `{"text":"canary $(touch run)","algorithm":"sha256"}`}); err == nil {
 		t.Fatal("nobody was asked")
 	}
 	of := func(kind notify.Kind) []notify.Notice {
@@ -79,12 +80,12 @@ notify:
 	if _, err := os.Stat(filepath.Join(dir, "run")); err == nil {
 		t.Error("an argument of a call was run")
 	}
-	all, err := a.Approvals(t.Context())
+	all, err := a.Approvals.List(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
 	write(t, cfg.File, readText(t, cfg.File)+"groups: {g: [\"x__*\"]}\n") // another configuration tells nobody twice
-	timelimit.Wait(t, "another reading", func() bool { return a.Status().Read.After(all[0].Asked) })
+	timelimit.Wait(t, "another reading", func() bool { return a.Overview.Status().Read.After(all[0].Asked) })
 	if n := len(of(notify.Approval)) + len(of(notify.Server)); n != 2 {
 		t.Errorf("%d notices", n)
 	}
@@ -106,9 +107,9 @@ func TestNoticesFail(t *testing.T) {
 	a := start(t, cfg)
 	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	timelimit.Wait(t, "a problem", func() bool {
-		return strings.Contains(strings.Join(a.Status().Problems, "\n"), "notify script: a notice of kind server was not sent: sh: exit status 3")
+		return strings.Contains(strings.Join(a.Overview.Status().Problems, "\n"), "notify script: a notice of kind server was not sent: sh: exit status 3")
 	})
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/app/desks"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 )
 
@@ -21,20 +22,40 @@ const (
 	callsPath  = "/internal/calls"
 )
 
-// Nodes returns the gateways of the database, and what differs between them; nil if this gateway shares none.
-func (a *App) Nodes(ctx context.Context) (*members.Cluster, error) {
-	if a.shared.Store == nil {
-		return nil, nil
-	}
-	return members.Look(ctx, a.shared.Store)
+// Nodes are the gateways that share a database with this one.
+type Nodes struct {
+	shared *shared
+	desk   *desks.Front // has the records of this one
 }
 
-// Node returns the name of this gateway among those of its database; "" if it shares none.
-func (a *App) Node() string {
-	if a.shared.Store == nil {
+// All returns them, and what differs between them; nil if this gateway shares no database.
+func (n *Nodes) All(ctx context.Context) (*members.Cluster, error) {
+	if n.shared.Store == nil {
+		return nil, nil
+	}
+	return members.Look(ctx, n.shared.Store)
+}
+
+// Own returns the name of this gateway among them; "" if it shares no database.
+func (n *Nodes) Own() string {
+	if n.shared.Store == nil {
 		return ""
 	}
-	return a.shared.Node()
+	return n.shared.Node()
+}
+
+// Peer is the name of this gateway among those that forward to each other; "" without others.
+func (n *Nodes) Peer() string {
+	if n.shared.peers == nil {
+		return ""
+	}
+	return n.shared.peers.Node()
+}
+
+// ForwardPage has another gateway answer a request of the console, and reports whether it did: not if that
+// is this one, or there is none of that name.
+func (n *Nodes) ForwardPage(w http.ResponseWriter, r *http.Request, node string) bool {
+	return n.shared.peers.Page(w, r, node)
 }
 
 // Others is what another gateway has answered.
@@ -47,47 +68,47 @@ type Others struct {
 // A callsRequest asks a gateway for the records of one call, or those that a query of /api/v1/calls finds.
 type callsRequest struct{ ID, Query string }
 
-// OtherCalls asks all other gateways that run for calls, as a query of /api/v1/calls finds them: at most MostOfOthers of each.
-func (a *App) OtherCalls(ctx context.Context, query url.Values) []Others {
-	if a.shared.peers == nil {
+// Calls asks all other gateways that run for calls, as a query of /api/v1/calls finds them: at most MostOfOthers of each.
+func (n *Nodes) Calls(ctx context.Context, query url.Values) []Others {
+	if n.shared.peers == nil {
 		return nil
 	}
 	var all []Others
-	for _, n := range a.shared.Nodes() {
-		if n.Name != a.Node() && !n.Gone {
-			all = append(all, Others{Node: n.Name})
+	for _, one := range n.shared.Nodes() {
+		if one.Name != n.Own() && !one.Gone {
+			all = append(all, Others{Node: one.Name})
 		}
 	}
 	query.Set("last", strconv.Itoa(MostOfOthers))
 	var asking sync.WaitGroup
 	for i := range all {
 		o := &all[i]
-		asking.Go(func() { o.Records, o.Err = a.askCalls(ctx, o.Node, callsRequest{Query: query.Encode()}) })
+		asking.Go(func() { o.Records, o.Err = n.ask(ctx, o.Node, callsRequest{Query: query.Encode()}) })
 	}
 	asking.Wait()
 	return all
 }
 
-// OtherCall asks another gateway for all records of a call.
-func (a *App) OtherCall(ctx context.Context, node, id string) ([]json.RawMessage, error) {
-	if a.shared.peers == nil {
+// Call asks another gateway for all records of a call.
+func (n *Nodes) Call(ctx context.Context, node, id string) ([]json.RawMessage, error) {
+	if n.shared.peers == nil {
 		return nil, members.ErrNoCluster
 	}
-	return a.askCalls(ctx, node, callsRequest{ID: id})
+	return n.ask(ctx, node, callsRequest{ID: id})
 }
 
-func (a *App) askCalls(ctx context.Context, node string, q callsRequest) (all []json.RawMessage, err error) {
+func (n *Nodes) ask(ctx context.Context, node string, q callsRequest) (all []json.RawMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, othersTime)
 	defer cancel()
-	err = a.shared.peers.Ask(ctx, node, callsPath, q, &all)
+	err = n.shared.peers.Ask(ctx, node, callsPath, q, &all)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.New("it does not answer in time")
 	}
 	return all, err
 }
 
-// answerCalls answers another gateway, which has decided that the calls may be read.
-func (a *App) answerCalls(w http.ResponseWriter, r *http.Request) {
+// answer answers another gateway, which has decided that the calls may be read.
+func (n *Nodes) answer(w http.ResponseWriter, r *http.Request) {
 	var q callsRequest
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&q); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -102,5 +123,5 @@ func (a *App) answerCalls(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	a.api.ServeHTTP(w, asked)
+	n.desk.API.ServeHTTP(w, asked)
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
@@ -111,7 +112,7 @@ func TestOneTrace(t *testing.T) {
 	front := start(t, granted(cfg))
 	url, _, _ := run(t, front, app.Front{Listen: []string{"127.0.0.1:0"}})
 	for _, a := range []*app.App{back, front} {
-		timelimit.Wait(t, "its servers", func() bool { return len(a.Status().Unready()) == 0 })
+		timelimit.Wait(t, "its servers", func() bool { return len(a.Overview.Status().Unready()) == 0 })
 	}
 	const id, root = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	meta := `"traceparent":"00-` + id + "-" + root + `-01","tracestate":"a=b","baggage":"user=alice",`
@@ -150,7 +151,7 @@ func TestOneTrace(t *testing.T) {
 	}
 	// Asked for, baggage goes on; and a refused call is exported, sampled or not.
 	for _, a := range []*app.App{front, back} {
-		file := a.Status().Config
+		file := a.Overview.Status().Config
 		old, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -235,12 +236,12 @@ func TestDeadCollector(t *testing.T) {
 	a := start(t, cfg)
 	_, _, end := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	for range 20 {
-		if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+		if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	timelimit.Wait(t, "problems", func() bool {
-		p := strings.Join(a.Status().Problems, "\n")
+		p := strings.Join(a.Overview.Status().Problems, "\n")
 		return strings.Contains(p, "otlp metrics: ") && strings.Contains(p, "otlp traces: ")
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), timelimit.Patience(t))

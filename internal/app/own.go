@@ -13,6 +13,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app/handover"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/web/hungup"
@@ -122,7 +124,7 @@ func Own(ctx context.Context, cfg *config.Config, log *slog.Logger, waits func(p
 		if r == nil {
 			return a, nil, err
 		}
-		s, err := r.Status(ctx)
+		s, err := overview.Show.Ask(ctx, r, operation.None{})
 		if err == nil && s.Running {
 			return nil, r, nil
 		}
@@ -146,7 +148,7 @@ func (a *App) Answer(ctx context.Context) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.passing, a.clients.last, a.clients.came = true, func() {}, func() {}
+	a.clients.last, a.clients.came = func() {}, func() {}
 	life, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var g sync.WaitGroup
 	g.Go(func() {

@@ -26,7 +26,7 @@ servers:
 		t.Fatal(err)
 	}
 	defer a.Close(context.Background())
-	if named := a.Status().OwnProcesses; !slices.Equal(named, []string{"a", "e"}) {
+	if named := a.Overview.Status().OwnProcesses; !slices.Equal(named, []string{"a", "e"}) {
 		t.Errorf("the status names %q", named)
 	}
 }

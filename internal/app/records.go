@@ -10,11 +10,14 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/internal/app/homes"
 	"github.com/wasmgate/wasmgate/internal/app/paused"
+	"github.com/wasmgate/wasmgate/internal/background"
+	"github.com/wasmgate/wasmgate/internal/background/notify"
 	"github.com/wasmgate/wasmgate/internal/cluster"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files/state"
 	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/telemetry"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
@@ -42,7 +45,6 @@ type shared struct {
 	failed    atomic.Pointer[error] // what the last look at the generation came to; nil before the first
 	looking   sync.Mutex            // held over a look for refused callers
 	looked    time.Time             // when the last of those began, with looking
-	here      map[string]bool       // what is paused here only, since the database was away; with App.pausing
 }
 
 // logins has logins shared with other gateways.
@@ -65,23 +67,31 @@ func (s *shared) logins(c *config.Config, o *login.Options) error {
 // document returns one of a name.
 func (s *shared) document(name string) state.Document { return s.Document(name) }
 
-// problem says why the database cannot be used, or what is wrong with the clocks; nil if nothing is.
-func (s *shared) problem() error {
+// Problem says why the database cannot be used, or what is wrong with the clocks; nil if nothing is.
+func (s *shared) Problem() error {
 	if s.Store == nil {
 		return nil
 	}
 	if err := s.failed.Load(); err != nil && *err != nil {
 		return *err
 	}
-	return s.Problem()
+	return s.Store.Problem()
 }
 
-// pausedHere notes whether a pause holds on this gateway only. The caller holds App.pausing.
-func (s *shared) pausedHere(server string, only bool) {
-	if s.here == nil {
-		s.here = map[string]bool{}
+// Metrics are those of the homes of principals.
+func (s *shared) Metrics() []telemetry.Metric { return s.homes.Metrics() }
+
+// reportTime is for how long one gateway has the right to report a condition. All see it within seconds.
+const reportTime = time.Minute
+
+// reports says whether this gateway reports a condition: of several that see it, the first one does. If
+// that cannot be known, it does, too: a notice that comes twice is better than none.
+func (s *shared) reports(ctx context.Context, c background.Condition) bool {
+	if s.Store == nil || c.Kind == notify.Audit { // each has a log of its own
+		return true
 	}
-	s.here[server] = only
+	mine, err := s.Lease(ctx, "notice "+c.Key, reportTime)
+	return mine || err != nil
 }
 
 // askEvery is how often refused callers have the generation looked at, at most.

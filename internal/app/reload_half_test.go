@@ -25,14 +25,14 @@ func TestReloadThatIsHalfDone(t *testing.T) {
 	write(t, cfg.File, "version: 1\ntools: {m: {module: m.wasm, sha256: '"+strings.Repeat("0", 64)+"'}}\nservers: {stays: {command: no-other-program}}\ngroups: {g: [local__hash]}\nlimits: {session: 3}\n")
 	for range 2 {
 		err := a.Reread(t.Context())
-		if problems := strings.Join(a.Status().Problems, "\n"); err == nil || !strings.Contains(problems, "how calls are checked: nothing was changed") {
+		if problems := strings.Join(a.Overview.Status().Problems, "\n"); err == nil || !strings.Contains(problems, "how calls are checked: nothing was changed") {
 			t.Fatalf("the first step: %v\n%s", err, problems)
 		}
 		err = a.PutRest(t.Context())
 		if err == nil {
 			t.Fatal("everything is in place")
 		}
-		problems := strings.Join(a.Status().Problems, "\n")
+		problems := strings.Join(a.Overview.Status().Problems, "\n")
 		for _, want := range []string{"server gone was not changed", "server stays was not changed", "groups: nothing was changed"} {
 			if !strings.Contains(err.Error(), want) || !strings.Contains(problems, want) {
 				t.Errorf("%q is missing in the error and the problems:\n%v\n%s", want, err, problems)
@@ -56,7 +56,7 @@ func TestModuleOfAServerComesBack(t *testing.T) {
 		if err := a.Reread(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range a.Status().Servers {
+		for _, s := range a.Overview.Status().Servers {
 			if s.Server == "m" {
 				return s.Error
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -19,10 +20,10 @@ func TestOneBrokenModule(t *testing.T) {
 	write(t, filepath.Join(filepath.Dir(cfg.File), "broken.wasm"), noModule)
 	cfg = reload(t, cfg.File, "version: 1\ntools: {broken: {module: broken.wasm}, other: {module: broken.wasm, sha256: '"+strings.Repeat("0", 64)+"'}}\n")
 	a := start(t, cfg)
-	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+	if _, err := a.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: hello}); err != nil {
 		t.Error(err)
 	}
-	s := a.Status()
+	s := a.Overview.Status()
 	if got := strings.Join(s.Faulted(), " "); got != "broken other" {
 		t.Errorf("faulted: %q", got)
 	}
@@ -42,9 +43,9 @@ func TestReloadSays(t *testing.T) {
 	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	module := filepath.Join(filepath.Dir(cfg.File), "m.wasm")
 	write(t, module, noModule)
-	problems := func() string { return strings.Join(a.Status().Problems, "\n") }
+	problems := func() string { return strings.Join(a.Overview.Status().Problems, "\n") }
 	offered := func(name string) bool {
-		tools, err := a.Tools(t.Context(), "", false)
+		tools, err := a.Inventory.Tools(t.Context(), "", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,8 +74,8 @@ func TestReloadSays(t *testing.T) {
 	if err := os.WriteFile(module, []byte(noModule+" again"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	read := a.Status().Read
-	timelimit.Wait(t, "another reading, as the module's file has changed", func() bool { return a.Status().Read.After(read) })
+	read := a.Overview.Status().Read
+	timelimit.Wait(t, "another reading, as the module's file has changed", func() bool { return a.Overview.Status().Read.After(read) })
 	write(t, cfg.File, "version: 1\n")
 	timelimit.Wait(t, "nothing to be wrong", func() bool { return problems() == "" })
 	if offered("catalog__search") || offered("jobs__start") {
@@ -95,21 +96,26 @@ func TestReloadsShadowAndBundles(t *testing.T) {
 	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "one"}`)
 	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx := 2\n")
 	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}], shadow: {packs: []}}\n")
-	timelimit.Wait(t, "the bundle", func() bool { return len(a.Status().Bundles) == 1 && a.Status().Bundles[0].Revision == "one" })
-	timelimit.Wait(t, "the shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != "" })
-	first := a.Status().Shadow.Revision
+	timelimit.Wait(t, "the bundle", func() bool {
+		return len(a.Overview.Status().Bundles) == 1 && a.Overview.Status().Bundles[0].Revision == "one"
+	})
+	timelimit.Wait(t, "the shadow", func() bool { s := a.Overview.Status().Shadow; return s != nil && s.Revision != "" })
+	first := a.Overview.Status().Shadow.Revision
 	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}], shadow: {packs: [flow]}}\n")
-	timelimit.Wait(t, "another shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != first })
+	timelimit.Wait(t, "another shadow", func() bool { s := a.Overview.Status().Shadow; return s != nil && s.Revision != first })
 	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "two"}`)
-	timelimit.Wait(t, "the bundle to be read again", func() bool { return a.Status().Bundles[0].Revision == "two" })
+	timelimit.Wait(t, "the bundle to be read again", func() bool { return a.Overview.Status().Bundles[0].Revision == "two" })
 
 	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: nowhere}]}\n")
-	timelimit.Wait(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "nowhere") })
-	if b := a.Status().Bundles; len(b) != 1 || b[0].Revision != "two" {
+	timelimit.Wait(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Overview.Status().Problems, "\n"), "nowhere") })
+	if b := a.Overview.Status().Bundles; len(b) != 1 || b[0].Revision != "two" {
 		t.Errorf("after a bundle that is not there: %+v", b)
 	}
 	write(t, cfg.File, "version: 1\n")
-	timelimit.Wait(t, "neither", func() bool { s := a.Status(); return len(s.Bundles) == 0 && s.Shadow == nil && len(s.Problems) == 0 })
+	timelimit.Wait(t, "neither", func() bool {
+		s := a.Overview.Status()
+		return len(s.Bundles) == 0 && s.Shadow == nil && len(s.Problems) == 0
+	})
 }
 
 // TestReloadsPolicy: another policy comes in one step with the rest of the file, and from then on
@@ -121,30 +127,32 @@ func TestReloadsPolicy(t *testing.T) {
 	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	beside := func(name string) string { return filepath.Join(filepath.Dir(cfg.File), name) }
 	write(t, beside("own.rego"), "package wasmgate\n\nallow contains \"one\"\n")
-	before := a.Status().Policy
+	before := a.Overview.Status().Policy
 	write(t, cfg.File, "version: 1\npolicy: {packs: [], paths: [own.rego]}\n")
-	timelimit.Wait(t, "the other policy", func() bool { return a.Status().Policy != before })
-	if p := a.PolicyFiles(); len(p.Packs) != 0 || len(p.Paths) != 1 {
+	timelimit.Wait(t, "the other policy", func() bool { return a.Overview.Status().Policy != before })
+	if p := a.Policies.Files(); len(p.Packs) != 0 || len(p.Paths) != 1 {
 		t.Errorf("the policy is of %+v", p)
 	}
-	if p := strings.Join(a.Status().Problems, "\n"); strings.Contains(p, "restart") {
+	if p := strings.Join(a.Overview.Status().Problems, "\n"); strings.Contains(p, "restart") {
 		t.Errorf("problems: %s", p)
 	}
-	before = a.Status().Policy
+	before = a.Overview.Status().Policy
 	write(t, beside("own.rego"), "package wasmgate\n\nallow contains \"two\"\n")
-	timelimit.Wait(t, "its file to be read again", func() bool { return a.Status().Policy != before })
+	timelimit.Wait(t, "its file to be read again", func() bool { return a.Overview.Status().Policy != before })
 
-	before = a.Status().Policy
+	before = a.Overview.Status().Policy
 	write(t, beside("bad.rego"), "package wasmgate\n\nallow contains\n")
 	write(t, cfg.File, "version: 1\npolicy: {packs: [], paths: [bad.rego]}\ngroups: {g: [\"local__*\"]}\n")
-	timelimit.Wait(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "bad.rego") })
-	if a.Status().Policy != before || len(a.PolicyFiles().Paths) != 1 || strings.Contains(a.PolicyFiles().Paths[0], "bad") {
-		t.Errorf("the policy is %s of %+v, after one that does not load", a.Status().Policy, a.PolicyFiles())
+	timelimit.Wait(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Overview.Status().Problems, "\n"), "bad.rego") })
+	if a.Overview.Status().Policy != before || len(a.Policies.Files().Paths) != 1 || strings.Contains(a.Policies.Files().Paths[0], "bad") {
+		t.Errorf("the policy is %s of %+v, after one that does not load", a.Overview.Status().Policy, a.Policies.Files())
 	}
 	write(t, beside("bad.rego"), "package wasmgate\n\nallow contains \"three\"\n")
-	timelimit.Wait(t, "the corrected policy", func() bool { return a.Status().Policy != before && strings.Contains(a.PolicyFiles().Paths[0], "bad") })
+	timelimit.Wait(t, "the corrected policy", func() bool {
+		return a.Overview.Status().Policy != before && strings.Contains(a.Policies.Files().Paths[0], "bad")
+	})
 	write(t, cfg.File, "version: 1\n")
-	timelimit.Wait(t, "the first policy", func() bool { return len(a.PolicyFiles().Packs) == 1 && len(a.Status().Problems) == 0 })
+	timelimit.Wait(t, "the first policy", func() bool { return len(a.Policies.Files().Packs) == 1 && len(a.Overview.Status().Problems) == 0 })
 }
 
 // TestReloadOrders the servers as the file does, also those that come with it: of two with
@@ -165,7 +173,7 @@ func TestReloadOrders(t *testing.T) {
 	write(t, cfg.File, servers(order))
 	timelimit.Wait(t, "the order of the file", func() bool {
 		var ids []string
-		for _, s := range a.Status().Servers {
+		for _, s := range a.Overview.Status().Servers {
 			if !s.Local {
 				ids = append(ids, s.Server)
 			}

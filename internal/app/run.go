@@ -15,7 +15,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/settings"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -55,7 +57,7 @@ type Front struct {
 	// Console is the address of the console, which Desk makes; "" for none: the API is on the
 	// control socket all the same.
 	Console string
-	Desk    func(*App) Desk
+	Desk    func(*App) desks.Desk
 	// Reloaded, if not nil, is called whenever the configuration, or a module of it, was
 	// read again; err says what of it is not in use.
 	Reloaded func(ctx context.Context, a *App, err error)
@@ -70,14 +72,20 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	if err != nil {
 		return err
 	}
+	a.Overview.Running = true
 	a.gateway.Operator().Offer(f.Groups)
-	a.reloaded = f.Reloaded
+	if f.Reloaded != nil {
+		a.Settings.Reloaded = func(ctx context.Context, err error) { f.Reloaded(ctx, a, err) }
+	}
 	on, socket, err := a.listen(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer control.Remove(a.cfg.State)
-	console := a.listenConsole(ctx, f)
+	var console net.Listener
+	if f.Desk != nil && f.Console != "" {
+		console = a.Desk.Listen(ctx, f.Console)
+	}
 
 	// What serves lives until the drain is over, not until ctx ends.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -96,21 +104,24 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	g, life := errgroup.WithContext(life)
 	a.gateway.Start(life)
 	server := a.newServer(life)
-	a.openDesk(life, g, f, console)
+	if f.Desk != nil {
+		a.Desk.Serve(life, g, f.Desk(a), console)
+		a.shared.peers.Answer("POST "+callsPath, a.Nodes.answer)
+	}
 	a.serve(life, g, server, on, socket)
 	if f.Stdio {
 		a.serveStdio(life, g, who, f)
 	}
 	a.watch(life, g)
 	g.Go(func() error {
-		a.beside.Run(life, background.Source{Gateway: a.gateway, Gauges: a.gauges, Conditions: a.conditions, Reports: a.reports})
+		a.beside.Run(life, background.Source{Gateway: a.gateway, Gauges: a.Overview.Gauges, Conditions: a.Overview.Conditions, Reports: a.shared.reports})
 		return nil
 	})
 	g.Go(func() error {
 		select {
 		case <-leave.Done():
 			if a.shared.peers != nil {
-				a.shared.homes.Linger(life, a.config.Load().cfg.Cluster.Lingers())
+				a.shared.homes.Linger(life, a.Settings.Config().Cluster.Lingers())
 			}
 			a.drain(life, server)
 		case <-life.Done():
@@ -121,7 +132,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	g.Go(func() error { a.reportAlive(life); return nil })
 	if a.shared.Store != nil {
 		g.Go(func() error {
-			a.shared.Run(life, a.sign, func() time.Duration { return a.config.Load().cfg.Sessions.TTL })
+			a.shared.Run(life, a.sign, func() time.Duration { return a.Settings.Config().Sessions.TTL })
 			return nil
 		})
 	}
@@ -144,16 +155,16 @@ func (a *App) listen(ctx context.Context, f Front) (on []net.Listener, socket ne
 	}()
 	speaks := func(ln net.Listener) net.Listener { return ln }
 	if t := a.cfg.TLS; t.Cert != "" && len(f.Listen) > 0 {
-		if a.tls, err = web.NewTLS(tlsFiles(t), func(err error) { a.log.Error(err.Error()) }); err != nil {
+		if a.Settings.TLS, err = web.NewTLS(settings.TLSFiles(t), func(err error) { a.log.Error(err.Error()) }); err != nil {
 			return nil, nil, err
 		}
-		speaks = a.tls.Over
+		speaks = a.Settings.TLS.Over
 	}
-	a.listens = f.Listen
+	a.Settings.Listens = f.Listen
 	if p := a.cfg.Auth.Proxy; p != nil && p.Unix != "" && len(f.Listen) > 0 {
-		a.listens = append(slices.Clip(f.Listen), web.UnixPrefix+p.Unix)
+		a.Settings.Listens = append(slices.Clip(f.Listen), web.UnixPrefix+p.Unix)
 	}
-	for i, addr := range a.listens {
+	for i, addr := range a.Settings.Listens {
 		setting := "--listen"
 		if i >= len(f.Listen) {
 			setting = "auth.proxy.unix in the configuration"
@@ -174,32 +185,28 @@ func (a *App) listen(ctx context.Context, f Front) (on []net.Listener, socket ne
 	return on, socket, err
 }
 
-func tlsFiles(t config.TLS) web.Files {
-	return web.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Required: t.Required}
-}
-
 // url is how clients name the first address for HTTP; "" if there is none.
 func (a *App) url() string {
 	if a.front == nil {
 		return ""
 	}
 	at, scheme := a.front.Addr(), "http://"
-	if a.tls != nil {
+	if a.Settings.TLS != nil {
 		scheme = "https://"
 	}
 	switch {
 	case at.Network() == "unix":
 		return web.UnixPrefix + at.String()
 	case !config.Loopback(at.String()):
-		return a.public() + "/mcp"
+		return a.Callers.Public() + "/mcp"
 	}
 	return scheme + at.String() + "/mcp"
 }
 
 // serve serves who comes over HTTP, from other gateways, and over the control socket.
 func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, on []net.Listener, socket net.Listener) {
-	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, a.api, 0) })
-	g.Go(func() error { return a.shared.peers.Serve(ctx, a.forwarded(server.Handler)) })
+	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, a.Desk.API, 0) })
+	g.Go(func() error { return a.shared.peers.Serve(ctx, a.Desk.Forwarded(server.Handler)) })
 	for _, ln := range on {
 		g.Go(func() error { return web.Serve(ctx, server, ln) })
 	}
@@ -222,14 +229,14 @@ func (a *App) serveStdio(ctx context.Context, g *errgroup.Group, who *gate.Princ
 // and bundles far away.
 func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 	hangup, stop := hangups()
-	looks := []func(){a.watchPolicy(ctx), a.watchPins(), a.watchKeys(ctx), func() { a.pollBundles(ctx) }}
+	looks := []func(){a.Policies.Watch(ctx), a.Pins.Watch(), a.Callers.WatchKeys(ctx), func() { a.Policies.PollBundles(ctx) }}
 	if a.shared.Store != nil {
 		looks = append(looks, func() { a.shared.catchUp(ctx) }, func() {
 			_ = a.gateway.Operator().ReturnRates(ctx) // the next look puts back what this one could not
 		})
 	}
 	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
-		looks = append(looks, a.watchConfig(ctx, hangup))
+		looks = append(looks, a.Settings.Watch(ctx, hangup))
 	}
 	every := watch.Every
 	if a.cfg.Dev != "" {
@@ -240,13 +247,13 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 		watch.Together(ctx, every, looks...)
 		return nil
 	})
-	g.Go(func() error { a.foldDenials(ctx); return nil })
+	g.Go(func() error { a.Callers.FoldDenials(ctx); return nil })
 }
 
 // newServer returns what serves MCP over HTTP, to requests that end with life.
 func (a *App) newServer(life context.Context) *http.Server {
 	s := &http.Server{
-		Handler: a.handler(), ConnContext: a.connContext, ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
+		Handler: a.handler(), ConnContext: a.Callers.ConnContext, ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 	new(web.Conns[gate.SessionKey]).Bound(s)
@@ -256,7 +263,7 @@ func (a *App) newServer(life context.Context) *http.Server {
 // drain lets calls under way end and their answers be written, for as long as
 // that may take.
 func (a *App) drain(ctx context.Context, s *http.Server) {
-	within := a.config.Load().cfg.Drain
+	within := a.Settings.Config().Drain
 	calls, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	began := time.Now()

@@ -21,6 +21,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/files/state"
@@ -91,7 +95,7 @@ func TestRereadSenders(t *testing.T) {
 	call, stream := make2(s, alice)
 	reread("claims: {roles: groups", "claims: {id: client_id, roles: groups")
 	ends(t, "the stream of whom the token does not name any more", stream)
-	if _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: "t1"}); err != nil {
+	if _, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{TokenID: "t1"}); err != nil {
 		t.Fatal(err)
 	}
 	ends(t, "the call, which was begun before", call)
@@ -107,12 +111,12 @@ func TestApproversWithoutPrincipals(t *testing.T) {
 	if _, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", alice); !strings.Contains(doc.String(), "refused_approve") {
 		t.Fatalf("not asked: %s", doc)
 	}
-	all, err := s.Approvals(t.Context())
+	all, err := s.Approvals.List(t.Context())
 	if err != nil || len(all) != 1 || !all[0].NotSelf || all[0].MayAnswer() != "not alice" {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	answer := func(token string) error {
-		_, err := s.Decide(t.Context(), app.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, Token: strings.TrimPrefix(token, "Bearer ")})
+		_, err := s.Approvals.Decide(t.Context(), approvals.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, Token: strings.TrimPrefix(token, "Bearer ")})
 		return err
 	}
 	if err := answer(alice); err == nil || !strings.Contains(err.Error(), "alice has made the call") {
@@ -130,13 +134,13 @@ func TestApproversWithoutPrincipals(t *testing.T) {
 func TestApproversByName(t *testing.T) {
 	s := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {ann: {roles: [dev]}, bob: {}}\npolicy: {packs: [grants, approve]}\napprovals: {not_self: true, hold: 0s}\n")
 	ask := func() error {
-		_, err := s.Call(t.Context(), app.CallRequest{Tool: "files__write", Args: "{}", As: "ann"})
+		_, err := s.Calls.Call(t.Context(), calls.Request{Tool: "files__write", Args: "{}", As: "ann"})
 		return err
 	}
-	if e, ok := errors.AsType[*app.CallError](ask()); !ok || e.Code != "refused_approve" {
+	if e, ok := errors.AsType[*calls.Error](ask()); !ok || e.Code != "refused_approve" {
 		t.Fatal("not asked: ", e)
 	}
-	all, err := s.Approvals(t.Context())
+	all, err := s.Approvals.List(t.Context())
 	if err != nil || len(all) != 1 || all[0].MayAnswer() != "not ann" || all[0].Arguments != nil {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -144,7 +148,7 @@ func TestApproversByName(t *testing.T) {
 		as string
 		ok bool
 	}{{"ann", false}, {"bob", true}} {
-		if _, err := s.Decide(t.Context(), app.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, As: tt.as}); (err == nil) != tt.ok {
+		if _, err := s.Approvals.Decide(t.Context(), approvals.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, As: tt.as}); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.as, err)
 		}
 	}
@@ -225,7 +229,7 @@ func TestDenialsAreBounded(t *testing.T) {
 func TestRevokedElsewhere(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)
-	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	k, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: "builder"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,12 +270,12 @@ func TestRevokedElsewhere(t *testing.T) {
 	time.Sleep(time.Until(soon))
 	carol := strings.TrimPrefix(s.token(p, map[string]any{"sub": "carol"}), "Bearer ")
 	for i := range 10_001 { // which is more than is remembered: what has ended goes first
-		if who, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: carol, Group: fmt.Sprint("g", i)}); err != nil || who.Refused != 0 {
+		if who, err := s.Callers.WhoAmI(t.Context(), callers.WhoRequest{Token: carol, Group: fmt.Sprint("g", i)}); err != nil || who.Refused != 0 {
 			t.Fatal(who, err)
 		}
 	}
 	for who, issuer := range issuers {
-		done, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: who, Issuer: issuer})
+		done, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Principal: who, Issuer: issuer})
 		if err != nil || done.Seen != 0 {
 			t.Fatalf("%+v, %v: the token is not forgotten", done, err)
 		}
@@ -290,7 +294,7 @@ func TestVaultInKeyring(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.Close(context.Background())
-		_, err = a.EndLogin(t.Context(), app.LoginRequest{Server: "jira", Token: "a-token-that-is-given"})
+		_, err = a.Logins.End(t.Context(), logins.Request{Server: "jira", Token: "a-token-that-is-given"})
 		return cfg.State, err
 	}
 	state, err := keep()

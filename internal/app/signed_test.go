@@ -165,17 +165,17 @@ func modules(t *testing.T, dir, yaml string) (errs map[string]string, offered st
 	if err := a.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	tools, err := a.Tools(t.Context(), "", false)
+	tools, err := a.Inventory.Tools(t.Context(), "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range tools {
 		offered += " " + one.Local
 	}
-	for _, m := range a.Status().Modules {
+	for _, m := range a.Overview.Status().Modules {
 		errs[m.Module] = m.Error
 	}
-	for _, s := range a.Status().Servers {
+	for _, s := range a.Overview.Status().Servers {
 		errs["server "+s.Server] = s.Error
 	}
 	if err := a.Close(t.Context()); err != nil {
@@ -320,7 +320,7 @@ func TestSignatureIsKept(t *testing.T) {
 		cfg := reload(t, filepath.Join(dir, "wasmgate.yaml"), fmt.Sprintf("version: 1\ntools:\n  m: {module: \"oci://%s/someone/tool@%s\", verify: {key: %s}}\n", host, digestOf(image), key))
 		a := start(t, cfg)
 		defer a.Close(t.Context())
-		return a.Status().Modules[0].Error
+		return a.Overview.Status().Modules[0].Error
 	}
 	if got := opened("cosign.pub"); got != "" {
 		t.Fatal(got)
@@ -367,7 +367,7 @@ func TestSignedReload(t *testing.T) {
 	const tools = "tools:\n  m: {module: bare.wasm}\n"
 	cfg := reload(t, file, "version: 1\n"+tools)
 	a := start(t, cfg)
-	failed := func(a *app.App) string { return a.Status().Modules[0].Error }
+	failed := func(a *app.App) string { return a.Overview.Status().Modules[0].Error }
 	if err := a.Connect(t.Context()); err != nil || failed(a) != "" {
 		t.Fatal(err, failed(a))
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -91,7 +91,7 @@ auth:
   issuers: {corp: {issuer: %q}}
 `, socket, ca.files(t.TempDir(), cert), os.Getuid(), secret, p.URL))
 	url := "https://" + strings.TrimPrefix(strings.TrimPrefix(s.url, "http://"), "https://")
-	key, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "key"})
+	key, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: "key"})
 	if err != nil {
 		t.Fatal(err)
 	}

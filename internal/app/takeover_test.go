@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -23,7 +23,7 @@ func TestTakeoverAtTheEndpoint(t *testing.T) {
 	s, p := newTeam(t)
 	alice := s.token(p, nil)
 	session := s.session(alice)
-	key, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	key, err := s.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "k", As: "builder"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestHandlesAtTheEndpoint(t *testing.T) {
 	if !strings.Contains(body, `"write"`) {
 		t.Errorf("Alice's approval: %s", body)
 	}
-	if _, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "alice"}); err != nil { // the gateway would wait for what is under way
+	if _, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{Principal: "alice"}); err != nil { // the gateway would wait for what is under way
 		t.Fatal(err)
 	}
 	for range 3 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/files/state"
@@ -20,9 +20,9 @@ import (
 func TestWhoAmI(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)
-	ask := func(s *site, token string) *app.Who {
+	ask := func(s *site, token string) *callers.Who {
 		t.Helper()
-		who, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: token})
+		who, err := s.Callers.WhoAmI(t.Context(), callers.WhoRequest{Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,22 +35,22 @@ func TestWhoAmI(t *testing.T) {
 	if who := ask(s, token(nil)+"\n"); who.Principal != "alice" || who.Operator || who.Auth != "bearer" || who.Issuer != "corp" || strings.Join(who.Roles, " ") != "dev everybody" || who.Ends.IsZero() || who.Tools == nil || *who.Tools < 3 {
 		t.Errorf("a token: %+v", who)
 	}
-	if who, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: token(map[string]any{"aud": s.url + "/docs"}), Group: "docs"}); err != nil || who.Principal != "alice" {
+	if who, err := s.Callers.WhoAmI(t.Context(), callers.WhoRequest{Token: token(map[string]any{"aud": s.url + "/docs"}), Group: "docs"}); err != nil || who.Principal != "alice" {
 		t.Errorf("a token of a group, there: %+v, %v", who, err)
 	}
-	key := func(r app.KeyRequest) *app.Key {
+	key := func(r callers.KeyRequest) *callers.Key {
 		t.Helper()
-		k, err := s.CreateKey(t.Context(), r)
+		k, err := s.Callers.CreateKey(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
-	good, revoked := key(app.KeyRequest{Name: "good", As: "builder", Expires: time.Hour}), key(app.KeyRequest{Name: "revoked", As: "builder"})
+	good, revoked := key(callers.KeyRequest{Name: "good", As: "builder", Expires: time.Hour}), key(callers.KeyRequest{Name: "revoked", As: "builder"})
 	if who := ask(s, good.Secret); who.Principal != "builder" || who.Auth != "apikey" || who.Credential != good.ID || !who.Ends.Equal(good.Expires) {
 		t.Errorf("a key: %+v", who)
 	}
-	if _, err := s.RevokeKey(t.Context(), revoked.ID); err != nil {
+	if _, err := s.Callers.RevokeKey(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	other, err := auth.OpenKeys(t.Context(), state.File(filepath.Join(s.cfg.State, "keys.json"))) // as another process has it
@@ -65,8 +65,8 @@ func TestWhoAmI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timelimit.Wait(t, "the other keys", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 4 })
-	if _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: "gone"}); err != nil {
+	timelimit.Wait(t, "the other keys", func() bool { all, err := s.Callers.Keys(t.Context()); return err == nil && len(all) == 4 })
+	if _, err := s.Callers.Revoke(t.Context(), callers.RevokeRequest{TokenID: "gone"}); err != nil {
 		t.Fatal(err)
 	}
 	forged := token(map[string]any{"jti": "forged"})

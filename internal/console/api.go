@@ -14,7 +14,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
+	"github.com/wasmgate/wasmgate/internal/app/sessions"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"github.com/wasmgate/wasmgate/internal/evict"
@@ -62,7 +64,7 @@ func (c *Console) routes() []route {
 		{"GET /api/v1/modules", read, "modules.read", "", c.getModules},
 		{"POST /api/v1/pause", grant, "gateway.pause", "", c.postPause},
 		{"POST /api/v1/servers/{server}/restart", grant, "servers.restart", "server", func(w http.ResponseWriter, r *http.Request) error {
-			return answer(w, map[string]any{}, app.RestartServer(r.Context(), c.app, r.PathValue("server"), named(r.Context())))
+			return answer(w, map[string]any{}, c.app.Pauses.Restart(r.Context(), r.PathValue("server"), named(r.Context())))
 		}},
 
 		{"GET /ui/{$}", read, "status.read", "", c.overview},
@@ -96,7 +98,7 @@ func (c *Console) routes() []route {
 		{"POST /ui/pause", grant, "gateway.pause", "", c.pausePage},
 		{"POST /ui/servers/{server}/restart", grant, "servers.restart", "server", func(w http.ResponseWriter, r *http.Request) error {
 			server := r.PathValue("server")
-			if err := app.RestartServer(r.Context(), c.app, server, named(r.Context())); err != nil {
+			if err := c.app.Pauses.Restart(r.Context(), server, named(r.Context())); err != nil {
 				return err
 			}
 			return c.done(w, r, "/ui/servers", "server "+server+" has restarted")
@@ -110,8 +112,8 @@ func (c *Console) description(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-func (c *Console) status() *app.Status {
-	s := c.app.Status()
+func (c *Console) status() *overview.Status {
+	s := c.app.Overview.Status()
 	s.Running = true
 	return s
 }
@@ -125,7 +127,7 @@ func (c *Console) getServers(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (c *Console) getTools(w http.ResponseWriter, r *http.Request) error {
-	tools, err := c.app.Tools(r.Context(), r.FormValue("as"), r.FormValue("all") == "true")
+	tools, err := c.app.Inventory.Tools(r.Context(), r.FormValue("as"), r.FormValue("all") == "true")
 	if err != nil {
 		return &misused{err.Error()}
 	}
@@ -217,7 +219,7 @@ func (c *Console) getCalls(w http.ResponseWriter, r *http.Request) error {
 
 // call returns all records of a call, the oldest first.
 func (c *Console) call(r *http.Request) ([]audit.Entry, error) {
-	if at := r.FormValue("gateway"); at != "" && at != c.app.Node() {
+	if at := r.FormValue("gateway"); at != "" && at != c.app.Nodes.Own() {
 		return c.otherCall(r.Context(), at, r.PathValue("id"))
 	}
 	all, p, err := c.find(r.Context(), index.Query{Call: r.PathValue("id"), Last: mostCalls})
@@ -321,11 +323,11 @@ func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (c *Console) approvals(ctx context.Context) ([]app.Approval, error) {
-	if !c.app.Asks() {
-		return []app.Approval{}, nil
+func (c *Console) approvals(ctx context.Context) ([]approvals.Approval, error) {
+	if !c.app.Approvals.On() {
+		return []approvals.Approval{}, nil
 	}
-	return c.app.Approvals(ctx)
+	return c.app.Approvals.List(ctx)
 }
 
 func (c *Console) getApprovals(w http.ResponseWriter, r *http.Request) error {
@@ -334,7 +336,7 @@ func (c *Console) getApprovals(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) getApproval(w http.ResponseWriter, r *http.Request) error {
-	one, err := c.app.Approval(r.Context(), r.PathValue("id"))
+	one, err := c.app.Approvals.Show(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return &missing{err.Error()}
 	}
@@ -353,11 +355,11 @@ type decision struct {
 	Beside bool `json:"beside"`
 }
 
-func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decided, error) {
+func (c *Console) decide(ctx context.Context, id string, d decision) (*approvals.Decided, error) {
 	if d.Verdict != gate.Approved && d.Verdict != gate.Denied {
 		return nil, &misused{"verdict is approved or denied"}
 	}
-	one, err := c.app.Approval(ctx, id)
+	one, err := c.app.Approvals.Show(ctx, id)
 	if err != nil {
 		return nil, &missing{err.Error()}
 	}
@@ -369,9 +371,9 @@ func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decid
 			return nil, err
 		}
 	}
-	request := app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always, Destination: d.Destination, Beside: d.Beside}
+	request := approvals.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always, Destination: d.Destination, Beside: d.Beside}
 	request.Token = by(ctx).key // whose answer it is then
-	return c.app.Decide(ctx, request)
+	return c.app.Approvals.Decide(ctx, request)
 }
 
 func (c *Console) postDecision(w http.ResponseWriter, r *http.Request) error {
@@ -383,14 +385,13 @@ func (c *Console) postDecision(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, done, err)
 }
 
-func (c *Console) getDestinations(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Destinations(r.Context())
-	return answer(w, all, err)
+func (c *Console) getDestinations(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, c.app.Approvals.Destinations(), nil)
 }
 
 // revoke takes back the destinations that an approval was for.
 func (c *Console) revoke(r *http.Request) ([]gate.Destination, error) {
-	return c.app.RevokeDestinationsBy(r.Context(), r.PathValue("id"), named(r.Context()))
+	return c.app.Approvals.RevokeDestinations(r.Context(), r.PathValue("id"), named(r.Context()))
 }
 
 func (c *Console) postRevocation(w http.ResponseWriter, r *http.Request) error {
@@ -399,7 +400,7 @@ func (c *Console) postRevocation(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) getPins(w http.ResponseWriter, r *http.Request) error {
-	pins, err := c.app.Pins(r.Context(), "")
+	pins, err := c.app.Pins.List(r.Context(), "")
 	return answer(w, pins, err)
 }
 
@@ -411,7 +412,7 @@ type difference struct {
 }
 
 func (c *Console) difference(ctx context.Context, server string) (d difference, pins []lock.Pin, err error) {
-	review, err := c.app.PinReview(ctx, server)
+	review, err := c.app.Pins.Review(ctx, server)
 	if errors.Is(err, lock.ErrNothing) {
 		err = &missing{"pinned server " + server}
 	}
@@ -439,7 +440,7 @@ func (c *Console) approvePins(ctx context.Context, server, seen string) ([]lock.
 	if d.Seen != seen {
 		return nil, &conflict{"what server " + server + " declares"}
 	}
-	return c.app.ApprovePins(ctx, pins, by(ctx).ID)
+	return c.app.Pins.Approve(ctx, pins, by(ctx).ID)
 }
 
 func (c *Console) postPins(w http.ResponseWriter, r *http.Request) error {
@@ -454,23 +455,23 @@ func (c *Console) postPins(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) getSessions(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Sessions(r.Context())
+	all, err := c.app.Sessions.List(r.Context())
 	return answer(w, all, err)
 }
 
 // session returns a session and its calls, the oldest first.
-func (c *Console) session(r *http.Request) (app.Session, []audit.Entry, error) {
-	all, err := c.app.Sessions(r.Context())
+func (c *Console) session(r *http.Request) (sessions.Session, []audit.Entry, error) {
+	all, err := c.app.Sessions.List(r.Context())
 	if err != nil {
-		return app.Session{}, nil, err
+		return sessions.Session{}, nil, err
 	}
-	s, err := app.FindSession(all, r.PathValue("id"))
+	s, err := sessions.Find(all, r.PathValue("id"))
 	if err != nil {
-		return app.Session{}, nil, err
+		return sessions.Session{}, nil, err
 	}
 	since, err := c.since(r.Context(), s)
 	if err != nil {
-		return app.Session{}, nil, err
+		return sessions.Session{}, nil, err
 	}
 	calls, _, err := c.find(r.Context(), index.Query{Event: gate.Done, Session: s.Session, Principal: s.Principal, Since: since, Last: mostCalls})
 	calls = slices.DeleteFunc(calls, func(e audit.Entry) bool { return e.Tenant != s.Tenant })
@@ -480,7 +481,7 @@ func (c *Console) session(r *http.Request) (app.Session, []audit.Entry, error) {
 
 // since is when a session began, or the first of the calls with which its labels came: those of
 // one that was kept over a restart came before.
-func (c *Console) since(ctx context.Context, s app.Session) (time.Time, error) {
+func (c *Console) since(ctx context.Context, s sessions.Session) (time.Time, error) {
 	since := s.Began.Add(-time.Second)
 	for _, id := range s.Raised {
 		raised, _, err := c.find(ctx, index.Query{Event: gate.Done, Call: id, Session: s.Session, Principal: s.Principal})
@@ -503,18 +504,18 @@ func (c *Console) getFlow(w http.ResponseWriter, r *http.Request) error {
 
 // reset takes from a session what it has read, if it is still the version that was seen.
 func (c *Console) reset(ctx context.Context, id string, version uint64) error {
-	all, err := c.app.Sessions(ctx)
+	all, err := c.app.Sessions.List(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := app.FindSession(all, id)
+	s, err := sessions.Find(all, id)
 	if err != nil {
 		return err
 	}
 	if s.Version != version {
 		return &conflict{"session " + id}
 	}
-	if _, err = c.app.ResetSessionBy(ctx, s, named(ctx)); errors.Is(err, gate.ErrStale) { // it has read something meanwhile
+	if _, err = c.app.Sessions.Reset(ctx, s, named(ctx)); errors.Is(err, gate.ErrStale) { // it has read something meanwhile
 		return &conflict{"session " + id}
 	}
 	return err
@@ -542,6 +543,6 @@ func (c *Console) postPause(w http.ResponseWriter, r *http.Request) error {
 	if err := read(r, &asked); err != nil {
 		return err
 	}
-	paused, err := c.app.PauseBy(r.Context(), asked.Server, asked.Resume, named(r.Context()))
+	paused, err := c.app.Pauses.Pause(r.Context(), asked.Server, asked.Resume, named(r.Context()))
 	return answer(w, map[string]any{"paused": append([]string{}, paused...)}, err)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/sessions"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
@@ -63,7 +63,7 @@ deny contains input.arguments.text if {
 	for _, e := range d.records(gate.Done)[:4] {
 		paths = append(paths, "/ui/calls/"+e.ID, "/ui/calls/"+e.ID+"/explanation", "/ui/calls/"+e.ID+"/arguments")
 	}
-	var sessions []app.Session
+	var sessions []sessions.Session
 	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil {
 		t.Fatal(err)
 	}

@@ -166,11 +166,11 @@ func (c *Console) compare(ctx context.Context, to change) error {
 	if err != nil {
 		return err
 	}
-	tools, err := c.app.Tools(ctx, "", true)
+	tools, err := c.app.Inventory.Tools(ctx, "", true)
 	if err != nil {
 		return err
 	}
-	skills, err := c.app.Skills(ctx, "")
+	skills, err := c.app.Inventory.Skills(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -245,11 +245,11 @@ func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range policy.Packs() {
 		packs[name] = slices.Contains(p.Options.Packs, name)
 	}
-	grants, err := textOf(c.app.PolicyFiles().Grants)
+	grants, err := textOf(c.app.Policies.Files().Grants)
 	if err != nil {
 		return err
 	}
-	labels, err := textOf(c.app.PolicyFiles().Labels)
+	labels, err := textOf(c.app.Policies.Files().Labels)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (c *Console) comparePage(w http.ResponseWriter, r *http.Request) error {
 	if rules := text("text"); strings.TrimSpace(rules) != "" {
 		to.Files = map[string]string{r.PostFormValue("file"): rules}
 	}
-	files := c.app.PolicyFiles()
+	files := c.app.Policies.Files()
 	for _, one := range []struct {
 		name, file string
 		to         **string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
 	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/web"
@@ -34,12 +35,12 @@ type Console struct {
 	comparing comparing
 }
 
-var _ app.Desk = (*Console)(nil)
+var _ desks.Desk = (*Console)(nil)
 
 // New returns the console of a gateway.
 func New(a *app.App) *Console {
-	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a, name: "wasmgate-" + secret()[:32] + ".localhost", readers: readers{all: make(map[*reader]*reader)}, sealing: []byte(secret())}
-	c.signins.node = a.PeerName()
+	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a.Logins, name: "wasmgate-" + secret()[:32] + ".localhost", readers: readers{all: make(map[*reader]*reader)}, sealing: []byte(secret())}
+	c.signins.node = a.Nodes.Peer()
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.serve(r))
@@ -67,7 +68,7 @@ func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 // ServeHTTP implements [http.Handler]. What a browser asks that another gateway has signed in, that one
 // answers. Signing in is not forwarded.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if app.ConsolePath(r) && !strings.HasPrefix(r.URL.Path, "/ui/signin") && c.app.ForwardPage(w, r, c.signins.home(r)) {
+	if desks.ConsolePath(r) && !strings.HasPrefix(r.URL.Path, "/ui/signin") && c.app.Nodes.ForwardPage(w, r, c.signins.home(r)) {
 		return
 	}
 	c.handler.ServeHTTP(w, r)
@@ -95,9 +96,9 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 
 // SignIn makes a link and a code by which somebody who may open the control socket signs in at
 // url, once.
-func (c *Console) SignIn(url string) app.SignIn {
+func (c *Console) SignIn(url string) desks.SignIn {
 	token, code, until := c.signins.offer()
-	return app.SignIn{URL: c.URL(url) + "/ui/signin#t=" + token, Code: code, At: url + "/ui/", Until: until}
+	return desks.SignIn{URL: c.URL(url) + "/ui/signin#t=" + token, Code: code, At: url + "/ui/", Until: until}
 }
 
 // URL is url by the console's own name, which nobody else knows. Browsers send a cookie to every

@@ -25,6 +25,12 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
+	"github.com/wasmgate/wasmgate/internal/app/desks"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
+	"github.com/wasmgate/wasmgate/internal/app/sessions"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control/socket"
@@ -145,7 +151,7 @@ func (d *desk) run(ctx context.Context) (ended <-chan error) {
 	d.t.Helper()
 	ready, result := make(chan struct{}), make(chan error, 1)
 	go func() {
-		result <- d.app.Run(ctx, app.Front{Listen: []string{"127.0.0.1:0"}, Desk: func(a *app.App) app.Desk { return New(a) }, Ready: func(context.Context, *app.App, string) { close(ready) }})
+		result <- d.app.Run(ctx, app.Front{Listen: []string{"127.0.0.1:0"}, Desk: func(a *app.App) desks.Desk { return New(a) }, Ready: func(context.Context, *app.App, string) { close(ready) }})
 	}()
 	select {
 	case <-ready:
@@ -171,7 +177,7 @@ func (d *desk) records(event gate.Event) (all []audit.Entry) {
 
 func (d *desk) call(name, args string) error {
 	d.t.Helper()
-	_, err := d.app.Call(d.t.Context(), app.CallRequest{Tool: name, Args: args})
+	_, err := d.app.Calls.Call(d.t.Context(), calls.Request{Tool: name, Args: args})
 	return err
 }
 
@@ -298,7 +304,7 @@ func TestPages(t *testing.T) {
 		"/ui/pins": "Nothing is quarantined", "/ui/servers": ">local<", "/ui/servers/local": "local__hash",
 		"/ui/sessions": "untrusted", "/ui/grants": "not used", "/ui/findings": "Nothing was found", "/ui/policy": "&lt;img src=x onerror=alert(1)&gt; \\u202e", "/ui/modules": "local__hash",
 	}
-	var sessions []app.Session
+	var sessions []sessions.Session
 	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
 		t.Fatalf("%v %v", sessions, err)
 	}
@@ -373,7 +379,7 @@ allow contains "auditors read" if {
 	input.admin.operator == false
 }
 `)
-	made, err := d.app.CreateKey(t.Context(), app.KeyRequest{Name: "robot", As: "robot"})
+	made, err := d.app.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: "robot", As: "robot"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -490,7 +496,7 @@ func TestApprove(t *testing.T) {
 	if err := d.call("local__hash", args); err == nil {
 		t.Fatal("nobody was asked")
 	}
-	var all []app.Approval
+	var all []approvals.Approval
 	if err := json.Unmarshal([]byte(d.get("/api/v1/approvals")), &all); err != nil || len(all) != 1 {
 		t.Fatalf("%v %v", all, err)
 	}
@@ -559,7 +565,7 @@ deny contains "nothing for good" if input.action == "admin/grant"
 		if err := call(); err == nil {
 			t.Fatal("nobody was asked")
 		}
-		all, err := d.app.Approvals(t.Context())
+		all, err := d.app.Approvals.List(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%+v %v", all, err)
 		}
@@ -614,7 +620,7 @@ func TestPinsAsSeen(t *testing.T) {
 	declare("Reads notes, and tells others of them.")
 	timelimit.Wait(t, "the declaration is listed", func() bool { return see() != seen })
 	approve("notes", seen, 409)
-	if pins, err := d.app.Pins(t.Context(), "notes"); err != nil || pins.Count() == 0 {
+	if pins, err := d.app.Pins.List(t.Context(), "notes"); err != nil || pins.Count() == 0 {
 		t.Errorf("%+v %v", pins, err)
 	}
 	approve("notes", see(), 200)
@@ -627,7 +633,7 @@ func TestApproveWhatIsAskedOfOthers(t *testing.T) {
 	if err := d.call("local__hash", args); err == nil {
 		t.Fatal("nobody was asked")
 	}
-	all, err := d.app.Approvals(t.Context())
+	all, err := d.app.Approvals.List(t.Context())
 	if err != nil || len(all) != 1 || all[0].MayAnswer() != "role:lead" {
 		t.Fatalf("%+v %v", all, err)
 	}
@@ -647,13 +653,13 @@ func TestHolderAnswers(t *testing.T) {
 allow contains "may approve" if input.action == "admin/approve"
 `)
 	call := func() error {
-		_, err := d.app.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: `{"text":"a","algorithm":"sha256"}`, As: "ann"})
+		_, err := d.app.Calls.Call(t.Context(), calls.Request{Tool: "local__hash", Args: `{"text":"a","algorithm":"sha256"}`, As: "ann"})
 		return err
 	}
 	if err := call(); err == nil {
 		t.Fatal("nobody was asked")
 	}
-	all, err := d.app.Approvals(t.Context())
+	all, err := d.app.Approvals.List(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v %v", all, err)
 	}
@@ -661,7 +667,7 @@ allow contains "may approve" if input.action == "admin/approve"
 		as   string
 		want int
 	}{{"ann", 409}, {"bob", 200}} {
-		made, err := d.app.CreateKey(t.Context(), app.KeyRequest{Name: c.as, As: c.as})
+		made, err := d.app.Callers.CreateKey(t.Context(), callers.KeyRequest{Name: c.as, As: c.as})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -717,7 +723,7 @@ func TestPauseAndReset(t *testing.T) {
 	if err := d.call("local__hash", `{"text":"read","algorithm":"sha256"}`); err != nil {
 		t.Error(err)
 	}
-	var sessions []app.Session
+	var sessions []sessions.Session
 	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
 		t.Fatalf("%v %v", sessions, err)
 	}
@@ -742,7 +748,7 @@ func TestPauseAndReset(t *testing.T) {
 
 // The overview names the gateways that share a database, and those that are gone.
 func TestOverviewOfGateways(t *testing.T) {
-	var s app.Status
+	var s overview.Status
 	if err := json.Unmarshal([]byte(`{"nodes":[{"name":"gate-1","version":"v1"},{"name":"gate-<2>","version":"v1","gone":true}]}`), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -809,7 +815,7 @@ func TestDestinations(t *testing.T) {
 	if err := send(); err == nil {
 		t.Fatal("nobody was asked")
 	}
-	var all []app.Approval
+	var all []approvals.Approval
 	if err := json.Unmarshal([]byte(d.get("/api/v1/approvals")), &all); err != nil || len(all) != 1 {
 		t.Fatalf("%v %v", all, err)
 	}
@@ -888,7 +894,7 @@ func TestSessionOverRestart(t *testing.T) {
 	if err := d.call("local__hash", `{"text":"deny","algorithm":"sha256"}`); err == nil {
 		t.Fatal("it is allowed")
 	}
-	var sessions []app.Session
+	var sessions []sessions.Session
 	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
 		t.Fatalf("%v %v", sessions, err)
 	}
@@ -958,7 +964,7 @@ deny contains "no pins" if input.action == "admin/pin"
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	ended := d.run(ctx)
-	if _, err := d.app.SignIn(); err == nil {
+	if _, err := d.app.Desk.SignIn(); err == nil {
 		t.Error("there is a console")
 	}
 	if err := d.call("local__hash", `{"text":"a","algorithm":"sha256"}`); err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/exceptions"
 	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -19,14 +19,14 @@ func found(r *http.Request) except.Found {
 }
 
 func (c *Console) getExceptions(w http.ResponseWriter, r *http.Request) error {
-	x, err := c.app.Exceptions(r.Context(), found(r))
+	x, err := c.app.Exceptions.Offers(found(r))
 	return answer(w, x, err)
 }
 
 // except writes an exception.
-func (c *Console) except(r *http.Request, q app.ExceptRequest) (app.Excepted, error) {
+func (c *Console) except(r *http.Request, q exceptions.Request) (exceptions.Written, error) {
 	by := by(r.Context())
-	return c.app.ExceptBy(r.Context(), policy.AdminQuery{Who: by.Principal, Operator: by.operator}, q)
+	return c.app.Exceptions.Write(r.Context(), policy.AdminQuery{Who: by.Principal, Operator: by.operator}, q)
 }
 
 func (c *Console) postException(w http.ResponseWriter, r *http.Request) error {
@@ -43,12 +43,12 @@ func (c *Console) postException(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := except.Found{Rule: asked.Rule, Tool: asked.Tool, Server: asked.Server, Arguments: except.InArguments(asked.At), Fingerprint: asked.Fingerprint}
-	written, err := c.except(r, app.ExceptRequest{Found: f, Name: asked.Name, Seen: asked.Seen})
+	written, err := c.except(r, exceptions.Request{Found: f, Name: asked.Name, Seen: asked.Seen})
 	return answer(w, written, err)
 }
 
 func (c *Console) exceptionsPage(w http.ResponseWriter, r *http.Request) error {
-	x, err := c.app.Exceptions(r.Context(), found(r))
+	x, err := c.app.Exceptions.Offers(found(r))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *Console) exceptionsPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) exceptPage(w http.ResponseWriter, r *http.Request) error {
-	written, err := c.except(r, app.ExceptRequest{Found: found(r), Name: r.PostFormValue("name"), Seen: r.PostFormValue("seen")})
+	written, err := c.except(r, exceptions.Request{Found: found(r), Name: r.PostFormValue("name"), Seen: r.PostFormValue("seen")})
 	if err != nil {
 		return err
 	}

@@ -2,15 +2,17 @@ package console
 
 import (
 	"fmt"
-	notes "github.com/wasmgate/wasmgate/bridge/gateway/status"
-	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	notes "github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
+	"github.com/wasmgate/wasmgate/internal/audit/index"
 )
 
 // fill gives every field of a value something of its own: each text is a word that no other field has.
@@ -58,7 +60,7 @@ func rendered(t *testing.T, name string, of any) string {
 
 // With every kind of fault at once, each page that shows the status shows its own, as text.
 func TestFaults(t *testing.T) {
-	s := new(app.Status)
+	s := new(overview.Status)
 	fill(reflect.ValueOf(s).Elem(), "status")
 	wants := func(page, body string, words ...string) {
 		t.Helper()
@@ -68,22 +70,22 @@ func TestFaults(t *testing.T) {
 			}
 		}
 	}
-	overview := rendered(t, "overview", map[string]any{"Status": s, "Problems": problemsOf(s), "Calls": 1, "Codes": []count{{"ok", 1}}, "Ready": 0, "Quarantined": 1, "Chart": chart(lastHour(time.Now())), "Paused": true, "Indexed": progressDone()})
-	wants("overview", overview, s.Problems...)
-	wants("overview", overview, "3 calls need approval")
+	shown := rendered(t, "overview", map[string]any{"Status": s, "Problems": problemsOf(s), "Calls": 1, "Codes": []count{{"ok", 1}}, "Ready": 0, "Quarantined": 1, "Chart": chart(lastHour(time.Now())), "Paused": true, "Indexed": progressDone()})
+	wants("overview", shown, s.Problems...)
+	wants("overview", shown, "3 calls need approval")
 	for _, one := range s.Servers {
-		wants("overview", overview, one.Error, one.Circuit)
-		wants("overview", overview, append(one.Quarantined, one.Unenforced...)...)
+		wants("overview", shown, one.Error, one.Circuit)
+		wants("overview", shown, append(one.Quarantined, one.Unenforced...)...)
 		for _, n := range one.Notes {
-			wants("overview", overview, n.Text)
+			wants("overview", shown, n.Text)
 		}
-		body := rendered(t, "server", map[string]any{"Server": one, "Tools": []app.Tool{}, "Paused": []string{}})
+		body := rendered(t, "server", map[string]any{"Server": one, "Tools": []inventory.Tool{}, "Paused": []string{}})
 		wants("server", body, append(append(one.Quarantined, one.Unenforced...), one.Error, one.Circuit)...)
 		for _, n := range one.Notes {
 			wants("server", body, n.Text, n.Tool)
 		}
 	}
-	if strings.Contains(overview, "None.") {
+	if strings.Contains(shown, "None.") {
 		t.Error("the overview says that there are no problems")
 	}
 	servers := rendered(t, "servers", map[string]any{"Status": s, "Paused": []string{}})
@@ -93,7 +95,7 @@ func TestFaults(t *testing.T) {
 	for _, m := range s.Modules {
 		wants("servers", servers, m.Error, m.Note)
 	}
-	well := &app.Status{Servers: s.Servers[:0]}
+	well := &overview.Status{Servers: s.Servers[:0]}
 	if body := rendered(t, "overview", map[string]any{"Status": well, "Problems": problemsOf(well), "Calls": 0, "Ready": 0, "Quarantined": 0, "Chart": chart(lastHour(time.Now())), "Paused": false, "Indexed": progressDone()}); !strings.Contains(body, "None.") {
 		t.Error("the overview finds a problem where there is none")
 	}

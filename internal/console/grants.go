@@ -21,7 +21,7 @@ import (
 
 // getGrants also says by ETag which state of the file it is.
 func (c *Console) getGrants(w http.ResponseWriter, r *http.Request) error {
-	all, seen, err := c.app.Grants(r.Context())
+	all, seen, err := policydata.SeeGrants(r.Context(), c.app.Policies.Grants())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *Console) putGrants(w http.ResponseWriter, r *http.Request) error {
 
 // setGrants puts grants in place. Each that comes or goes is decided on, and recorded, by itself.
 func (c *Console) setGrants(ctx context.Context, seen string, next []policydata.Grant) error {
-	now, is, err := c.app.Grants(ctx)
+	now, is, err := policydata.SeeGrants(ctx, c.app.Policies.Grants())
 	if err != nil {
 		return err
 	}
@@ -80,11 +80,11 @@ func (c *Console) setGrants(ctx context.Context, seen string, next []policydata.
 			}
 		}
 	}
-	return c.app.SetGrants(ctx, seen, next)
+	return c.app.Policies.SetGrants(ctx, seen, next)
 }
 
 func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
-	all, seen, err := c.app.Grants(r.Context())
+	all, seen, err := policydata.SeeGrants(r.Context(), c.app.Policies.Grants())
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *Console) grantable() (names []string) {
 	for _, s := range c.status().Servers {
 		names = append(names, s.Server)
 	}
-	for _, t := range c.app.KnownTools() {
+	for _, t := range c.app.Inventory.KnownTools() {
 		names = append(names, t.Name.String())
 	}
 	slices.Sort(names)
@@ -124,7 +124,7 @@ func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
 		return &misused{"the form names nothing that can be granted"}
 	}
 	kind := grantKinds[at]
-	all, _, err := c.app.Grants(r.Context()) // if it differs from what was seen, nothing is done
+	all, _, err := policydata.SeeGrants(r.Context(), c.app.Policies.Grants()) // if it differs from what was seen, nothing is done
 	if err != nil {
 		return err
 	}

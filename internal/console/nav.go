@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 )
 
 // A group is a part of the navigation with a heading.
@@ -64,7 +64,7 @@ func (c *Console) navigation(r *http.Request, at string) []group {
 }
 
 // quarantinedIn counts the definitions that wait for an approval.
-func quarantinedIn(s *app.Status) (n int) {
+func quarantinedIn(s *overview.Status) (n int) {
 	for _, one := range s.Servers {
 		n += len(one.Quarantined)
 	}

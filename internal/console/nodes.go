@@ -26,7 +26,7 @@ type silent struct {
 // withOthers adds the calls of other gateways to those of this one, the newest first, and returns at most most, and who has not answered.
 func (c *Console) withOthers(ctx context.Context, own []audit.Entry, query url.Values, most int) (all []shownCall, missing []silent) {
 	for _, e := range own {
-		all = append(all, shownCall{e, c.app.Node()})
+		all = append(all, shownCall{e, c.app.Nodes.Own()})
 	}
 	asked := url.Values{}
 	for name, values := range query {
@@ -34,7 +34,7 @@ func (c *Console) withOthers(ctx context.Context, own []audit.Entry, query url.V
 			asked[name] = values
 		}
 	}
-	for _, o := range c.app.OtherCalls(ctx, asked) {
+	for _, o := range c.app.Nodes.Calls(ctx, asked) {
 		entries, err := parsed(o.Records)
 		if o.Err != nil {
 			err = o.Err
@@ -68,7 +68,7 @@ func parsed(records []json.RawMessage) ([]audit.Entry, error) {
 
 // otherCall returns all records of a call that another gateway has, the oldest first.
 func (c *Console) otherCall(ctx context.Context, node, id string) ([]audit.Entry, error) {
-	records, err := c.app.OtherCall(ctx, node, id)
+	records, err := c.app.Nodes.Call(ctx, node, id)
 	if err != nil {
 		return nil, &missing{"answer of gateway " + node + ": " + err.Error()}
 	}
@@ -80,19 +80,19 @@ func (c *Console) otherCall(ctx context.Context, node, id string) ([]audit.Entry
 }
 
 func (c *Console) getNodes(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Nodes(r.Context())
+	all, err := c.app.Nodes.All(r.Context())
 	return answer(w, all, err)
 }
 
 func (c *Console) nodesPage(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Nodes(r.Context())
+	all, err := c.app.Nodes.All(r.Context())
 	if err != nil {
 		return err
 	}
 	if all == nil {
 		return &missing{"database that gateways share: see docs/how-to/cluster.md"}
 	}
-	return c.show(w, r, "nodes", "Gateways", map[string]any{"Nodes": all.Nodes, "Problems": all.Problems, "Here": c.app.Node()})
+	return c.show(w, r, "nodes", "Gateways", map[string]any{"Nodes": all.Nodes, "Problems": all.Problems, "Here": c.app.Nodes.Own()})
 }
 
 // ago is how long ago something was, in seconds.

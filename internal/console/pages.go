@@ -22,7 +22,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/audit/index"
 	"github.com/wasmgate/wasmgate/internal/escaped"
@@ -190,7 +192,7 @@ func counted(of map[string]int) (all []count) {
 type trouble struct{ Text, Page string }
 
 // problemsOf lists them, each with the page that shows more.
-func problemsOf(s *app.Status) (all []trouble) {
+func problemsOf(s *overview.Status) (all []trouble) {
 	add := func(page, format string, args ...any) { all = append(all, trouble{fmt.Sprintf(format, args...), page}) }
 	for _, p := range s.Problems {
 		add("", "%s", p)
@@ -273,7 +275,7 @@ func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 	all, missing := c.withOthers(r.Context(), own, query, q.Last)
 	if len(all) == q.Last {
 		next := r.URL.Query()
-		if last := all[len(all)-1]; c.app.Node() == "" {
+		if last := all[len(all)-1]; c.app.Nodes.Own() == "" {
 			next.Set("before", strconv.FormatUint(last.Seq, 10))
 		} else { // each log has numbers of its own
 			next.Set("until", last.Time.Format(time.RFC3339Nano))
@@ -288,7 +290,7 @@ func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 		}
 		over = chart(span)
 	}
-	return c.show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Outcomes": outcomes, "More": slices.ContainsFunc(rareFilters, query.Has), "Live": r.URL.RawQuery == "", "Older": older, "Chart": over, "Indexed": p, "Here": c.app.Node(), "Missing": missing})
+	return c.show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Outcomes": outcomes, "More": slices.ContainsFunc(rareFilters, query.Has), "Live": r.URL.RawQuery == "", "Older": older, "Chart": over, "Indexed": p, "Here": c.app.Nodes.Own(), "Missing": missing})
 }
 
 func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
@@ -304,7 +306,7 @@ func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	elsewhere := r.FormValue("gateway") // whose console has more
-	if elsewhere == c.app.Node() {
+	if elsewhere == c.app.Nodes.Own() {
 		elsewhere = ""
 	}
 	return c.show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Values": flow.Values(main), "Steps": steps(main), "Raw": all, "Elsewhere": elsewhere, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool && elsewhere == ""})
@@ -312,14 +314,14 @@ func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
 
 // asked is a question with what the server says about its tool.
 type asked struct {
-	app.Approval
+	approvals.Approval
 	Description string
 	Annotations []byte // JSON; empty if there are none
 }
 
-func (c *Console) describe(a app.Approval) asked {
+func (c *Console) describe(a approvals.Approval) asked {
 	q := asked{Approval: a}
-	known := c.app.KnownTools()
+	known := c.app.Inventory.KnownTools()
 	if i := slices.IndexFunc(known, func(t *gate.Tool) bool { return t.Name.String() == a.Tool }); i >= 0 {
 		q.Description = known[i].Definition.Get("description").Text()
 		if hints := known[i].Definition.Get("annotations"); !hints.IsZero() {
@@ -335,15 +337,11 @@ func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i, a := range all { // with their arguments, which lists leave out
-		if one, err := c.app.Approval(r.Context(), a.ID); err == nil {
+		if one, err := c.app.Approvals.Show(r.Context(), a.ID); err == nil {
 			all[i] = *one
 		}
 	}
-	destinations, err := c.app.Destinations(r.Context())
-	if err != nil {
-		return err
-	}
-	still, err := c.app.StillAsked(r.Context())
+	still, err := c.app.Approvals.StillAsked(r.Context())
 	if err != nil {
 		return err
 	}
@@ -351,7 +349,7 @@ func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
 	for _, a := range all {
 		asked = append(asked, c.describe(a))
 	}
-	return c.show(w, r, "approvals", "Approvals", map[string]any{"All": asked, "Asks": c.app.Asks(), "Destinations": destinations, "Still": still})
+	return c.show(w, r, "approvals", "Approvals", map[string]any{"All": asked, "Asks": c.app.Approvals.On(), "Destinations": c.app.Approvals.Destinations(), "Still": still})
 }
 
 func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
@@ -389,7 +387,7 @@ func (c *Console) revokePage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) pinsPage(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Pins(r.Context(), "")
+	all, err := c.app.Pins.List(r.Context(), "")
 	if err != nil {
 		return c.show(w, r, "pins", "Pins", map[string]any{"Off": err.Error()})
 	}
@@ -474,11 +472,11 @@ func (c *Console) serverPage(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("server")
 	for _, one := range s.Servers {
 		if one.Server == id {
-			tools, err := c.app.Tools(r.Context(), "", true)
+			tools, err := c.app.Inventory.Tools(r.Context(), "", true)
 			if err != nil {
 				return err
 			}
-			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return t.Server != id })
+			tools = slices.DeleteFunc(tools, func(t inventory.Tool) bool { return t.Server != id })
 			return c.show(w, r, "server", id, map[string]any{"Server": one, "Tools": tools, "Paused": s.Paused})
 		}
 	}
@@ -486,7 +484,7 @@ func (c *Console) serverPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) sessionsPage(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Sessions(r.Context())
+	all, err := c.app.Sessions.List(r.Context())
 	if err != nil {
 		return err
 	}
@@ -516,7 +514,7 @@ func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 	server, resume := r.PostFormValue("server"), r.PostFormValue("resume") == "true"
-	if _, err := c.app.PauseBy(r.Context(), server, resume, named(r.Context())); err != nil {
+	if _, err := c.app.Pauses.Pause(r.Context(), server, resume, named(r.Context())); err != nil {
 		return err
 	}
 	what, to := "the gateway", "/ui/"

@@ -163,7 +163,7 @@ allow contains "auditors read" if {
 		t.Fatal(err)
 	}
 	pause.Body.Close()
-	if pause.StatusCode != http.StatusForbidden || len(d.app.Status().Paused) > 0 {
+	if pause.StatusCode != http.StatusForbidden || len(d.app.Overview.Status().Paused) > 0 {
 		t.Errorf("she pauses the gateway: %d", pause.StatusCode)
 	}
 	if acts := d.records(audit.Admin); len(acts) != 1 || acts[0].Principal != "alice" || acts[0].Code != "refused_authorize" {

@@ -19,7 +19,7 @@ type policyFiles struct {
 }
 
 func (c *Console) policyFiles() policyFiles {
-	p := c.app.PolicyFiles()
+	p := c.app.Policies.Files()
 	return policyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/sessions"
 	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
@@ -90,7 +90,7 @@ var errSignIn = errors.New("sign in with: wasmgate console; programs bring an AP
 // If it asks, and does not only wait, a browser stays signed in for longer.
 func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
 	if r.Header.Values("Authorization") != nil && !isPage {
-		who, err := c.app.KeyHolder(r)
+		who, err := c.app.Callers.KeyHolder(r)
 		return caller{who, false, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}, err
 	}
 	if r.Context().Value(overSocketKey{}) != nil {
@@ -126,7 +126,7 @@ const readArguments = "arguments.read"
 // may decides on what the sender of a request would do, and records it if it changes anything.
 func (c *Console) may(ctx context.Context, action gate.Action, op, object string, changes bool) error {
 	by := by(ctx)
-	return c.app.Admin(ctx, policy.AdminQuery{Who: by.Principal, Action: action, Op: op, Object: object, Operator: by.operator}, changes)
+	return c.app.Gateway().Operator().Admin(ctx, policy.AdminQuery{Who: by.Principal, Action: action, Op: op, Object: object, Operator: by.operator}, changes)
 }
 
 // A conflict says that what was to be changed is not what was seen any more.
@@ -150,7 +150,7 @@ func codeOf(err error) int {
 		changed *conflict
 		none    *missing
 		wrong   *misused
-		session *app.SessionError
+		session *sessions.Error
 		over    *gate.NotApproved
 		denied  *gate.Refusal
 	)

@@ -3,7 +3,7 @@ package console
 import "net/http"
 
 func (c *Console) getSkills(w http.ResponseWriter, r *http.Request) error {
-	list, err := c.app.Skills(r.Context(), r.FormValue("as"))
+	list, err := c.app.Inventory.Skills(r.Context(), r.FormValue("as"))
 	if err != nil {
 		return &misused{err.Error()}
 	}
@@ -11,7 +11,7 @@ func (c *Console) getSkills(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) skillsPage(w http.ResponseWriter, r *http.Request) error {
-	list, err := c.app.Skills(r.Context(), "")
+	list, err := c.app.Inventory.Skills(r.Context(), "")
 	if err != nil {
 		return err
 	}

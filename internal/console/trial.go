@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy/study"
@@ -19,8 +19,8 @@ import (
 
 // policyNow reads the policy as its files are now.
 func (c *Console) policyNow(ctx context.Context) (gateway.Policy, error) {
-	cfg := *c.app.Config()
-	cfg.Policy = c.app.PolicyFiles()
+	cfg := *c.app.Settings.Config()
+	cfg.Policy = c.app.Policies.Files()
 	p, _, err := policyfiles.Read(ctx, &cfg, slog.New(slog.DiscardHandler)) // the gateway logs what is wrong with bundles
 	return p, err
 }
@@ -29,8 +29,8 @@ func (c *Console) policyNow(ctx context.Context) (gateway.Policy, error) {
 func (c *Console) explainer(ctx context.Context) (replay.Explainer, error) {
 	p, err := c.policyNow(ctx)
 	return replay.Explainer{
-		Log: c.app.AuditPath(), Policy: p, Groups: len(c.app.Config().AllGroups()) > 0,
-		Tools: func(ctx context.Context) ([]app.Tool, error) { return c.app.Tools(ctx, "", true) },
+		Log: c.app.AuditPath(), Policy: p, Groups: len(c.app.Settings.Config().AllGroups()) > 0,
+		Tools: func(ctx context.Context) ([]inventory.Tool, error) { return c.app.Inventory.Tools(ctx, "", true) },
 	}, err
 }
 
@@ -166,7 +166,7 @@ func (c *Console) tryPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) showTrial(w http.ResponseWriter, r *http.Request, t replay.Trial, tried *replay.Tried) error {
-	tools, err := c.app.Tools(r.Context(), "", true)
+	tools, err := c.app.Inventory.Tools(r.Context(), "", true)
 	if err != nil {
 		return err
 	}

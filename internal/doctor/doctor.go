@@ -17,6 +17,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/escaped"
@@ -53,13 +56,13 @@ const (
 )
 
 // A Use is given the tools that were found. It may be nil.
-type Use func(tools []app.Tool) error
+type Use func(tools []inventory.Tool) error
 
 // Look looks everything over. A gateway that runs is asked how its servers are; without one they
 // are started for it, once. Their tools are given to use.
 //
 // While servers start, coming is called with what tells how they are, and what it returns once they are up; it may be nil.
-func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *app.Status) (stop func())) []Check {
+func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *overview.Status) (stop func())) []Check {
 	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
 	all = append(all, rules(ctx, cfg, log))
 	if cfg.Store.On() {
@@ -76,10 +79,10 @@ func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, co
 					ids = append(ids, s.ID)
 				}
 			}
-			_, _ = Await(ctx, running.Status, ids) // what failed is looked at below
+			_, _ = Await(ctx, running, ids) // what failed is looked at below
 		}
 		all = append(all, use.of(ctx, running)...)
-		s, err := running.Status(ctx)
+		s, err := overview.Show.Ask(ctx, running, operation.None{})
 		all = append(all, servers(s, err)...)
 		all = append(all, hooks(ctx, cfg, true)...)
 	} else {
@@ -270,14 +273,14 @@ func ports(cfg *config.Config) (all []Check) {
 }
 
 // started starts the servers once, and looks how they are.
-func started(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *app.Status) (stop func())) []Check {
+func started(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *overview.Status) (stop func())) []Check {
 	a, err := app.New(ctx, cfg, log, "")
 	if err != nil {
 		return []Check{{"start", Fault, err.Error(), ""}}
 	}
 	stop := func() {}
 	if coming != nil {
-		stop = coming(a.Status)
+		stop = coming(a.Overview.Status)
 	}
 	waiting, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -286,7 +289,7 @@ func started(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use,
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = nil // the servers that are not up are named below
 	}
-	all := append(use.of(ctx, a), servers(a.Status(), err)...)
+	all := append(use.of(ctx, a), servers(a.Overview.Status(), err)...)
 	if err := a.Close(ctx); err != nil {
 		all = append(all, Check{"start", Warning, err.Error(), ""})
 	}
@@ -294,13 +297,11 @@ func started(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use,
 }
 
 // of gives the tools of a gateway to its use.
-func (use Use) of(ctx context.Context, g interface {
-	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
-}) []Check {
+func (use Use) of(ctx context.Context, g operation.Gateway) []Check {
 	if use == nil {
 		return nil
 	}
-	tools, err := g.Tools(ctx, "", true)
+	tools, err := inventory.Tools.Ask(ctx, g, inventory.Request{All: true})
 	if err == nil {
 		err = use(tools)
 	}
@@ -312,11 +313,11 @@ func (use Use) of(ctx context.Context, g interface {
 
 // Await waits until a gateway knows the servers, and each has connected or failed, for a minute at most. It returns
 // the last status.
-func Await(ctx context.Context, ask func(context.Context) (*app.Status, error), ids []string) (*app.Status, error) {
+func Await(ctx context.Context, g operation.Gateway, ids []string) (*overview.Status, error) {
 	waiting, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	for {
-		s, err := ask(ctx)
+		s, err := overview.Show.Ask(ctx, g, operation.None{})
 		if err != nil || !slices.ContainsFunc(ids, func(id string) bool {
 			return !slices.ContainsFunc(s.Servers, func(has status.Server) bool { return has.Server == id && has.Phase != status.Connecting })
 		}) {
@@ -330,7 +331,7 @@ func Await(ctx context.Context, ask func(context.Context) (*app.Status, error), 
 
 // servers tells how each server is, what waits for approval, and what else a gateway complains
 // of.
-func servers(s *app.Status, err error) (all []Check) {
+func servers(s *overview.Status, err error) (all []Check) {
 	if err != nil {
 		all = append(all, Check{"servers", Fault, err.Error(), ""})
 	}

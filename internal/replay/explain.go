@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/policy/study"
@@ -24,7 +24,7 @@ type Explainer struct {
 	Policy gateway.Policy
 	Groups bool // whether the configuration has groups
 	// Tools are those that are known now; an error means that they cannot be asked for.
-	Tools func(context.Context) ([]app.Tool, error)
+	Tools func(context.Context) ([]inventory.Tool, error)
 }
 
 // Decided reports whether a policy was asked about the call of a record.

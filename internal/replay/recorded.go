@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy/study"
 )
@@ -271,7 +271,7 @@ func lacks(c *study.RecordedCall, why string, parts ...string) {
 type Key struct{ server, digest string }
 
 // DefinitionsOf returns tools and skills as policies see them.
-func DefinitionsOf(tools []app.Tool, skills []app.Skill) (map[Key]*gate.Tool, error) {
+func DefinitionsOf(tools []inventory.Tool, skills []inventory.Skill) (map[Key]*gate.Tool, error) {
 	known := make(map[Key]*gate.Tool, len(tools))
 	for _, t := range tools {
 		described, err := t.Described()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
@@ -86,7 +87,7 @@ policy: {packs: [grants], paths: [rules.rego], data: {grants: grants.yaml}, time
 	if err := a.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	known, err := a.Skills(t.Context(), "")
+	known, err := a.Inventory.Skills(t.Context(), "")
 	if err != nil || len(known) != skills {
 		t.Fatal(known, err)
 	}
@@ -112,7 +113,7 @@ policy: {packs: [grants], paths: [rules.rego], data: {grants: grants.yaml}, time
 	}
 	end()
 	files := os.DirFS(dir)
-	compare := func(grants []policy.Grant, all []app.Skill) replay.Comparison {
+	compare := func(grants []policy.Grant, all []inventory.Skill) replay.Comparison {
 		t.Helper()
 		engine, err := policy.Load(t.Context(), files, policy.Options{Packs: []string{"grants"}, Grants: grants, Timeout: 10 * time.Second})
 		if err != nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
@@ -38,7 +40,7 @@ These commands ask the running gateway.`,
 
 // withRunning gives do the gateway that runs on the configuration: what waits, waits
 // there.
-func (c commands) withRunning(cmd *cobra.Command, do func(*app.Remote) error) error {
+func (c commands) withRunning(cmd *cobra.Command, do func(operation.Gateway) error) error {
 	cfg, err := c.Open()
 	if err != nil {
 		return err
@@ -58,8 +60,8 @@ func (c commands) newApprovalsList() *cobra.Command {
 		Example: "  wasmgate approvals list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withRunning(cmd, func(r *app.Remote) error {
-				all, err := r.Approvals(cmd.Context())
+			return c.withRunning(cmd, func(g operation.Gateway) error {
+				all, err := approvals.All.Ask(cmd.Context(), g, operation.None{})
 				if err != nil {
 					return err
 				}
@@ -90,8 +92,8 @@ func (c commands) newApprovalsShow() *cobra.Command {
 		Example: "  wasmgate approvals show ID",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withRunning(cmd, func(r *app.Remote) error {
-				a, err := r.Approval(cmd.Context(), args[0])
+			return c.withRunning(cmd, func(g operation.Gateway) error {
+				a, err := approvals.Show.Ask(cmd.Context(), g, approvals.DecideRequest{ID: args[0]})
 				if err != nil {
 					return shell.Unanswered(err)
 				}
@@ -104,7 +106,7 @@ func (c commands) newApprovalsShow() *cobra.Command {
 	}
 }
 
-func (c commands) printApproval(a *app.Approval) error {
+func (c commands) printApproval(a *approvals.Approval) error {
 	read := strings.Join(a.Labels, ", ")
 	switch {
 	case a.Top:
@@ -173,7 +175,7 @@ question for tools of this server. --beside also approves the other destinations
 			if err := c.confirmApproval(cmd, args[0], yes); err != nil {
 				return err
 			}
-			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination, Beside: beside}, who)
+			return c.decide(cmd, approvals.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination, Beside: beside}, who)
 		},
 	}
 	who.flags(cmd)
@@ -187,8 +189,8 @@ question for tools of this server. --beside also approves the other destinations
 // confirmApproval shows a call that waits, and asks whether it is to pass.
 func (c commands) confirmApproval(cmd *cobra.Command, id string, yes bool) error {
 	preview := func() error {
-		return c.withRunning(cmd, func(r *app.Remote) error {
-			a, err := r.Approval(cmd.Context(), id)
+		return c.withRunning(cmd, func(g operation.Gateway) error {
+			a, err := approvals.Show.Ask(cmd.Context(), g, approvals.DecideRequest{ID: id})
 			if err != nil {
 				return shell.Unanswered(err)
 			}
@@ -209,7 +211,7 @@ func (c commands) newApprovalsDeny() *cobra.Command {
 		Example: "  wasmgate approvals deny ID --reason 'not to them'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Denied, Note: why}, who)
+			return c.decide(cmd, approvals.DecideRequest{ID: args[0], Verdict: gate.Denied, Note: why}, who)
 		},
 	}
 	who.flags(cmd)
@@ -223,8 +225,8 @@ func (c commands) newApprovalsDestinations() *cobra.Command {
 		Long:    "Lists destinations that were approved with --destination or in the client. An approved destination is\nvalid for one server in one session, and ends with the session.",
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withRunning(cmd, func(r *app.Remote) error {
-				all, err := r.Destinations(cmd.Context())
+			return c.withRunning(cmd, func(g operation.Gateway) error {
+				all, err := approvals.Destinations.Ask(cmd.Context(), g, operation.None{})
 				if err != nil {
 					return err
 				}
@@ -250,8 +252,8 @@ func (c commands) newApprovalsRevoke() *cobra.Command {
 		Use: "revoke ID", Short: "Remove the approval of destinations", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withRunning(cmd, func(r *app.Remote) error {
-				gone, err := r.RevokeDestinations(cmd.Context(), args[0])
+			return c.withRunning(cmd, func(g operation.Gateway) error {
+				gone, err := approvals.Revoke.Ask(cmd.Context(), g, approvals.RevokeRequest{ID: args[0]})
 				if err != nil {
 					return shell.Unanswered(err)
 				}
@@ -275,13 +277,13 @@ func (a *answerer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.token, "token", "", "- reads the approver's token or API key from standard input")
 }
 
-func (c commands) decide(cmd *cobra.Command, d app.DecideRequest, who answerer) (err error) {
+func (c commands) decide(cmd *cobra.Command, d approvals.DecideRequest, who answerer) (err error) {
 	d.As = who.as
 	if d.Token, err = c.ReadToken(who.token); err != nil {
 		return err
 	}
-	return c.withRunning(cmd, func(r *app.Remote) error {
-		done, err := r.Decide(cmd.Context(), d)
+	return c.withRunning(cmd, func(g operation.Gateway) error {
+		done, err := approvals.Decide.Ask(cmd.Context(), g, d)
 		if err != nil {
 			return shell.Unanswered(err)
 		}
@@ -295,7 +297,7 @@ func (c commands) decide(cmd *cobra.Command, d app.DecideRequest, who answerer) 
 	})
 }
 
-func (c commands) printAlways(a app.Approval, w *app.Always) {
+func (c commands) printAlways(a approvals.Approval, w *approvals.Always) {
 	if w == nil {
 		return
 	}

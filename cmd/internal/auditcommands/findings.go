@@ -11,7 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/exceptions"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/config/except"
 )
 
@@ -84,15 +85,15 @@ records it, and reads the file again.`,
 			if i < 0 {
 				return shell.Misuse("there is no finding %q; see wasmgate findings list", args[0])
 			}
-			return c.withKeeper(cmd, func(k keeper) error {
-				offers, err := k.Exceptions(cmd.Context(), all[i].Of())
+			return c.WithState(cmd.Context(), func(g operation.Gateway) error {
+				offers, err := exceptions.Find.Ask(cmd.Context(), g, all[i].Of())
 				if err != nil {
 					return err
 				}
 				if len(args) == 1 {
 					return c.printOffers(all[i], offers)
 				}
-				return c.except(cmd, k, all[i], offers, args[1], yes)
+				return c.except(cmd, g, all[i], offers, args[1], yes)
 			})
 		},
 	}
@@ -121,7 +122,7 @@ func (c findings) printOffers(f except.Finding, o except.Offers) error {
 	return nil
 }
 
-func (c findings) except(cmd *cobra.Command, k keeper, f except.Finding, o except.Offers, name string, yes bool) error {
+func (c findings) except(cmd *cobra.Command, g operation.Gateway, f except.Finding, o except.Offers, name string, yes bool) error {
 	i := slices.IndexFunc(o.All, func(e except.Offer) bool { return e.Name == name })
 	if i < 0 {
 		return shell.Misuse("%v; see wasmgate findings except %s", except.ErrNone, f.ID)
@@ -133,7 +134,7 @@ func (c findings) except(cmd *cobra.Command, k keeper, f except.Finding, o excep
 			return err
 		}
 	}
-	written, err := k.Except(cmd.Context(), app.ExceptRequest{Found: f.Of(), Name: name, Seen: o.Seen})
+	written, err := exceptions.Write.Ask(cmd.Context(), g, exceptions.Request{Found: f.Of(), Name: name, Seen: o.Seen})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package auditcommands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,11 +12,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/sessions"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
-	"github.com/wasmgate/wasmgate/internal/config/except"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 func (c findings) newSessions() *cobra.Command {
@@ -31,40 +29,13 @@ not shown.`,
 	}, c.newSessionsList(), c.newSessionsShow(), c.newSessionsReset())
 }
 
-// keeper is a gateway that is asked about sessions and exceptions.
-type keeper interface {
-	Exceptions(ctx context.Context, f except.Found) (except.Offers, error)
-	Except(ctx context.Context, r app.ExceptRequest) (app.Excepted, error)
-	Sessions(ctx context.Context) ([]app.Session, error)
-	ResetSession(ctx context.Context, s app.Session) (app.Session, error)
-}
-
-// withKeeper asks the gateway that runs on the configuration; or else one that is
-// started for that, without servers, and knows what the last one has kept.
-func (c findings) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
-	cfg, err := c.Open()
-	if err != nil {
-		return err
-	}
-	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
-		defer r.Close()
-		return f(r)
-	}
-	a, err := c.Start(cmd.Context(), cfg, product.LocalServer)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.Close(cmd.Context())) }()
-	return f(a)
-}
-
 // sessionNamed returns the session that a command names.
-func sessionNamed(ctx context.Context, k keeper, id string) (app.Session, error) {
-	list, err := k.Sessions(ctx)
+func sessionNamed(ctx context.Context, g operation.Gateway, id string) (sessions.Session, error) {
+	list, err := sessions.All.Ask(ctx, g, operation.None{})
 	if err != nil {
-		return app.Session{}, err
+		return sessions.Session{}, err
 	}
-	s, err := app.FindSession(list, id)
+	s, err := sessions.Find(list, id)
 	return s, shell.NameError(err)
 }
 
@@ -73,8 +44,8 @@ func (c findings) newSessionsList() *cobra.Command {
 		Use: "list", Short: "List the sessions that have read something, the last used one first", Args: cobra.NoArgs,
 		Example: "  wasmgate sessions list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withKeeper(cmd, func(k keeper) error {
-				list, err := k.Sessions(cmd.Context())
+			return c.WithState(cmd.Context(), func(g operation.Gateway) error {
+				list, err := sessions.All.Ask(cmd.Context(), g, operation.None{})
 				if err != nil {
 					return err
 				}
@@ -84,7 +55,7 @@ func (c findings) newSessionsList() *cobra.Command {
 	}
 }
 
-func (c findings) printSessions(list []app.Session) error {
+func (c findings) printSessions(list []sessions.Session) error {
 	if c.JSON {
 		return c.PrintJSON(list)
 	}
@@ -100,7 +71,7 @@ func (c findings) printSessions(list []app.Session) error {
 	return t.Flush()
 }
 
-func labelsOf(s app.Session) string {
+func labelsOf(s sessions.Session) string {
 	switch {
 	case s.Everything:
 		return "everything"
@@ -119,8 +90,8 @@ about, it shows where the session had met the values in the arguments. ID is fro
 or the session's name in the audit log.`,
 		Example: "  wasmgate sessions show alice\n  wasmgate sessions show alice --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withKeeper(cmd, func(k keeper) error {
-				s, err := sessionNamed(cmd.Context(), k, args[0])
+			return c.WithState(cmd.Context(), func(g operation.Gateway) error {
+				s, err := sessionNamed(cmd.Context(), g, args[0])
 				if err != nil {
 					return err
 				}
@@ -138,10 +109,10 @@ or the session's name in the audit log.`,
 	}
 }
 
-func (c findings) printSession(s app.Session, f flow.Flow) error {
+func (c findings) printSession(s sessions.Session, f flow.Flow) error {
 	if c.JSON {
 		return c.PrintJSON(struct {
-			app.Session
+			sessions.Session
 			Flow flow.Flow `json:"flow"`
 		}{s, f})
 	}
@@ -199,13 +170,13 @@ still has what it has read: reset a session only when the agent starts anew. The
 reset (event label). Calls in progress are not affected.`,
 		Example: "  wasmgate sessions reset alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withKeeper(cmd, func(k keeper) error {
-				s, err := sessionNamed(cmd.Context(), k, args[0])
+			return c.WithState(cmd.Context(), func(g operation.Gateway) error {
+				s, err := sessionNamed(cmd.Context(), g, args[0])
 				if err != nil {
 					return err
 				}
 				s.Version = 0 // it was named, not looked at
-				was, err := k.ResetSession(cmd.Context(), s)
+				was, err := sessions.Reset.Ask(cmd.Context(), g, sessions.ResetRequest{Session: s})
 				if err != nil {
 					return err
 				}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/pins"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -42,7 +43,7 @@ These commands ask the running gateway. If none runs, they connect the servers o
 }
 
 // pinned calls f with the pins of the gateway.
-func (c commands) pinned(cmd *cobra.Command, f func(ctx context.Context, cfg *config.Config, p shell.Pinning) error) (err error) {
+func (c commands) pinned(cmd *cobra.Command, f func(ctx context.Context, cfg *config.Config, g operation.Gateway) error) (err error) {
 	cfg, err := c.Open()
 	if err != nil {
 		return err
@@ -68,27 +69,27 @@ func (c commands) newPinList() *cobra.Command {
 		Example: "  wasmgate pin list\n  wasmgate pin list files --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.pinned(cmd, func(ctx context.Context, _ *config.Config, p shell.Pinning) error {
-				pins, err := p.Pins(ctx, selector(args))
+			return c.pinned(cmd, func(ctx context.Context, _ *config.Config, g operation.Gateway) error {
+				all, err := pins.Show.Ask(ctx, g, pins.Request{Selector: selector(args)})
 				if err != nil {
 					return err
 				}
-				return c.printPins(pins)
+				return c.printPins(all)
 			})
 		},
 	}
 }
 
-func (c commands) printPins(pins *app.Pins) error {
+func (c commands) printPins(all *pins.List) error {
 	if c.JSON {
-		return c.PrintJSON(pins)
+		return c.PrintJSON(all)
 	}
-	if len(pins.Pins) == 0 {
+	if len(all.Pins) == 0 {
 		fmt.Fprintln(c.Err, "no server declares anything that is pinned")
 		return nil
 	}
 	t := show.NewTable(c.Out, "NAME", "STATE", "DIGEST", "SINCE")
-	for _, e := range pins.Pins {
+	for _, e := range all.Pins {
 		since := ""
 		if !e.Since.IsZero() {
 			since = e.Since.Local().Format(time.DateTime)
@@ -98,7 +99,7 @@ func (c commands) printPins(pins *app.Pins) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if n := pins.Count(); n > 0 {
+	if n := all.Count(); n > 0 {
 		fmt.Fprintf(c.Err, "%d quarantined; `wasmgate pin diff%s` shows why\n", n, c.ConfigFlag())
 	}
 	return nil
@@ -115,8 +116,8 @@ Exits with 0 if nothing differs, and with 3 if something does.`,
 		Example: "  wasmgate pin diff\n  wasmgate pin diff files__read_file",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.pinned(cmd, func(ctx context.Context, _ *config.Config, p shell.Pinning) error {
-				review, err := p.PinReview(ctx, selector(args))
+			return c.pinned(cmd, func(ctx context.Context, _ *config.Config, g operation.Gateway) error {
+				review, err := pins.Compare.Ask(ctx, g, pins.Request{Selector: selector(args)})
 				if err != nil {
 					return err
 				}

@@ -11,6 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/pins"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -32,8 +34,8 @@ On a terminal it shows what differs, and asks. Without a terminal it needs --yes
 			if all == (len(args) > 0) {
 				return shell.Misuse("name a tool or a server, or approve everything with --all")
 			}
-			return c.pinned(cmd, func(ctx context.Context, cfg *config.Config, p shell.Pinning) error {
-				return c.approvePins(ctx, cfg, p, selector(args), yes)
+			return c.pinned(cmd, func(ctx context.Context, cfg *config.Config, g operation.Gateway) error {
+				return c.approvePins(ctx, cfg, g, selector(args), yes)
 			})
 		},
 	}
@@ -48,8 +50,8 @@ type approved struct {
 	Approved []lock.Pin `json:"approved"`
 }
 
-func (c commands) approvePins(ctx context.Context, cfg *config.Config, p shell.Pinning, selector string, yes bool) error {
-	review, err := p.PinReview(ctx, selector)
+func (c commands) approvePins(ctx context.Context, cfg *config.Config, g operation.Gateway, selector string, yes bool) error {
+	review, err := pins.Compare.Ask(ctx, g, pins.Request{Selector: selector})
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func (c commands) approvePins(ctx context.Context, cfg *config.Config, p shell.P
 			return err
 		}
 	}
-	added, where, err := approve(ctx, cfg, p, review.Approval)
+	added, where, err := approve(ctx, cfg, g, review.Approval)
 	if err != nil {
 		return err
 	}
@@ -72,16 +74,16 @@ func (c commands) approvePins(ctx context.Context, cfg *config.Config, p shell.P
 }
 
 // approve writes pins into the lockfile, or where gateways share them, and says where that is.
-func approve(ctx context.Context, cfg *config.Config, p shell.Pinning, pins []lock.Pin) (added []lock.Pin, where string, err error) {
+func approve(ctx context.Context, cfg *config.Config, g operation.Gateway, approval []lock.Pin) (added []lock.Pin, where string, err error) {
 	if cfg.Store.On() {
-		added, err = p.ApprovePins(ctx, pins, gate.Local().ID)
+		added, err = pins.Approve.Ask(ctx, g, pins.Request{Pins: approval, By: gate.Local().ID})
 		return added, "the database", err
 	}
 	where = cfg.Pins.Lockfile
-	if added, err = lock.Approve(where, pins); err != nil {
+	if added, err = lock.Approve(where, approval); err != nil {
 		return nil, where, err
 	}
-	if err := p.ReloadPins(ctx, gate.Local().ID); err != nil {
+	if _, err := pins.Reload.Ask(ctx, g, pins.Request{By: gate.Local().ID}); err != nil {
 		return nil, where, fmt.Errorf("%s has it, but the gateway does not load it: %w", where, err)
 	}
 	return added, where, nil

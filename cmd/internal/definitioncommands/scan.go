@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/sarif"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/scan"
@@ -138,7 +139,7 @@ func (c commands) scanServers(ctx context.Context, server string) (_ *report.Rep
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.End(ctx)) }()
-	return g.Scan(ctx, server)
+	return inventory.Scan.Ask(ctx, g, inventory.ScanRequest{Server: server})
 }
 
 // scanFile scans a file of definitions, or the servers of a configuration.

@@ -11,9 +11,11 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/callers"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // commands make keys and logins, and say who is who.
@@ -40,9 +42,9 @@ history keeps it. Without --token it shows the local operator.`,
 			if err != nil {
 				return err
 			}
-			r := app.WhoRequest{Token: text, Group: group}
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				who, err := g.WhoAmI(cmd.Context(), r)
+			r := callers.WhoRequest{Token: text, Group: group}
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				who, err := callers.WhoAmI.Ask(cmd.Context(), g, r)
 				if err != nil {
 					return err
 				}
@@ -58,7 +60,7 @@ history keeps it. Without --token it shows the local operator.`,
 	return cmd
 }
 
-func (c commands) printWho(w *app.Who) error {
+func (c commands) printWho(w *callers.Who) error {
 	if c.JSON {
 		return c.PrintJSON(w)
 	}
@@ -90,15 +92,15 @@ keys. To find out why a token is refused, use wasmgate whoami --token -. It exit
 wrong.`,
 		Example: "  wasmgate auth check --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				all, err := g.AuthCheck(cmd.Context())
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				all, err := callers.Check.Ask(cmd.Context(), g, operation.None{})
 				if err != nil {
 					return err
 				}
 				if err := c.printFindings(all); err != nil {
 					return err
 				}
-				if slices.ContainsFunc(all, func(f app.Finding) bool { return !f.OK }) {
+				if slices.ContainsFunc(all, func(f callers.Finding) bool { return !f.OK }) {
 					return shell.Exit(shell.ExitFalse, nil)
 				}
 				return nil
@@ -107,7 +109,7 @@ wrong.`,
 	}
 }
 
-func (c commands) printFindings(all []app.Finding) error {
+func (c commands) printFindings(all []callers.Finding) error {
 	if c.JSON {
 		return c.PrintJSON(all)
 	}
@@ -125,7 +127,7 @@ func (c commands) printFindings(all []app.Finding) error {
 }
 
 func (c commands) newAuthRevoke() *cobra.Command {
-	var r app.RevokeRequest
+	var r callers.RevokeRequest
 	cmd := &cobra.Command{
 		Use: "revoke", Short: "Revoke tokens, and end their calls in progress", Args: cobra.NoArgs,
 		Long: `Revokes tokens of issuers: one by its id (jti), or all tokens of a subject (sub) or principal that were
@@ -137,8 +139,8 @@ To revoke a single key, use wasmgate key revoke.`,
 			if r.TokenID == "" && r.Subject == "" && r.Principal == "" {
 				return shell.Misuse("name what ends: --principal, --sub or --jti")
 			}
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				done, err := g.Revoke(cmd.Context(), r)
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				done, err := callers.Revoke.Ask(cmd.Context(), g, r)
 				if err != nil {
 					return err
 				}
@@ -159,7 +161,7 @@ To revoke a single key, use wasmgate key revoke.`,
 }
 
 func (c commands) newBreakGlass() *cobra.Command {
-	var r app.GlassRequest
+	var r approvals.GlassRequest
 	var end bool
 	cmd := &cobra.Command{
 		Use: "break-glass", Short: "Answer any question as the operator for a time, in an emergency", Args: cobra.NoArgs,
@@ -181,7 +183,7 @@ shows it. It ends after its time, with --end, or when the gateway ends. It needs
 				return err
 			}
 			defer g.Close()
-			until, err := g.BreakGlass(cmd.Context(), r)
+			until, err := approvals.Break.Ask(cmd.Context(), g, r)
 			if err != nil {
 				return keyed(err)
 			}
@@ -208,35 +210,21 @@ The gateway keeps only the key's digest.`,
 	}, c.newKeyCreate(), c.newKeyList(), c.newKeyRevoke())
 }
 
-// withGatekeeper asks the gateway that runs on the configuration; or else one that is
-// started for that, without servers.
-func (c commands) withGatekeeper(cmd *cobra.Command, f func(app.Gatekeeper) error) (err error) {
-	cfg, err := c.Open()
-	if err != nil {
-		return err
-	}
-	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
-		defer r.Close()
-		return keyed(f(r))
-	}
-	a, err := c.Start(cmd.Context(), cfg, product.LocalServer)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.Close(cmd.Context())) }()
-	return keyed(f(a))
+// withGatekeeper gives f the gateway that is asked who is let in: see [shell.Shell.WithState].
+func (c commands) withGatekeeper(cmd *cobra.Command, f func(operation.Gateway) error) error {
+	return keyed(c.WithState(cmd.Context(), f))
 }
 
 // keyed makes misuse of what a command has named that is not there.
 func keyed(err error) error {
-	if _, ok := errors.AsType[*app.KeyError](err); ok {
+	if _, ok := errors.AsType[*operation.MisuseError](err); ok {
 		return shell.Misuse("%v", err)
 	}
 	return err
 }
 
 func (c commands) newKeyCreate() *cobra.Command {
-	var r app.KeyRequest
+	var r callers.KeyRequest
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make an API key, which is shown once",
@@ -251,8 +239,8 @@ has the roles of its principal; --role, --group and --server give it less.`,
 			case r.Expires < 0, r.Expires == 0 && cmd.Flags().Changed("expires"):
 				return shell.Misuse("--expires is a time from now, such as 720h")
 			}
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				k, err := g.CreateKey(cmd.Context(), r)
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				k, err := callers.CreateKey.Ask(cmd.Context(), g, r)
 				if err != nil {
 					return err
 				}
@@ -286,8 +274,8 @@ func (c commands) newKeyList() *cobra.Command {
 		Use: "list", Short: "List the API keys, the oldest first", Args: cobra.NoArgs,
 		Example: "  wasmgate key list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				all, err := g.Keys(cmd.Context())
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				all, err := callers.Keys.Ask(cmd.Context(), g, operation.None{})
 				if err != nil || c.JSON {
 					return errors.Join(err, c.printKeys(all))
 				}
@@ -301,7 +289,7 @@ func (c commands) newKeyList() *cobra.Command {
 	}
 }
 
-func (c commands) printKeys(all []app.Key) error {
+func (c commands) printKeys(all []callers.Key) error {
 	if c.JSON {
 		return c.PrintJSON(all)
 	}
@@ -317,8 +305,8 @@ func (c commands) newKeyRevoke() *cobra.Command {
 		Use: "revoke ID", Short: "Revoke an API key for good, and end its calls in progress", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate key revoke pPx0mZ3qA1bC",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				k, err := g.RevokeKey(cmd.Context(), args[0])
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				k, err := callers.RevokeKey.Ask(cmd.Context(), g, callers.KeyID{ID: args[0]})
 				if err != nil {
 					if err.Error() == auth.ErrNoKey.Error() {
 						return shell.Misuse("there is no key %s: see wasmgate key list", show.Visible(args[0]))

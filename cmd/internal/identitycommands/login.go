@@ -14,12 +14,13 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/browser"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/login"
 )
 
 func (c commands) newLogin() *cobra.Command {
-	var r app.LoginRequest
+	var r logins.Request
 	var noBrowser bool
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
@@ -37,7 +38,7 @@ personal access token, or with id_jag an ID token.`,
 				return err
 			}
 			r.Server = args[0]
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
 				done, err := c.logIn(cmd, g, r, noBrowser)
 				if err != nil {
 					return err
@@ -61,10 +62,10 @@ personal access token, or with id_jag an ID token.`,
 	return cmd
 }
 
-func (c commands) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, noBrowser bool) (*login.Login, error) {
+func (c commands) logIn(cmd *cobra.Command, g operation.Gateway, r logins.Request, noBrowser bool) (*login.Login, error) {
 	ctx := cmd.Context()
 	if r.Token != "" {
-		return g.EndLogin(ctx, r)
+		return logins.End.Ask(ctx, g, r)
 	}
 	back, err := login.Listen(ctx)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c commands) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest
 	}
 	defer back.Close()
 	r.Redirect = back.URL
-	begun, err := g.BeginLogin(ctx, r)
+	begun, err := logins.Begin.Ask(ctx, g, r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (c commands) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest
 			return nil, shell.Misuse("that is not an address with an answer: copy the whole line of the browser, including everything after the question mark")
 		}
 		r.Query = at.RawQuery
-		return g.EndLogin(ctx, r)
+		return logins.End.Ask(ctx, g, r)
 	}
 	cfg, err := c.Open()
 	if err != nil {
@@ -108,18 +109,18 @@ func (c commands) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest
 	if err != nil {
 		return nil, err
 	}
-	return g.EndLogin(ctx, r)
+	return logins.End.Ask(ctx, g, r)
 }
 
 func (c commands) newLogout() *cobra.Command {
-	var r app.LoginRequest
+	var r logins.Request
 	cmd := &cobra.Command{
 		Use: "logout SERVER", Short: "Delete a login, and revoke it at the authorization server", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate logout jira\n  wasmgate logout jira --as acme/alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Server = args[0]
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				l, err := g.Logout(cmd.Context(), r)
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				l, err := logins.Out.Ask(cmd.Context(), g, r)
 				if err != nil {
 					return err
 				}
@@ -135,8 +136,8 @@ func (c commands) newLogins() *cobra.Command {
 	return &cobra.Command{
 		Use: "logins", Short: "List the logins at servers, by server and principal", Args: cobra.NoArgs, Example: "  wasmgate logins --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
-				all, err := g.Logins(cmd.Context())
+			return c.withGatekeeper(cmd, func(g operation.Gateway) error {
+				all, err := logins.All.Ask(cmd.Context(), g, operation.None{})
 				if err != nil || c.JSON {
 					return errors.Join(err, c.PrintJSON(all))
 				}

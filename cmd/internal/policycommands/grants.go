@@ -10,6 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
+	"github.com/wasmgate/wasmgate/internal/app/policies"
 	"github.com/wasmgate/wasmgate/internal/app/unknown"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -229,7 +231,7 @@ func inFile(cfg *config.Config) string {
 func (c grants) edited(cmd *cobra.Command, cfg *config.Config, at state.Document, said string, result map[string]any) error {
 	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
 		defer r.Close()
-		if err := r.Reload(cmd.Context()); err != nil {
+		if _, err := policies.Reload.Ask(cmd.Context(), r, operation.None{}); err != nil {
 			return fmt.Errorf("%s, but the running gateway refuses the policy: %w", said, err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/policies"
 	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/tree"
@@ -106,7 +107,7 @@ func checkPolicy(ctx context.Context, cfg *config.Config, p gateway.Policy) ([]p
 		return problems, err
 	}
 	tools, err := app.Declared(ctx, cfg)
-	return slices.Concat(problems, policy.Unconfigured(engine, naming.Policy(cfg, tools)), policy.Overlooked(engine, tools), app.RelayWarnings(ctx, cfg, engine)), err
+	return slices.Concat(problems, policy.Unconfigured(engine, naming.Policy(cfg, tools)), policy.Overlooked(engine, tools), policies.RelayWarnings(ctx, cfg, engine)), err
 }
 
 // ofGrants puts what is wrong with the grants file into the words of a policy.
@@ -322,7 +323,7 @@ func coerced(input []byte, tools map[string]gate.Doc) []byte {
 }
 
 // labelWarnings warns of labels for servers that the configuration does not have.
-// Which tools a server has, only a gateway knows: see [app.Status].
+// Which tools a server has, only a gateway knows: see [overview.Status].
 func labelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 	known := naming.Policy(cfg, nil).Servers
 	var problems []policy.Problem

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/replay"
@@ -65,13 +66,13 @@ func (c commands) explain(ctx context.Context, cfg *config.Config, record audit.
 	if err != nil {
 		return nil, err
 	}
-	x := replay.Explainer{Log: cfg.Audit.Path, Policy: p, Groups: len(cfg.AllGroups()) > 0, Tools: func(ctx context.Context) ([]app.Tool, error) {
+	x := replay.Explainer{Log: cfg.Audit.Path, Policy: p, Groups: len(cfg.AllGroups()) > 0, Tools: func(ctx context.Context) ([]inventory.Tool, error) {
 		r, err := app.Dial(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
 		defer r.Close()
-		return r.Tools(ctx, "", true)
+		return inventory.Tools.Ask(ctx, r, inventory.Request{All: true})
 	}}
 	why, err := x.Explain(ctx, record)
 	switch {

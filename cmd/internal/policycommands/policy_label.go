@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/draft"
@@ -174,11 +174,11 @@ func (c commands) toolsOf(ctx context.Context, server string) (_ map[string]gate
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.End(ctx)) }()
-	all, err := g.Tools(ctx, "", true)
+	all, err := inventory.Tools.Ask(ctx, g, inventory.Request{All: true})
 	if err != nil {
 		return nil, err
 	}
-	tools, err := app.Definitions(all, server)
+	tools, err := inventory.Definitions(all, server)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/background"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
@@ -147,11 +148,11 @@ func (c commands) askDefinitions(ctx context.Context) (_ map[replay.Key]*gate.To
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.End(ctx)) }()
-	tools, err := g.Tools(ctx, "", true)
+	tools, err := inventory.Tools.Ask(ctx, g, inventory.Request{All: true})
 	if err != nil {
 		return nil, err
 	}
-	skills, err := g.Skills(ctx, "")
+	skills, err := inventory.Skills.Ask(ctx, g, inventory.Request{})
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
+	"github.com/wasmgate/wasmgate/internal/app/pins"
 	"github.com/wasmgate/wasmgate/internal/clients"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/edit"
@@ -246,7 +249,7 @@ func (a *addition) store(cfg *config.Config, servers []config.Server) (err error
 	} else if a.stored, a.moved, err = Store(cfg, servers); err != nil {
 		return err
 	}
-	v := app.Vault(cfg)
+	v := logins.Vault(cfg)
 	for _, p := range a.pending {
 		if err := v.Put(reference.Key(p.name), []byte(p.value)); err != nil {
 			return err
@@ -260,7 +263,7 @@ func (a *addition) store(cfg *config.Config, servers []config.Server) (err error
 func Store(cfg *config.Config, servers []config.Server) (stored, left []extract.Moved, err error) {
 	extracted, moved := extract.Servers(servers)
 	copy(servers, extracted)
-	v := app.Vault(cfg)
+	v := logins.Vault(cfg)
 	for _, m := range moved {
 		name := m.Server + "/" + m.Name
 		i := slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == m.Server })
@@ -416,7 +419,7 @@ func (a *addition) look(ctx context.Context, cfg *config.Config, r *added) error
 		only = r.Added[0]
 	}
 	return a.With(ctx, cfg, only, func(g shell.Gateway) error {
-		s, err := doctor.Await(ctx, g.Status, r.Added)
+		s, err := doctor.Await(ctx, g, r.Added)
 		if err != nil {
 			return err
 		}
@@ -425,7 +428,7 @@ func (a *addition) look(ctx context.Context, cfg *config.Config, r *added) error
 				r.Faults = append(r.Faults, fmt.Sprintf("%s is %s: %s", one.Server, one.Phase, one.Error))
 			}
 		}
-		tools, err := g.Tools(ctx, "", true)
+		tools, err := inventory.Tools.Ask(ctx, g, inventory.Request{All: true})
 		if err != nil {
 			return err
 		}
@@ -451,7 +454,7 @@ func pinnable(all []lock.Pin) []lock.Pin {
 func pin(ctx context.Context, g shell.Gateway, cfg *config.Config, r *added) error {
 	r.Lockfile = cfg.Pins.Lockfile
 	for _, id := range r.Added {
-		review, err := g.PinReview(ctx, id)
+		review, err := pins.Compare.Ask(ctx, g, pins.Request{Selector: id})
 		if errors.Is(err, lock.ErrNothing) {
 			continue // it did not start
 		}
@@ -464,7 +467,8 @@ func pin(ctx context.Context, g shell.Gateway, cfg *config.Config, r *added) err
 		}
 		r.Pinned += len(approved)
 	}
-	return g.ReloadPins(ctx, "local")
+	_, err := pins.Reload.Ask(ctx, g, pins.Request{By: "local"})
+	return err
 }
 
 func (a *addition) report(r *added) error {

@@ -17,7 +17,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/logins"
+	"github.com/wasmgate/wasmgate/internal/app/pins"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/doctor"
@@ -52,7 +53,7 @@ before another server gets the name.`,
 			if err := setup.Put(cfg.File, out); err != nil {
 				return err
 			}
-			v := app.Vault(cfg)
+			v := logins.Vault(cfg)
 			for _, name := range names {
 				if err := v.Delete(reference.Key(name)); err != nil {
 					return err
@@ -312,16 +313,16 @@ func (s commands) review(ctx context.Context, cfg *config.Config, id string, con
 	next.State, next.Audit.Path = state, filepath.Join(state, "audit.jsonl")
 	next.Vault = config.Vault{}
 	for _, name := range secretsOf(cfg.File, id) {
-		secret, err := app.Vault(cfg).Get(reference.Key(name))
+		secret, err := logins.Vault(cfg).Get(reference.Key(name))
 		if err == nil {
-			err = app.Vault(next).Put(reference.Key(name), secret)
+			err = logins.Vault(next).Put(reference.Key(name), secret)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	err = s.With(ctx, next, id, func(g shell.Gateway) error {
-		now, err := doctor.Await(ctx, g.Status, []string{id})
+		now, err := doctor.Await(ctx, g, []string{id})
 		if err != nil {
 			return err
 		}
@@ -334,7 +335,7 @@ func (s commands) review(ctx context.Context, cfg *config.Config, id string, con
 			review = new(lock.Review)
 			return nil
 		}
-		review, err = g.PinReview(ctx, id)
+		review, err = pins.Compare.Ask(ctx, g, pins.Request{Selector: id})
 		return err
 	})
 	return review, err

@@ -12,7 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/approvals"
+	"github.com/wasmgate/wasmgate/internal/app/calls"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
@@ -21,9 +22,9 @@ const maxAnswer = 1 << 10
 
 // CallAsking makes a call. If a person has to approve it and one is at the
 // terminal, that one is asked, and the call is made again.
-func (c *Shell) CallAsking(ctx context.Context, g Gateway, r app.CallRequest) (gate.Result, error) {
-	res, err := g.Call(ctx, r)
-	e, ok := errors.AsType[*app.CallError](err)
+func (c *Shell) CallAsking(ctx context.Context, g Gateway, r calls.Request) (gate.Result, error) {
+	res, err := calls.Call(ctx, g, r)
+	e, ok := errors.AsType[*calls.Error](err)
 	if !ok || e.Approval == "" {
 		return res, err
 	}
@@ -38,10 +39,10 @@ func (c *Shell) CallAsking(ctx context.Context, g Gateway, r app.CallRequest) (g
 		return res, errors.Join(err, asking)
 	}
 	d.As = r.As // who answers here has made the call
-	if _, err := g.Decide(ctx, d); err != nil {
+	if _, err := approvals.Decide.Ask(ctx, g, d); err != nil {
 		return res, Unanswered(err)
 	}
-	return g.Call(ctx, r)
+	return calls.Call(ctx, g, r)
 }
 
 // AtTerminal reports whether a person is there to answer.
@@ -52,7 +53,7 @@ func (c *Shell) AtTerminal() bool {
 
 // confirm asks the person at the terminal. Anything but yes, no, destination and all is no
 // answer.
-func (c *Shell) confirm(e *app.CallError) (app.DecideRequest, error) {
+func (c *Shell) confirm(e *calls.Error) (approvals.DecideRequest, error) {
 	for line := range strings.Lines(e.Question) {
 		fmt.Fprintln(c.Err, escaped.Text(strings.TrimSuffix(line, "\n")))
 	}
@@ -65,7 +66,7 @@ func (c *Shell) confirm(e *app.CallError) (app.DecideRequest, error) {
 		question, wider = "Approve this call, or with d its destination until the session ends, too? [y/d/N]", []string{"d"}
 	}
 	verdict, err := c.answer(question, wider...)
-	d := app.DecideRequest{ID: e.Approval, Verdict: verdict}
+	d := approvals.DecideRequest{ID: e.Approval, Verdict: verdict}
 	if slices.Contains(wider, string(verdict)) {
 		d.Verdict, d.Destination, d.Beside = gate.Approved, true, verdict == "a"
 	}

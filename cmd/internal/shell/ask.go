@@ -7,25 +7,17 @@ import (
 	"io"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/scan/report"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // Gateway is a gateway that a command asks: the one that runs on the
 // configuration, or one that is started for the command.
 type Gateway interface {
-	Pinning
-	Status(ctx context.Context) (*app.Status, error)
-	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
-	Features(ctx context.Context, as string, all bool) ([]app.Tool, error)
-	Skills(ctx context.Context, as string) ([]app.Skill, error)
-	Call(ctx context.Context, r app.CallRequest) (gate.Result, error)
-	Scan(ctx context.Context, server string) (*report.Report, error)
-	Decide(ctx context.Context, d app.DecideRequest) (*app.Decided, error)
+	operation.Gateway
 	End(ctx context.Context) error // of what the command started
 }
 
@@ -41,8 +33,6 @@ type Own struct {
 	*app.App
 	end func() // of what other processes ask meanwhile
 }
-
-func (o Own) Status(context.Context) (*app.Status, error) { return o.App.Status(), nil }
 
 func (o Own) End(ctx context.Context) error {
 	o.end()
@@ -84,7 +74,7 @@ func (c *Shell) Ask(ctx context.Context, cfg *config.Config, only string) (Gatew
 			return nil, errors.Join(err, a.Close(ctx))
 		}
 	}
-	stop := c.Coming(a.Status)
+	stop := c.Coming(a.Overview.Status)
 	err = a.Connect(ctx)
 	stop()
 	if err != nil {
@@ -101,6 +91,25 @@ func (c *Shell) With(ctx context.Context, cfg *config.Config, only string, use f
 		return err
 	}
 	return errors.Join(use(g), g.End(ctx))
+}
+
+// WithState gives use the gateway that runs on the configuration; or else one that is
+// started for that, without servers, and knows what the last one has kept.
+func (c *Shell) WithState(ctx context.Context, use func(operation.Gateway) error) (err error) {
+	cfg, err := c.Open()
+	if err != nil {
+		return err
+	}
+	if r, err := app.Dial(ctx, cfg); err == nil {
+		defer r.Close()
+		return use(r)
+	}
+	a, err := c.Start(ctx, cfg, product.LocalServer)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close(ctx)) }()
+	return use(a)
 }
 
 // ReadToken reads the token that a flag speaks of; "" without the flag.
@@ -127,12 +136,4 @@ func (c *Shell) Line() (string, error) {
 		return "", err
 	}
 	return "", Misuse("standard input is empty")
-}
-
-// Pinning is what the pin commands ask of a gateway.
-type Pinning interface {
-	Pins(ctx context.Context, selector string) (*app.Pins, error)
-	PinReview(ctx context.Context, selector string) (*lock.Review, error)
-	ReloadPins(ctx context.Context, by string) error
-	ApprovePins(ctx context.Context, pins []lock.Pin, by string) ([]lock.Pin, error)
 }

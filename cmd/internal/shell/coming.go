@@ -8,7 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/overview"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // Coming shows at a terminal how the servers come up, a line for each that is there or has failed, until stop is
 // called, which waits for the last line. A start that is quick shows nothing.
-func (c *Shell) Coming(status func() *app.Status) (stop func()) {
+func (c *Shell) Coming(status func() *overview.Status) (stop func()) {
 	if c.JSON || !show.IsTerminal(c.Err) {
 		return func() {}
 	}

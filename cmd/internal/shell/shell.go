@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/logs"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
+	"github.com/wasmgate/wasmgate/internal/app/sessions"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -61,7 +61,7 @@ func FoundFalse(format string, args ...any) error {
 // NameError makes a misuse of an error that says that what the command line names is not
 // there.
 func NameError(err error) error {
-	var session *app.SessionError
+	var session *sessions.Error
 	var record *replay.MissingError
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, naming.ErrNoServer) || errors.As(err, &session) || errors.As(err, &record) {
 		return Exit(ExitMisuse, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/skills/folder"
 )
 
@@ -73,13 +73,13 @@ func (s commands) list(ctx context.Context, as string) error {
 }
 
 // skills asks the gateway of the configuration for the skills of all servers.
-func (s commands) skills(ctx context.Context, as string) (all []app.Skill, err error) {
+func (s commands) skills(ctx context.Context, as string) (all []inventory.Skill, err error) {
 	cfg, err := s.Open()
 	if err != nil {
 		return nil, err
 	}
 	err = s.With(ctx, cfg, "", func(g shell.Gateway) (err error) {
-		all, err = g.Skills(ctx, as)
+		all, err = inventory.Skills.Ask(ctx, g, inventory.Request{As: as})
 		return err
 	})
 	return all, err
@@ -99,7 +99,7 @@ func (s commands) show(ctx context.Context, as, name string) error {
 }
 
 // described writes a skill for a person. What is foreign in it is made visible.
-func described(one app.Skill) string {
+func described(one inventory.Skill) string {
 	var b, front bytes.Buffer
 	fmt.Fprintf(&b, "%s\n  %s\n  %s\n  digest %s\n", show.Visible(one.Name), show.Visible(one.URI), show.Visible(one.State()), one.Digest)
 	if json.Indent(&front, one.Frontmatter, "  ", "  ") == nil {

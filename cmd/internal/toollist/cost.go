@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 )
 
 // bytesPerToken is the estimate: the tokenizers of current models make a token from about four bytes
@@ -32,7 +32,7 @@ type Cost struct {
 }
 
 // CostsOf returns the costs of tools, the dearest first. The calls are those in the audit log at path; there need be none.
-func CostsOf(ctx context.Context, tools []app.Tool, path string) ([]Cost, error) {
+func CostsOf(ctx context.Context, tools []inventory.Tool, path string) ([]Cost, error) {
 	calls, err := callCounts(ctx, path)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func CostsOf(ctx context.Context, tools []app.Tool, path string) ([]Cost, error)
 }
 
 // handedOver is how many bytes of a tool clients hand to a model.
-func handedOver(t app.Tool) int {
+func handedOver(t inventory.Tool) int {
 	var d struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}

@@ -7,16 +7,16 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 )
 
 // Print writes what is offered; if all is true, also what is hidden and why, and prompts, resources and methods.
-func Print(w io.Writer, tools []app.Tool, all bool) error {
+func Print(w io.Writer, tools []inventory.Tool, all bool) error {
 	heads := []string{"TOOL", "DESCRIPTION"}
 	if all {
 		heads = []string{"TOOL", "OFFERED", "DESCRIPTION"}
 	}
-	at := slices.IndexFunc(tools, func(t app.Tool) bool { return t.Kind != "" })
+	at := slices.IndexFunc(tools, func(t inventory.Tool) bool { return t.Kind != "" })
 	if at < 0 {
 		at = len(tools)
 	}
@@ -27,7 +27,7 @@ func Print(w io.Writer, tools []app.Tool, all bool) error {
 	return printTable(w, []string{"KIND", "NAME", "OFFERED", "DESCRIPTION"}, tools[at:], all)
 }
 
-func printTable(w io.Writer, heads []string, tools []app.Tool, all bool) error {
+func printTable(w io.Writer, heads []string, tools []inventory.Tool, all bool) error {
 	t := show.NewTable(w, heads...)
 	for _, tool := range tools {
 		description := show.Short(show.FirstSentence(tool.Description), 90)
@@ -45,7 +45,7 @@ func printTable(w io.Writer, heads []string, tools []app.Tool, all bool) error {
 }
 
 // offered says whether a tool is offered, and why not, or for which calls.
-func offered(t app.Tool) string {
+func offered(t inventory.Tool) string {
 	switch {
 	case !t.Offered:
 		return "no: " + t.Why

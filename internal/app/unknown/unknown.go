@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
@@ -105,7 +106,7 @@ func known(ctx context.Context, cfg *config.Config) map[string][]string {
 		return names
 	}
 	defer r.Close()
-	others, err := r.Features(ctx, "", true)
+	others, err := inventory.Features.Ask(ctx, r, inventory.Request{All: true})
 	if err != nil {
 		return names
 	}
