@@ -38,7 +38,7 @@ func BenchmarkCluster(b *testing.B) {
 	shared := db.New(b)
 	gateway := func(name, url string) (pl *e2e.Place, at string, gw *e2e.Process) {
 		pl = program.Place(b, "")
-		text := fmt.Sprintf("version: 1\npolicy: {packs: [grants, flow], data: {grants: grants.yaml, labels: labels.yaml}}\nservers: {up: {url: %q}}\nauth: {keys: true}\nprincipals: {alice: {}}\npublic_url: http://gate.example\n"+
+		text := fmt.Sprintf("version: 1\npolicy: {packs: [grants, flow], data: {grants: grants.yaml, labels: labels.yaml}}\nservers: {up: {url: %q}}\nauth: {keys: true}\nprincipals: {alice: {}}\npublic_url: http://127.0.0.1:1\n"+
 			"sessions: {scope: principal}\nstate: state\nconsole: {listen: \"off\"}\n", server)
 		if url != "" {
 			text += fmt.Sprintf("store: {postgres: %q, secret: %s, node: %s}\ncluster: {listen: \"127.0.0.1:%d\", linger: 1s}\n", url, secret, name, freeport.Port(b))
