@@ -42,6 +42,7 @@ func earlier(t *testing.T, p *e2e.Program) *e2e.Program {
 	}
 	old := *p
 	old.Path = filepath.Join(dir, "wasmgate")
+	old.Plain = old.Path
 	return &old
 }
 
