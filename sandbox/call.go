@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
+	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
@@ -112,24 +113,24 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 // enter waits for a place among the calls under way, and for a slot to run in.
 func (c *call) enter() (leave func(), err error) {
 	places := c.module.places
-	if err := places.enter(c, c.turn.name, c.waiter); err != nil {
+	if err := places.Enter(c, c.turn.Caller(), c.waiter); err != nil {
 		return nil, c.busy(err)
 	}
-	if err := c.turn.enter(c); err != nil {
-		places.leave(c.turn.name)
+	if err := c.turn.Enter(c); err != nil {
+		places.Leave(c.turn.Caller())
 		return nil, c.busy(err)
 	}
 	c.beginTime() // what it has waited for others is none of its time
 	return func() {
-		c.turn.leave()
-		places.leave(c.turn.name)
+		c.turn.Leave()
+		places.Leave(c.turn.Caller())
 	}, nil
 }
 
 // busy says why a call has not begun.
 func (c *call) busy(err error) error {
 	switch {
-	case errors.Is(err, errClosed):
+	case errors.Is(err, turns.ErrClosed):
 		return err
 	case ended(c.parent) != nil:
 		return fmt.Errorf("sandbox: tool %s: wait for other calls: %w", c.tool, ended(c.parent))
@@ -139,9 +140,9 @@ func (c *call) busy(err error) error {
 
 // away carries out what a guest waits for. Another has its slot meanwhile.
 func (c *call) away(wait func()) {
-	c.turn.leave()
+	c.turn.Leave()
 	defer func() {
-		if err := c.turn.enter(c); err != nil {
+		if err := c.turn.Enter(c); err != nil {
 			panic(err) // is how a host function ends a guest
 		}
 	}()
@@ -174,7 +175,7 @@ type call struct {
 	waiter  Waiter // may be nil
 
 	meter   meter
-	turn    *turn          // of the goroutine in which the guest runs
+	turn    *turns.Turn    // of the goroutine in which the guest runs
 	process *wasi.Process  // nil if the module does not use WASI
 	plugin  *extism.Plugin // nil if it is none
 	stdin   bytes.Reader
@@ -216,7 +217,7 @@ func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallC
 		c.host = guarded{c, cfg.Host}
 	}
 	c.meter = meter{call: c, budget: int64(limits.Fuel)}
-	c.turn = &turn{lane: m.slots, name: cfg.Caller}
+	c.turn = turns.NewTurn(m.slots, cfg.Caller)
 	if m.wasi {
 		c.process = c.newProcess()
 	}
@@ -513,3 +514,20 @@ func (o *output) Write(p []byte) (int, error) {
 	o.buf = append(o.buf, p[:min(int64(len(p)), room)]...)
 	return len(p), nil
 }
+
+// A BusyError says that a call ended before its guest began: others of the module, or of
+// all, were under way for as long as it could wait.
+type BusyError struct {
+	Tool   string
+	Waited time.Duration
+}
+
+func (e *BusyError) Error() string { return "sandbox: tool " + e.Tool + ": " + e.Public() }
+
+// Public returns what a client may read.
+func (e *BusyError) Public() string {
+	return fmt.Sprintf("too many calls of tools in the sandbox are under way: none ended within %v; try again later", e.Waited)
+}
+
+// Code returns the outcome of the call.
+func (e *BusyError) Code() string { return "refused_busy" }

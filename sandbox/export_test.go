@@ -58,13 +58,9 @@ func SliceOf(memory uint32) int64 { return sliceOf(memory) }
 func StackSize(f api.Function) int64 { return stackSize(f) }
 
 // Waiting is how many calls wait for a place, UnderWay how many have one.
-func (r *Runtime) Waiting() int { return int(r.places.waiting.Load()) }
+func (r *Runtime) Waiting() int { return r.places.Waiting() }
 
-func (r *Runtime) UnderWay() int {
-	r.places.mu.Lock()
-	defer r.places.mu.Unlock()
-	return r.places.held
-}
+func (r *Runtime) UnderWay() int { return r.places.Held() }
 
 // EndStandbys ends the instances that wait for their call, as a machine too busy to start
 // them in time does, and returns how many there were.

@@ -93,7 +93,7 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
 		}
 	}
-	if err := c.turn.pass(c, now); err != nil { // also of a guest that calls its host so often that it uses up no slice
+	if err := c.turn.Pass(c, now); err != nil { // also of a guest that calls its host so often that it uses up no slice
 		m.stop(left, err)
 	}
 	more := min(m.slice-min(left, m.slice), m.budget-m.granted)
@@ -110,7 +110,7 @@ func (m *meter) stop(left int64, err error) {
 
 // adapt chooses the size of the next slice, which is most at most.
 func (m *meter) adapt(now time.Time, most int64) {
-	if since := m.call.turn.since; since.After(m.looked) { // it has waited for its slot
+	if since := m.call.turn.Since(); since.After(m.looked) { // it has waited for its slot
 		m.looked = since
 	}
 	switch took := now.Sub(m.looked); {

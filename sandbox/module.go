@@ -16,10 +16,12 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
 	"github.com/wasmgate/wasmgate/sandbox/internal/compiler"
 	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
 	"github.com/wasmgate/wasmgate/sandbox/internal/image"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
@@ -68,8 +70,8 @@ type Module struct {
 	warm       *Sample
 	invocation invocation
 	standbys   *standbys // of a command that waits for its input; nil if it does not
-	places     *lane
-	slots      *lane
+	places     *turns.Lane
+	slots      *turns.Lane
 
 	server      bool
 	nonblocking bool // its stdin does not block: its language waits in another way
@@ -198,8 +200,8 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	}
 	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
 	m.preparing = make(chan struct{}, 1)
-	m.places = newLane(m.runtime.places, cmp.Or(m.limits.Concurrent, m.runtime.share))
-	m.slots = newLane(m.runtime.slots, math.MaxInt)
+	m.places = turns.NewLane(m.runtime.places, cmp.Or(m.limits.Concurrent, m.runtime.share))
+	m.slots = turns.NewLane(m.runtime.slots, math.MaxInt)
 	m.instances.most, m.memories.most = keptInstances(), keptInstances()
 	for _, k := range slices.Sorted(maps.Keys(cfg.Grants.Config)) {
 		m.env = append(m.env, k+"="+cfg.Grants.Config[k])
@@ -323,7 +325,7 @@ func (m *Module) sealedGlobals() int {
 
 // keptInstances is how many instances of a module wait for their next call: as many run
 // at once, and some wait for their host.
-func keptInstances() int { return 2 * processors }
+func keptInstances() int { return 2 * turns.Processors }
 
 // namedImports bounds how many of the refused imports an error names.
 const namedImports = 8

@@ -127,10 +127,10 @@ func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
 	}
 	c.plugin = &extism.Plugin{Charge: c.toll, MaxHeap: c.limits.Memory}
 	c.begin()
-	if err := c.turn.enter(c); err != nil {
+	if err := c.turn.Enter(c); err != nil {
 		return nil, c.busy(err)
 	}
-	defer c.turn.leave()
+	defer c.turn.Leave()
 	defer c.finish(&Result{}, &err)
 	in, err := m.first(c)
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *standby) exits(code uint32) {
 		panic(err)
 	}
 	s.become(s.nobodys())
-	c.turn.leave()
+	c.turn.Leave()
 	r.done++
 	r.back.Restore([]uint64{rewrite.Again})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
 	"github.com/wasmgate/wasmgate/sandbox/internal/image"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
@@ -55,9 +56,9 @@ type Runtime struct {
 	limits  Limits
 	written *usages // to files, by modules
 	log     *slog.Logger
-	places  *queue // of calls under way
-	slots   *queue // of guests that run
-	share   int    // places of a module that states none
+	places  *turns.Queue // of calls under way
+	slots   *turns.Queue // of guests that run
+	share   int          // places of a module that states none
 	closed  atomic.Bool
 	method  image.Method // by which memories are reset
 
@@ -80,8 +81,6 @@ const (
 	shares            = 4 // a module has this part of the places
 )
 
-var errClosed = errors.New("sandbox: the runtime is closed")
-
 // New returns a Runtime. It must be closed.
 func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	limits, err := cfg.Limits.or(defaultLimits())
@@ -99,7 +98,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	// each call's meter and allocator. WithCloseOnContextDone looks at the time
 	// in loops only, and at many times the cost.
 	r := &Runtime{
-		limits: limits, log: cfg.Log, places: newQueue(places, true), slots: newQueue(processors, false), share: max(1, places/shares),
+		limits: limits, log: cfg.Log, places: turns.NewQueue(places, true), slots: turns.NewQueue(turns.Processors, false), share: max(1, places/shares),
 		host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect(),
 		sessions: sessions{by: map[sessionKey]*session{}, most: maxSessionBytes}, tidying: make(chan struct{}), idle: make(chan struct{}),
 	}
@@ -182,7 +181,7 @@ func (r *Runtime) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Load() {
-		return errClosed
+		return turns.ErrClosed
 	}
 	r.working++
 	return nil
@@ -208,8 +207,8 @@ func (r *Runtime) Close(ctx context.Context) error {
 	if err := await(ctx, r.idle); err != nil {
 		return fmt.Errorf("sandbox: wait for modules that serve or are compiled: %w", err)
 	}
-	r.places.close()
-	if err := await(ctx, r.places.empty); err != nil {
+	r.places.Close()
+	if err := await(ctx, r.places.Empty()); err != nil {
 		return fmt.Errorf("sandbox: wait for running calls: %w", err)
 	}
 	r.mu.Lock()
@@ -232,7 +231,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 func ChildMain() {
 	compiler.Main()
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(processors + 1)
+		runtime.GOMAXPROCS(turns.Processors + 1)
 	}
 }
 
@@ -245,7 +244,7 @@ func (r *Runtime) keep(m *Module) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Load() {
-		return errClosed
+		return turns.ErrClosed
 	}
 	if r.code+m.code > r.maxCode {
 		return &rewrite.CostError{Reason: fmt.Sprintf("it has %d bytes of machine code, the modules that are loaded have %d, and all together may have %d", m.code, r.code, r.maxCode)}

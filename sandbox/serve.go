@@ -46,10 +46,10 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 	defer m.runtime.end()
 	c := newCall(ctx, m, m.name, nil, CallConfig{}, m.limits)
 	c.begin()
-	if err := c.turn.enter(c); err != nil {
+	if err := c.turn.Enter(c); err != nil {
 		return c.busy(err)
 	}
-	defer c.turn.leave()
+	defer c.turn.Leave()
 	s, _, err := c.prepare()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/sandbox/internal/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 )
 
 // A snapshot is the state in which the instances of a module begin. What a
@@ -46,13 +47,13 @@ func (c *call) awaitSnapshot() error {
 		return nil
 	default:
 	}
-	c.turn.leave()
+	c.turn.Leave()
 	select {
 	case c.module.preparing <- struct{}{}:
 	case <-c.Done():
 		return c.Err()
 	}
-	err := c.turn.enter(c)
+	err := c.turn.Enter(c)
 	if err != nil {
 		<-c.module.preparing
 	}
@@ -61,7 +62,7 @@ func (c *call) awaitSnapshot() error {
 
 // take takes the snapshot. As far as code of the module runs for it, it runs
 // under the limits of a call, and without a host.
-func (m *Module) take(ctx context.Context, tool string, slot *turn) (_ *snapshot, res Result, err error) {
+func (m *Module) take(ctx context.Context, tool string, slot *turns.Turn) (_ *snapshot, res Result, err error) {
 	if m.sealed == nil { // its instances begin empty
 		i, err := image.NewWith(m.runtime.method, nil, m.minMemory)
 		return &snapshot{image: i}, res, err

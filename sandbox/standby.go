@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 )
 
 // standbys are the instances of a command that were started before their calls, and wait
@@ -71,15 +72,15 @@ func (m *Module) callStandby(c *call) (Result, error) {
 			c.timer.cancel()
 		}
 	}()
-	if err := m.places.enter(c, c.turn.name, c.waiter); err != nil {
+	if err := m.places.Enter(c, c.turn.Caller(), c.waiter); err != nil {
 		return Result{Took: time.Since(c.started)}, c.busy(err)
 	}
-	defer m.places.leave(c.turn.name)
+	defer m.places.Leave(c.turn.Caller())
 	c.beginTime()
 	s := m.standbys.take()
 	if s == nil {
 		if s = m.start(false); s == nil {
-			return Result{}, errClosed
+			return Result{}, turns.ErrClosed
 		}
 	}
 	select {
@@ -89,7 +90,7 @@ func (m *Module) callStandby(c *call) (Result, error) {
 		m.standbys.keep(s)
 		return Result{Took: time.Since(c.started)}, c.outcome(c.Err())
 	}
-	if err := c.turn.enter(c); err != nil {
+	if err := c.turn.Enter(c); err != nil {
 		m.standbys.keep(s)
 		return Result{Took: time.Since(c.started)}, c.busy(err)
 	}
@@ -97,7 +98,7 @@ func (m *Module) callStandby(c *call) (Result, error) {
 	select {
 	case s.hand <- handed{c, reply}:
 	case <-s.done: // before it has read anything
-		c.turn.leave()
+		c.turn.Leave()
 		if s.failed == nil {
 			s.failed = c.trap(TrapGuest, "it ended before it read its request; snapshot: input is for commands that read it", nil)
 		}
@@ -160,11 +161,11 @@ func (w *written) Write(p []byte) (int, error) {
 
 // run runs the guest until it ends, and answers the last of its calls.
 func (s *standby) run() {
-	if s.failed = s.turn.enter(s.call); s.failed != nil {
+	if s.failed = s.turn.Enter(s.call); s.failed != nil {
 		return
 	}
 	a := s.live()
-	s.turn.leave()
+	s.turn.Leave()
 	if s.reply == nil {
 		s.failed = a.err
 		return
@@ -270,13 +271,13 @@ func (s *standby) wait() {
 		s.mark()
 		close(s.waits)
 	}
-	s.turn.leave()
+	s.turn.Leave()
 	s.rewind.wait(s)
 	select {
 	case h := <-s.hand:
 		s.receive(h)
 	case <-s.life.Done():
-		panic(errClosed) // is how a host function ends a guest
+		panic(turns.ErrClosed) // is how a host function ends a guest
 	}
 }
 

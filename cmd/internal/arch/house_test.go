@@ -26,7 +26,7 @@ var exceptions = map[string]bound{
 	"confine":                       {13, 5000, 40},
 	"internal/console":              {16, 5000, 110},
 	"internal/lock":                 {15, 5000, 40},
-	"sandbox":                       {20, 5300, 60},
+	"sandbox":                       {19, 5000, 60},
 	"sandbox/internal/rewrite":      {12, 5000, 58},
 	"sandbox/internal/wasi":         {13, 5000, 47},
 	"sanitize":                      {18, 5000, 40},

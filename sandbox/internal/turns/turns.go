@@ -1,8 +1,8 @@
-package sandbox
+package turns
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,28 +12,31 @@ import (
 	"github.com/wasmgate/wasmgate/internal/fair"
 )
 
-// A queue hands out places, of which there are few. Calls that wait for one are served in
-// turn: the modules one after the other, and of each module its callers.
+// ErrClosed says that a queue was closed.
+var ErrClosed = errors.New("sandbox: the runtime is closed")
+
+// A Queue hands out a few places. Calls that wait for one are served in turn: the modules one
+// after the other, and of each module its callers.
 //
 // Turns alone leave a caller waiting for as long as the calls of others take, so a queue can
 // be fair: each module can have one place also if none is free, and callers share the places of
 // all modules, and those of each, as package fair says.
-type queue struct {
+type Queue struct {
 	waiting atomic.Int32 // how many wait; the rest is guarded by the mutex
 	mu      sync.Mutex
 	share
 	fair  bool
-	lanes []*lane // those in which calls wait, in turn
+	lanes []*Lane // those in which calls wait, in turn
 
 	closed bool
-	empty  chan struct{} // closed once nobody holds a place of a closed queue
+	empty  chan struct{} // closed once no one holds a place of a closed queue
 }
 
-// A lane is a module's in a queue.
-type lane struct {
-	queue *queue
+// A Lane is a module's in a queue.
+type Lane struct {
+	queue *Queue
 	share
-	callers []*caller // who waits, in turn
+	callers []*caller // those that wait, in turn
 }
 
 // A share is a number of places, and how many are held.
@@ -55,14 +58,29 @@ type wait struct {
 	ok     bool // it has a place, or else the queue is closed
 }
 
-func newQueue(places int, fair bool) *queue {
-	return &queue{share: newShare(places), fair: fair, empty: make(chan struct{})}
+// NewQueue returns a queue of some places, which may be fair.
+func NewQueue(places int, fair bool) *Queue {
+	return &Queue{share: newShare(places), fair: fair, empty: make(chan struct{})}
 }
 
-func newLane(q *queue, most int) *lane { return &lane{queue: q, share: newShare(most)} }
+// NewLane returns a module's lane with at most so many places.
+func NewLane(q *Queue, most int) *Lane { return &Lane{queue: q, share: newShare(most)} }
+
+// Waiting is how many calls wait for a place.
+func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
+
+// Held is how many places are held.
+func (q *Queue) Held() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.held
+}
+
+// Empty is closed once no one holds a place of a closed queue.
+func (q *Queue) Empty() <-chan struct{} { return q.empty }
 
 // mayHave reports whether a caller may have a place now.
-func (l *lane) mayHave(name string) bool {
+func (l *Lane) mayHave(name string) bool {
 	q := l.queue
 	if !q.fair {
 		return l.held < l.most && q.held < q.most
@@ -71,7 +89,7 @@ func (l *lane) mayHave(name string) bool {
 }
 
 // take takes a place for a caller.
-func (l *lane) take(name string) {
+func (l *Lane) take(name string) {
 	q := l.queue
 	l.held++
 	q.held++
@@ -82,7 +100,7 @@ func (l *lane) take(name string) {
 }
 
 // give gives a place of a caller back.
-func (l *lane) give(name string) {
+func (l *Lane) give(name string) {
 	q := l.queue
 	l.held--
 	q.held--
@@ -92,14 +110,14 @@ func (l *lane) give(name string) {
 	}
 }
 
-// enter waits for a place until ctx ends. A caller that gets one must leave it. Waiter, if it is not
+// Enter waits for a place until ctx ends. A caller that gets one must leave it. Waiter, if it is not
 // nil, learns when the call begins to wait.
-func (l *lane) enter(ctx context.Context, name string, waiter Waiter) error {
+func (l *Lane) Enter(ctx context.Context, name string, waiter interface{ Waits() }) error {
 	q := l.queue
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
-		return errClosed
+		return ErrClosed
 	}
 	if q.fair {
 		now := time.Now()
@@ -131,13 +149,13 @@ func (l *lane) enter(ctx context.Context, name string, waiter Waiter) error {
 		return ctx.Err()
 	}
 	if !w.ok {
-		return errClosed
+		return ErrClosed
 	}
 	return nil
 }
 
-// leave gives a place of a caller back.
-func (l *lane) leave(name string) {
+// Leave gives a place of a caller back.
+func (l *Lane) Leave(name string) {
 	l.queue.mu.Lock()
 	defer l.queue.mu.Unlock()
 	l.give(name)
@@ -145,7 +163,7 @@ func (l *lane) leave(name string) {
 }
 
 // join waits behind the caller's other calls. The mutex is held.
-func (l *lane) join(name string) *wait {
+func (l *Lane) join(name string) *wait {
 	w := &wait{served: make(chan struct{})}
 	l.queue.waiting.Add(1)
 	i := slices.IndexFunc(l.callers, func(c *caller) bool { return c.name == name })
@@ -161,7 +179,7 @@ func (l *lane) join(name string) *wait {
 }
 
 // quit reports whether w still waited, which it does no more. The mutex is held.
-func (l *lane) quit(name string, w *wait) bool {
+func (l *Lane) quit(name string, w *wait) bool {
 	i := slices.IndexFunc(l.callers, func(c *caller) bool { return c.name == name })
 	if i < 0 {
 		return false
@@ -176,14 +194,14 @@ func (l *lane) quit(name string, w *wait) bool {
 		l.callers = slices.Delete(l.callers, i, i+1)
 	}
 	if len(l.callers) == 0 {
-		l.queue.lanes = slices.DeleteFunc(l.queue.lanes, func(o *lane) bool { return o == l })
+		l.queue.lanes = slices.DeleteFunc(l.queue.lanes, func(o *Lane) bool { return o == l })
 	}
 	return true
 }
 
 // serve gives places to those whose turn it is, as long as there are any. The mutex is
 // held.
-func (q *queue) serve() {
+func (q *Queue) serve() {
 	for q.next() {
 	}
 	if q.closed && q.held == 0 {
@@ -193,7 +211,7 @@ func (q *queue) serve() {
 
 // next serves the first call of the caller whose turn it is, if any may have a place. Caller
 // and lane go to the end of their lines then, if more of them wait.
-func (q *queue) next() bool {
+func (q *Queue) next() bool {
 	for i, l := range q.lanes {
 		at := slices.IndexFunc(l.callers, func(c *caller) bool { return l.mayHave(c.name) })
 		if at < 0 {
@@ -218,8 +236,8 @@ func (q *queue) next() bool {
 	return false
 }
 
-// close refuses whoever comes, and whoever waits.
-func (q *queue) close() {
+// Close refuses callers that come, and those that wait.
+func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -241,42 +259,51 @@ func (q *queue) close() {
 	}
 }
 
-// processors is how many guests run at once: as many as the program had processors when it
+// Processors is how many guests run at once: as many as the program had processors when it
 // began. The scheduler cannot interrupt a guest, so a program gives what is no guest one
 // more by [runtime.GOMAXPROCS].
-var processors = runtime.GOMAXPROCS(0)
+var Processors = runtime.GOMAXPROCS(0)
 
 // quantum is for how long a guest runs while others wait. What it takes to give a slot to
 // another is a thousandth of it.
 const quantum = 2 * time.Millisecond
 
-// A turn is a guest's, at the slots in which guests run. Only its goroutine uses it.
-type turn struct {
-	lane  *lane
+// A Turn is a guest's, at the slots in which guests run. Only its goroutine uses it.
+type Turn struct {
+	lane  *Lane
 	name  string
 	has   bool
 	since time.Time // when its quantum began
 }
 
-// enter waits for a slot until ctx ends.
-func (t *turn) enter(ctx context.Context) error {
-	err := t.lane.enter(ctx, t.name, nil)
+// NewTurn returns a caller's turn in a lane.
+func NewTurn(l *Lane, caller string) *Turn { return &Turn{lane: l, name: caller} }
+
+// Caller names whose turn it is.
+func (t *Turn) Caller() string { return t.name }
+
+// Since is when the guest last got its slot.
+func (t *Turn) Since() time.Time { return t.since }
+
+// Enter waits for a slot until ctx ends.
+func (t *Turn) Enter(ctx context.Context) error {
+	err := t.lane.Enter(ctx, t.name, nil)
 	t.has, t.since = err == nil, time.Now()
 	return err
 }
 
-// leave gives the slot back, if the guest has one.
-func (t *turn) leave() {
+// Leave gives the slot back, if the guest has one.
+func (t *Turn) Leave() {
 	if t.has {
 		t.has = false
-		t.lane.leave(t.name)
+		t.lane.Leave(t.name)
 	}
 }
 
-// pass gives the slot to another guest, if one waits and this one has run for long, and
+// Pass gives the slot to another guest, if one waits and this one has run for long, and
 // waits for the next. Otherwise what else there is to do in this process has its turn:
 // the scheduler cannot interrupt a guest.
-func (t *turn) pass(ctx context.Context, now time.Time) error {
+func (t *Turn) Pass(ctx context.Context, now time.Time) error {
 	switch {
 	case now.Sub(t.since) < quantum:
 		return nil
@@ -285,23 +312,6 @@ func (t *turn) pass(ctx context.Context, now time.Time) error {
 		runtime.Gosched()
 		return nil
 	}
-	t.leave()
-	return t.enter(ctx)
+	t.Leave()
+	return t.Enter(ctx)
 }
-
-// A BusyError says that a call ended before its guest began: others of the module, or of
-// all, were under way for as long as it could wait.
-type BusyError struct {
-	Tool   string
-	Waited time.Duration
-}
-
-func (e *BusyError) Error() string { return "sandbox: tool " + e.Tool + ": " + e.Public() }
-
-// Public returns what a client may read.
-func (e *BusyError) Public() string {
-	return fmt.Sprintf("too many calls of tools in the sandbox are under way: none ended within %v; try again later", e.Waited)
-}
-
-// Code returns the outcome of the call.
-func (e *BusyError) Code() string { return "refused_busy" }
