@@ -2,15 +2,10 @@ package gateway
 
 import (
 	"context"
-	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/agents"
 )
 
@@ -49,49 +44,4 @@ func (g *Gateway) teaches(t *gate.Tool) gate.Labels {
 		return provenance.Teaches(labels)
 	}
 	return t.Teaches
-}
-
-// upstreams are where calls go: to the servers, back to the agent that has the tool itself, or to
-// what was recorded.
-type upstreams struct {
-	*fleet.Fleet
-	agents *agents.Agents
-	player *player.Player // nil without a recording
-}
-
-var _ gate.Upstream = upstreams{}
-
-// Lookup implements [gate.Upstream].
-func (u upstreams) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	if action == actions.AgentCall {
-		return u.agents.Lookup(name)
-	}
-	return u.Fleet.Lookup(ctx, action, name)
-}
-
-// Invoke implements [gate.Upstream].
-func (u upstreams) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	c, t, ok := p.Open()
-	switch {
-	case ok && t.Feature == gate.FeatureAgent:
-		return u.agents.Invoke(ctx, p)
-	case ok && u.player.Answers(t):
-		return u.player.Answer(ctx, c, p)
-	}
-	return u.Fleet.Invoke(ctx, p)
-}
-
-// inAgents carries out a call of a client in the session of the agent that announced it.
-func (g *Gateway) inAgents(ctx context.Context, c gate.Call) (gate.Result, error) {
-	after, err := g.agents.Join(ctx, &c)
-	if err != nil {
-		c.Refused = &gate.Refusal{Step: step.Authorize, Reason: err.Error()}
-	}
-	defer after()
-	return g.gate.Do(ctx, c)
-}
-
-// recallers are the sessions that learn what a client fetches beside calls.
-func (g *Gateway) recallers(k gate.SessionKey) []gate.SessionKey {
-	return slices.Concat([]gate.SessionKey{g.session(k)}, g.agents.Joined(g.session(k)))
 }

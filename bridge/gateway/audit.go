@@ -6,16 +6,14 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
-	"github.com/wasmgate/wasmgate/bridge/internal/tee"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-// openAudit opens the audit log, into which nothing comes that hide takes out.
-func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder, error) {
+// openAudit opens the audit log, if one is configured. The log has no text that hide removes.
+func (g *Gateway) openAudit(hide func(name, text string) string) (err error) {
 	if g.cfg.Audit == "" {
-		return g.cfg.Recorder, nil
+		return nil
 	}
 	o := g.cfg.AuditOptions
 	o.Hide = hide
@@ -33,14 +31,8 @@ func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder,
 	if o.Log == nil {
 		o.Log = g.cfg.Log
 	}
-	var err error
-	if g.audit, err = audit.Open(g.cfg.Audit, o); err != nil {
-		return nil, err
-	}
-	if g.cfg.Recorder == nil {
-		return g.audit, nil
-	}
-	return tee.Recorders(g.audit, g.cfg.Recorder), nil
+	g.audit, err = audit.Open(g.cfg.Audit, o)
+	return err
 }
 
 // Healthy returns why no call would pass now, or nil.

@@ -11,7 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 	"github.com/wasmgate/wasmgate/bridge/internal/player"
-	"github.com/wasmgate/wasmgate/bridge/internal/tee"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/session"
@@ -53,11 +52,11 @@ func (g *Gateway) build(ctx context.Context) error {
 	}
 	g.now.Store(checked)
 	g.settings = newSettings(g.cfg)
-	recorder, err := g.openAudit(g.hide)
-	if err != nil {
+	if err := g.openAudit(g.hide); err != nil {
 		return err
 	}
-	recorder = observed{tee.Recorders(g.withShadow(recorder), refusals{g.cfg.Log}, &g.broken), g.cfg.Observe}
+	g.startShadow()
+	recorder := g.recorders()
 	if err := g.newPins(); err != nil {
 		return err
 	}

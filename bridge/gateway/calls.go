@@ -3,32 +3,8 @@ package gateway
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// Do carries out one call through the gate. After [Gateway.Drain] it does not,
-// and the error is [ErrDraining].
-func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
-	if !g.calls.Begin() {
-		return gate.Result{}, ErrDraining
-	}
-	defer g.calls.End()
-	return g.do(ctx, c)
-}
-
-// do carries out a call of a client of the host.
-func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
-	if b := c.Meta.Get("baggage"); !b.IsZero() && (g.cfg.Baggage == nil || !g.cfg.Baggage()) {
-		c.Meta = mcp.Without(c.Meta, "baggage")
-	}
-	if g.cfg.Trace != nil {
-		c.Trace = g.cfg.Trace(&c)
-	}
-	ctx, done := g.held.begin(ctx, c.Who)
-	defer done()
-	return g.inAgents(ctx, g.inSession(c))
-}
 
 // Tools returns what a principal is offered.
 func (g operator) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {

@@ -29,7 +29,8 @@
 //
 // In the source, build puts together what gateway says that a Gateway has, and life begins and
 // ends it; config has what is configured, with the types of package options. A call of a
-// program comes in by client, and goes by calls to the gate. What changes while calls run is in
+// program comes in by client. Every call goes by route to the gate and from there to its server, and record keeps
+// its records. What changes while calls run is in
 // reconfigure (how calls are checked: checks, policies, shadow), reload (servers: guests),
 // locals (modules, compiling, functions, published) and pause; audit and journal are what the
 // log is told, phases what of servers.

@@ -15,38 +15,6 @@ import (
 // maxResets bounds how often a reset is tried while the session goes on reading.
 const maxResets = 8
 
-// inSession returns the call in the session that its labels are kept for.
-func (g *Gateway) inSession(c gate.Call) gate.Call {
-	c.Connection = c.Audience()
-	c.Session = g.session(c.Session)
-	return c
-}
-
-// session returns the session for which labels are kept, of a client's own.
-func (g *Gateway) session(k gate.SessionKey) gate.SessionKey {
-	if g.cfg.OneSession {
-		k.ID = ""
-	}
-	return k
-}
-
-// recall teaches the session of a client of the host what it fetches.
-func (g *Gateway) recall(ctx context.Context, c gate.Call, kept gate.Result) error {
-	client := c.Session
-	c = g.inSession(c)
-	for _, c.Session = range g.recallers(client) {
-		if err := g.gate.Recall(ctx, c, kept); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shown teaches the session of a client what it is shown of a listing.
-func (g *Gateway) shown(ctx context.Context, c gate.Call, tools []*gate.Tool) error {
-	return g.gate.Shown(ctx, g.inSession(c), tools)
-}
-
 // beginSession says that a client begins to use a session.
 func (g *Gateway) beginSession(c gate.Call) { g.sessions.Begin(g.session(c.Session), c.Program()) }
 

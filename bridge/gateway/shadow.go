@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/tee"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/policy/study"
@@ -14,11 +12,10 @@ import (
 // Shadow tells how the shadow policy is, or nil if there is none.
 func (g operator) Shadow() *study.ShadowStatus { return g.shadow.Status() }
 
-// withShadow has the shadow policy told of each call, too.
-func (g *Gateway) withShadow(r gate.Recorder) gate.Recorder {
+// startShadow makes a shadow without a policy. It decides on calls once [operator.SetShadow] sets one.
+func (g *Gateway) startShadow() {
 	g.shadow = study.NewShadow(g.noteDifference)
 	g.serving.Go(func() { g.shadow.Run(g.life) })
-	return tee.Recorders(r, g.shadow)
 }
 
 // SetShadow has a second policy decide beside the one in use on each call, off its way: what

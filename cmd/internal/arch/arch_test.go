@@ -40,7 +40,6 @@ var rules = map[string]rule{
 	"internal/skills":               {imports: []string{"gate", "gate/doc", "sanitize"}, bans: []string{"context", "os", "net", "net/http"}},
 	"internal/skills/folder":        {imports: []string{"gate", "internal/skills", "internal/files/watch"}, bans: []string{"net", "net/http", "github.com/..."}},
 	"gate/tracing":                  {bans: leaf},
-	"bridge/internal/tee":           {imports: []string{"gate"}, bans: []string{"os", "net", "net/http", "github.com/...", "golang.org/..."}},
 	"gate/approval":                 {imports: []string{"internal/fair", "internal/escaped", "gate/obligation", "gate/provenance", "gate", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/audit":                    {imports: []string{"gate/step", "gate", "gate/doc", "internal/files", "internal/pointer"}, bans: []string{"net/http", "database/sql"}},
 	"bridge/jobs":                   {imports: []string{"gate/step", "gate/codes", "gate", "internal/drain"}, bans: []string{"net", "net/http", "database/sql"}},

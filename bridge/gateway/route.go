@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/player"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/step"
+	"github.com/wasmgate/wasmgate/internal/agents"
+)
+
+// Do carries out one call through the gate. After [Gateway.Drain] it returns [ErrDraining] instead.
+func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
+	if !g.calls.Begin() {
+		return gate.Result{}, ErrDraining
+	}
+	defer g.calls.End()
+	return g.do(ctx, c)
+}
+
+// do carries out a call of a client. The call ends if the caller's credential is revoked. Its labels are those of
+// the client's session, and of the agent's session in which the agent announced it.
+func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
+	if b := c.Meta.Get("baggage"); !b.IsZero() && (g.cfg.Baggage == nil || !g.cfg.Baggage()) {
+		c.Meta = mcp.Without(c.Meta, "baggage")
+	}
+	if g.cfg.Trace != nil {
+		c.Trace = g.cfg.Trace(&c)
+	}
+	ctx, done := g.held.begin(ctx, c.Who)
+	defer done()
+	c = g.inSession(c)
+	after, err := g.agents.Join(ctx, &c)
+	if err != nil {
+		c.Refused = &gate.Refusal{Step: step.Authorize, Reason: err.Error()}
+	}
+	defer after()
+	return g.gate.Do(ctx, c)
+}
+
+// inSession returns the call in the session for which its labels are kept.
+func (g *Gateway) inSession(c gate.Call) gate.Call {
+	c.Connection = c.Audience()
+	c.Session = g.session(c.Session)
+	return c
+}
+
+// session returns the session for which labels are kept, of a client's own.
+func (g *Gateway) session(k gate.SessionKey) gate.SessionKey {
+	if g.cfg.OneSession {
+		k.ID = ""
+	}
+	return k
+}
+
+// recall teaches the session of a client, and those of its agents, the labels of a result that the client fetches
+// without a call.
+func (g *Gateway) recall(ctx context.Context, c gate.Call, kept gate.Result) error {
+	c = g.inSession(c)
+	for _, c.Session = range slices.Concat([]gate.SessionKey{c.Session}, g.agents.Joined(c.Session)) {
+		if err := g.gate.Recall(ctx, c, kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shown teaches the session of a client the labels of the definitions in a listing.
+func (g *Gateway) shown(ctx context.Context, c gate.Call, tools []*gate.Tool) error {
+	return g.gate.Shown(ctx, g.inSession(c), tools)
+}
+
+// upstreams receive the calls that the gate admits: a server, the agent that has the tool itself, or
+// a recording.
+type upstreams struct {
+	*fleet.Fleet
+	agents *agents.Agents
+	player *player.Player // nil without a recording
+}
+
+var _ gate.Upstream = upstreams{}
+
+// Lookup implements [gate.Upstream].
+func (u upstreams) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	if action == actions.AgentCall {
+		return u.agents.Lookup(name)
+	}
+	return u.Fleet.Lookup(ctx, action, name)
+}
+
+// Invoke implements [gate.Upstream].
+func (u upstreams) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	c, t, ok := p.Open()
+	switch {
+	case ok && t.Feature == gate.FeatureAgent:
+		return u.agents.Invoke(ctx, p)
+	case ok && u.player.Answers(t):
+		return u.player.Answer(ctx, c, p)
+	}
+	return u.Fleet.Invoke(ctx, p)
+}
