@@ -36,7 +36,7 @@ const operatorNode = "operator"
 // Options are those by which the gateway of a configuration opens the database.
 func Options(c *config.Config, node string) postgres.Options {
 	return postgres.Options{
-		URL: string(c.Store.Postgres), Secret: []byte(c.Store.Secret), Node: node, Version: product.Version(), Pooled: c.Store.Pooled, Listens: c.Cluster.At(),
+		URL: string(c.Store.Postgres), Secret: []byte(c.Store.Secret), Node: node, Version: product.Version(), Pooled: c.Store.Pooled, Timeout: c.Store.Timeout, Listens: c.Cluster.At(),
 	}
 }
 
@@ -49,7 +49,7 @@ func database(c *config.Config) (pg.Options, error) {
 	if !c.Store.On() {
 		return pg.Options{}, ErrNoStore
 	}
-	return pg.Options{URL: string(c.Store.Postgres), Secret: []byte(c.Store.Secret), Node: operatorNode, Version: product.Version(), Pooled: c.Store.Pooled}, nil
+	return pg.Options{URL: string(c.Store.Postgres), Secret: []byte(c.Store.Secret), Node: operatorNode, Version: product.Version(), Pooled: c.Store.Pooled, Timeout: c.Store.Timeout}, nil
 }
 
 // CheckStore looks whether a gateway can use the database of a configuration.
