@@ -63,18 +63,18 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err := g.newJobs(ctx); err != nil {
 		return err
 	}
+	kept := g.cfg.Sessions
+	kept.Inherit = !g.cfg.OneSession
+	g.sessions = session.New(kept)
+	g.newAgents()
 	if err := g.newFleet(ctx); err != nil {
 		return err
 	}
 	if err := g.newQueue(recorder); err != nil {
 		return err
 	}
-	kept := g.cfg.Sessions
-	kept.Inherit = !g.cfg.OneSession
-	g.sessions = session.New(kept)
-	g.newAgents()
 	parts := gate.Parts{
-		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
+		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: g.fleet, Recorder: recorder,
 		Structure: structure.Of, Echoes: &g.echoes, Sessions: g.sessions, Limiter: g.limits,
 	}
 	if kept.Shared != nil {
@@ -108,7 +108,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 		}
 	}
 	g.fleet, err = fleet.New(fleet.Config{
-		Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log,
+		Locals: locals, Servers: servers, Agents: g.agents, Player: g.player, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log,
 		Compiled: g.compiling.done, Memory: g.memory(),
 	})
 	return err

@@ -4,13 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/step"
-	"github.com/wasmgate/wasmgate/internal/agents"
 )
 
 // Do carries out one call through the gate. After [Gateway.Drain] it returns [ErrDraining] instead.
@@ -72,34 +68,4 @@ func (g *Gateway) recall(ctx context.Context, c gate.Call, kept gate.Result) err
 // shown teaches the session of a client the labels of the definitions in a listing.
 func (g *Gateway) shown(ctx context.Context, c gate.Call, tools []*gate.Tool) error {
 	return g.gate.Shown(ctx, g.inSession(c), tools)
-}
-
-// upstreams receive the calls that the gate admits: a server, the agent that has the tool itself, or
-// a recording.
-type upstreams struct {
-	*fleet.Fleet
-	agents *agents.Agents
-	player *player.Player // nil without a recording
-}
-
-var _ gate.Upstream = upstreams{}
-
-// Lookup implements [gate.Upstream].
-func (u upstreams) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	if action == actions.AgentCall {
-		return u.agents.Lookup(name)
-	}
-	return u.Fleet.Lookup(ctx, action, name)
-}
-
-// Invoke implements [gate.Upstream].
-func (u upstreams) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	c, t, ok := p.Open()
-	switch {
-	case ok && t.Feature == gate.FeatureAgent:
-		return u.agents.Invoke(ctx, p)
-	case ok && u.player.Answers(t):
-		return u.player.Answer(ctx, c, p)
-	}
-	return u.Fleet.Invoke(ctx, p)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/apps"
@@ -19,6 +20,9 @@ import (
 // never listed, so that it waits: for the server that it names, or else as a listing does. Of a
 // server that has announced changes it waits for the listing.
 func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	if action == actions.AgentCall && f.cfg.Agents != nil {
+		return f.cfg.Agents.Lookup(name)
+	}
 	if action != gate.CallTool {
 		return f.lookupFeature(ctx, action, name)
 	}
@@ -88,6 +92,12 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	c, tool, ok := p.Open()
 	if !ok {
 		return gate.Result{}, upstream.ErrNoPermit
+	}
+	switch {
+	case tool.Feature == gate.FeatureAgent:
+		return f.cfg.Agents.Invoke(ctx, p)
+	case f.cfg.Player.Answers(tool):
+		return f.cfg.Player.Answer(ctx, c, p)
 	}
 	if tool.Page != nil && c.Action == gate.ReadResource { // what is approved is what is shown
 		return gate.Result{Doc: apps.Answer(tool.Page.Content, c.Name)}, nil

@@ -13,10 +13,12 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/agents"
 )
 
 // Config configures a [Fleet].
@@ -24,6 +26,10 @@ type Config struct {
 	// Locals come first in listings, then Servers, each in its order.
 	Locals  []*local.Server
 	Servers []options.Endpoint
+	// Agents have their tools themselves, and get back the calls that their hooks announce; nil are none.
+	Agents *agents.Agents
+	// Player answers calls of the tools that a recording has, in the place of their servers; nil answers none.
+	Player *player.Player
 	// Compiled is closed once all Locals have their tools; nil if they have them from the start.
 	Compiled <-chan struct{}
 	// HostTools are the names of tools that the program which embeds the gateway has

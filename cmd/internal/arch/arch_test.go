@@ -104,7 +104,7 @@ var rules = map[string]rule{
 		bans:    append([]string{"os", "net"}, sdk...),
 	},
 	"bridge/internal/fleet": {
-		imports: []string{"gate/step", "internal/skills", "internal/apps", "internal/product", "gate/actions", "bridge/gateway/status", "gate/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan", "bridge/options"},
+		imports: []string{"bridge/internal/player", "internal/agents", "gate/step", "internal/skills", "internal/apps", "internal/product", "gate/actions", "bridge/gateway/status", "gate/doc", "gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/fault", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan", "bridge/options"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
 	},
 	"bridge/internal/host/respond": {
