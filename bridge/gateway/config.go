@@ -21,7 +21,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/gate/tracing"
-	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -137,7 +136,7 @@ type Config struct {
 	// Empty keeps both in memory.
 	KVDir string
 	// KV keeps those values where several gateways see them; nil keeps them in KVDir.
-	KV kv.Shared
+	KV options.ModuleValues
 	// CacheDir keeps compiled WASM code between processes, for their owner alone.
 	// Empty keeps none.
 	CacheDir string

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/wasmgate/wasmgate/internal/modules/kv"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/pg"
 )
 
@@ -21,7 +21,7 @@ type moduleValues struct {
 }
 
 // ModuleValues are what modules keep for all gateways.
-func (s *Store) ModuleValues() (kv.Shared, error) {
+func (s *Store) ModuleValues() (options.ModuleValues, error) {
 	seal, err := s.seal("wasmgate kv 1")
 	if err != nil {
 		return nil, err
@@ -33,11 +33,11 @@ func (s *Store) ModuleValues() (kv.Shared, error) {
 const lives = "(until is null or until > clock_timestamp())"
 
 // row names the row of a value in what seals it.
-func (moduleValues) row(ns kv.Namespace, key string) []byte {
+func (moduleValues) row(ns options.ModuleNamespace, key string) []byte {
 	return fmt.Appendf(nil, "%q %q %q", ns.Tenant, ns.Tool, key)
 }
 
-func (v moduleValues) Get(ctx context.Context, ns kv.Namespace, key string) (value []byte, found bool, err error) {
+func (v moduleValues) Get(ctx context.Context, ns options.ModuleNamespace, key string) (value []byte, found bool, err error) {
 	var sealed []byte
 	err = v.db.Row(ctx, "select value from kv where tenant = $1 and tool = $2 and key = $3 and "+lives, []any{[]byte(ns.Tenant), []byte(ns.Tool), []byte(key)}, &sealed)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -52,7 +52,7 @@ func (v moduleValues) Get(ctx context.Context, ns kv.Namespace, key string) (val
 	return value, true, nil
 }
 
-func (v moduleValues) Set(ctx context.Context, ns kv.Namespace, key string, value []byte, ttl time.Duration, fits func(keys, bytes int) error) error {
+func (v moduleValues) Set(ctx context.Context, ns options.ModuleNamespace, key string, value []byte, ttl time.Duration, fits func(keys, bytes int) error) error {
 	var refused error
 	tenant, tool := []byte(ns.Tenant), []byte(ns.Tool)
 	err := v.db.Within(ctx, func(ctx context.Context, tx pgx.Tx) error {
@@ -77,7 +77,7 @@ func (v moduleValues) Set(ctx context.Context, ns kv.Namespace, key string, valu
 	return cmp.Or(err, refused)
 }
 
-func (v moduleValues) Delete(ctx context.Context, ns kv.Namespace, key string) (found bool, err error) {
+func (v moduleValues) Delete(ctx context.Context, ns options.ModuleNamespace, key string) (found bool, err error) {
 	err = v.db.Row(ctx, "delete from kv where tenant = $1 and tool = $2 and key = $3 returning "+lives, []any{[]byte(ns.Tenant), []byte(ns.Tool), []byte(key)}, &found)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
@@ -85,7 +85,7 @@ func (v moduleValues) Delete(ctx context.Context, ns kv.Namespace, key string) (
 	return found, err
 }
 
-func (v moduleValues) List(ctx context.Context, ns kv.Namespace, prefix string) (keys []string, err error) {
+func (v moduleValues) List(ctx context.Context, ns options.ModuleNamespace, prefix string) (keys []string, err error) {
 	err = v.db.Rows(ctx, "select key from kv where tenant = $1 and tool = $2 and substring(key from 1 for $4::int) = $3::bytea and "+lives+" order by key",
 		[]any{[]byte(ns.Tenant), []byte(ns.Tool), []byte(prefix), len(prefix)}, func(row pgx.CollectableRow) error {
 			var key []byte

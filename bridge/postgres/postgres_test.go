@@ -113,11 +113,11 @@ func TestValueMoved(t *testing.T) {
 	}
 	defer s.Close(t.Context())
 	all := valuesOf(t, []*postgres.Store{s}, kv.Options{})
-	if err := all[0].Set(t.Context(), kv.Namespace{Tool: "a"}, "k", []byte("v"), 0); err != nil {
+	if err := all[0].Set(t.Context(), options.ModuleNamespace{Tool: "a"}, "k", []byte("v"), 0); err != nil {
 		t.Fatal(err)
 	}
 	server.Do(t, url, "update kv set key = 'other'")
-	if v, _, err := all[0].Get(t.Context(), kv.Namespace{Tool: "a"}, "other"); err == nil {
+	if v, _, err := all[0].Get(t.Context(), options.ModuleNamespace{Tool: "a"}, "other"); err == nil {
 		t.Errorf("the value of another key: %q", v)
 	}
 }

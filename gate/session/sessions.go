@@ -281,7 +281,7 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	if l.From.IsZero() && l.Shown == nil && (state.Top || !l.Top) && state.Labels.Cover(l.Labels) { // it knows all that
 		return nil
 	}
-	met := s.meet(state.Values, l) // takes its time with a large result, and holds up nobody
+	met := meet(state.Values, l, s.o.Values) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
 	s.learn(k, lesson{call: l.Call, program: l.Program, connection: l.Connection, labels: l.Labels, met: met, shown: l.Shown, top: l.Top})
 	rises := s.rises
@@ -289,11 +289,12 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	return s.save(rises)
 }
 
-func (s *Sessions) meet(known provenance.Provenance, l gate.Lesson) provenance.Met {
-	if s.o.Values < 0 || l.From.IsZero() {
+// meet returns the values of a lesson that are not known; at most most, and none if it is negative.
+func meet(known provenance.Provenance, l gate.Lesson, most int) provenance.Met {
+	if most < 0 || l.From.IsZero() {
 		return provenance.Met{}
 	}
-	return l.Meet(known, s.o.Values)
+	return l.Meet(known, most)
 }
 
 // lesson is what is added to a session.

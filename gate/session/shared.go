@@ -140,7 +140,7 @@ func (s *Sessions) absorb(n Known, k gate.SessionKey) gate.Session {
 	}
 	l := lesson{labels: n.Labels, top: n.Top || n.Lost}
 	// Values that are not in this process, or no longer, were met all the same.
-	l.lost = (len(n.Labels) > 0 || n.Top) && e == nil || s.missed(n, e)
+	l.lost = (len(n.Labels) > 0 || n.Top) && e == nil || n.missed(e, s.o.Reader)
 	state := s.raise(key{SessionKey: k}, l)
 	s.sync(k, n)
 	return state
@@ -150,7 +150,7 @@ func (s *Sessions) absorb(n Known, k gate.SessionKey) gate.Session {
 func (s *Sessions) absorbOthers(n Known, k gate.SessionKey) gate.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.raise(key{SessionKey: k}, lesson{labels: n.Labels, top: n.Top, lost: s.missed(n, s.kept[key{SessionKey: k}])})
+	state := s.raise(key{SessionKey: k}, lesson{labels: n.Labels, top: n.Top, lost: n.missed(s.kept[key{SessionKey: k}], s.o.Reader)})
 	s.sync(k, n)
 	return state
 }
@@ -172,11 +172,11 @@ func (s *Sessions) sync(k gate.SessionKey, n Known) {
 	}
 }
 
-// missed reports whether values of a session may have been met that are not in this process: others
+// missed reports whether values of a session may have been met that are not in the process of a reader: others
 // have read in it, or are its home, or have been since this one was. Callers hold mu.
-func (s *Sessions) missed(n Known, e *entry) bool {
+func (n Known) missed(e *entry, reader string) bool {
 	moved := n.Elsewhere || e != nil && e.home > 0 && n.Home > e.home
-	return moved || slices.ContainsFunc(n.Readers, func(r string) bool { return r != s.o.Reader })
+	return moved || slices.ContainsFunc(n.Readers, func(r string) bool { return r != reader })
 }
 
 func (s *Sessions) ttl() time.Duration {

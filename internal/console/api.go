@@ -32,7 +32,10 @@ func (c *Console) routes() []route {
 	return []route{
 		{"GET /api/v1/openapi.yaml", read, "openapi.read", "", c.description},
 		{"GET /api/v1/status", read, "status.read", "", c.getStatus},
-		{"GET /api/v1/nodes", read, "status.read", "", c.getNodes},
+		{"GET /api/v1/nodes", read, "status.read", "", func(w http.ResponseWriter, r *http.Request) error {
+			all, err := c.app.Nodes.All(r.Context())
+			return answer(w, all, err)
+		}},
 		{"GET /api/v1/servers", read, "servers.read", "", c.getServers},
 		{"GET /api/v1/tools", read, "tools.read", "", c.getTools},
 		{"GET /api/v1/skills", read, "skills.read", "", c.getSkills},
@@ -80,7 +83,7 @@ func (c *Console) routes() []route {
 		{"GET /ui/servers", read, "servers.read", "", c.serversPage},
 		{"GET /ui/servers/{server}", read, "servers.read", "server", c.serverPage},
 		{"GET /ui/skills", read, "skills.read", "", c.skillsPage},
-		{"GET /ui/nodes", read, "status.read", "", c.nodesPage},
+		{"GET /ui/nodes", read, "status.read", "", func(w http.ResponseWriter, r *http.Request) error { return nodesPage(c, w, r) }},
 		{"GET /ui/sessions", read, "sessions.read", "", c.sessionsPage},
 		{"GET /ui/sessions/{id...}", read, "sessions.read", "id", c.sessionPage},
 		{"POST /ui/reset", grant, "session.reset", "", c.resetPage},
@@ -220,7 +223,7 @@ func (c *Console) getCalls(w http.ResponseWriter, r *http.Request) error {
 // call returns all records of a call, the oldest first.
 func (c *Console) call(r *http.Request) ([]audit.Entry, error) {
 	if at := r.FormValue("gateway"); at != "" && at != c.app.Nodes.Own() {
-		return c.otherCall(r.Context(), at, r.PathValue("id"))
+		return otherCall(r.Context(), c.app.Nodes, at, r.PathValue("id"))
 	}
 	all, p, err := c.find(r.Context(), index.Query{Call: r.PathValue("id"), Last: mostCalls})
 	if err == nil && len(all) == 0 {

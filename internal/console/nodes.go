@@ -3,12 +3,12 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
 )
 
 // A shownCall is a call with the gateway that has recorded it; "" if no others share the database.
@@ -23,10 +23,11 @@ type silent struct {
 	Why  string
 }
 
-// withOthers adds the calls of other gateways to those of this one, the newest first, and returns at most most, and who has not answered.
-func (c *Console) withOthers(ctx context.Context, own []audit.Entry, query url.Values, most int) (all []shownCall, missing []silent) {
+// withOthers adds the calls of other gateways to those of this one, and returns the newest, at most most. Missing are
+// the gateways that did not answer.
+func withOthers(ctx context.Context, nodes *app.Nodes, own []audit.Entry, query url.Values, most int) (all []shownCall, missing []silent) {
 	for _, e := range own {
-		all = append(all, shownCall{e, c.app.Nodes.Own()})
+		all = append(all, shownCall{e, nodes.Own()})
 	}
 	asked := url.Values{}
 	for name, values := range query {
@@ -34,7 +35,7 @@ func (c *Console) withOthers(ctx context.Context, own []audit.Entry, query url.V
 			asked[name] = values
 		}
 	}
-	for _, o := range c.app.Nodes.Calls(ctx, asked) {
+	for _, o := range nodes.Calls(ctx, asked) {
 		entries, err := parsed(o.Records)
 		if o.Err != nil {
 			err = o.Err
@@ -67,8 +68,8 @@ func parsed(records []json.RawMessage) ([]audit.Entry, error) {
 }
 
 // otherCall returns all records of a call that another gateway has, the oldest first.
-func (c *Console) otherCall(ctx context.Context, node, id string) ([]audit.Entry, error) {
-	records, err := c.app.Nodes.Call(ctx, node, id)
+func otherCall(ctx context.Context, nodes *app.Nodes, node, id string) ([]audit.Entry, error) {
+	records, err := nodes.Call(ctx, node, id)
 	if err != nil {
 		return nil, &missing{"answer of gateway " + node + ": " + err.Error()}
 	}
@@ -77,22 +78,6 @@ func (c *Console) otherCall(ctx context.Context, node, id string) ([]audit.Entry
 		err = &missing{"call " + id + " in the log of gateway " + node}
 	}
 	return all, err
-}
-
-func (c *Console) getNodes(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Nodes.All(r.Context())
-	return answer(w, all, err)
-}
-
-func (c *Console) nodesPage(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.app.Nodes.All(r.Context())
-	if err != nil {
-		return err
-	}
-	if all == nil {
-		return &missing{"database that gateways share: see docs/how-to/cluster.md"}
-	}
-	return c.show(w, r, "nodes", "Gateways", map[string]any{"Nodes": all.Nodes, "Problems": all.Problems, "Here": c.app.Nodes.Own()})
 }
 
 // ago is how long ago something was, in seconds.

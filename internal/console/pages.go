@@ -272,7 +272,7 @@ func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query, older := r.URL.Query(), template.URL("")
-	all, missing := c.withOthers(r.Context(), own, query, q.Last)
+	all, missing := withOthers(r.Context(), c.app.Nodes, own, query, q.Last)
 	if len(all) == q.Last {
 		next := r.URL.Query()
 		if last := all[len(all)-1]; c.app.Nodes.Own() == "" {
@@ -525,4 +525,16 @@ func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 		return c.done(w, r, to, what+" is resumed")
 	}
 	return c.done(w, r, to, what+" is paused: every new call is refused")
+}
+
+// nodesPage shows the gateways of the database.
+func nodesPage(c *Console, w http.ResponseWriter, r *http.Request) error {
+	all, err := c.app.Nodes.All(r.Context())
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		return &missing{"database that gateways share: see docs/how-to/cluster.md"}
+	}
+	return c.show(w, r, "nodes", "Gateways", map[string]any{"Nodes": all.Nodes, "Problems": all.Problems, "Here": c.app.Nodes.Own()})
 }

@@ -129,21 +129,6 @@ func (c *Console) may(ctx context.Context, action gate.Action, op, object string
 	return c.app.Gateway().Operator().Admin(ctx, policy.AdminQuery{Who: by.Principal, Action: action, Op: op, Object: object, Operator: by.operator}, changes)
 }
 
-// A conflict says that what was to be changed is not what was seen any more.
-type conflict struct{ what string }
-
-func (e *conflict) Error() string { return e.what + " was changed after you loaded it: look again" }
-
-// A missing says that there is no such thing.
-type missing struct{ what string }
-
-func (e *missing) Error() string { return "there is no " + e.what }
-
-// A misused says what is wrong with a request.
-type misused struct{ what string }
-
-func (e *misused) Error() string { return e.what }
-
 // codeOf returns the HTTP status of an error.
 func codeOf(err error) int {
 	var (

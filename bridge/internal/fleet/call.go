@@ -31,7 +31,7 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 	if !ok {
 		f.await(ctx, name)
 		t, ok = f.catalog.Load().byName[name]
-	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && f.relisted(ctx, e) {
+	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && relisted(ctx, e) {
 		t, ok = f.catalog.Load().byName[name]
 	}
 	if !ok {
@@ -77,7 +77,7 @@ const relistedWait = 10 * time.Second
 
 // relisted waits for the listing that a server has announced, and reports whether there was
 // one to wait for.
-func (f *Fleet) relisted(ctx context.Context, e *upstream.Endpoint) bool {
+func relisted(ctx context.Context, e *upstream.Endpoint) bool {
 	if !e.Announced() {
 		return false
 	}
@@ -148,17 +148,17 @@ func (f *Fleet) verified(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, answe
 	case t.Skill.Dynamic:
 		content := answer.At("/contents/0")
 		if doc.Len(answer.Get("contents")) != 1 || content.Get("uri").Text() != t.Local {
-			return gate.Doc{}, f.refused(c, t, e, "the server answered with a different file")
+			return gate.Doc{}, refusedSkill(c, t, e, "the server answered with a different file")
 		}
 		return answer.With("contents", []byte(`[`+content.With("uri", mcp.MustJSON(t.Offered)).String()+`]`)), nil
 	}
 	if _, err := skills.Read(t.Skill.Files[t.File], t.Local, answer); err != nil {
-		return gate.Doc{}, f.refused(c, t, e, err.Error())
+		return gate.Doc{}, refusedSkill(c, t, e, err.Error())
 	}
 	return skills.Passed(t.Offered, answer), nil
 }
 
-func (f *Fleet) refused(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, why string) error {
+func refusedSkill(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, why string) error {
 	_ = e.Relist() // without a connection it is listed when there is one
 	return &gate.Refusal{Step: step.Sanitize, Call: c.ID, Name: c.Name, Reason: fmt.Sprintf("%s of the skill %s was refused: %s", t.File, t.Skill.Name, why), Invoked: true}
 }

@@ -279,7 +279,7 @@ func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name stri
 	} else if t == nil {
 		f.await(ctx, name)
 		t = f.catalog.Load().more.lookup(action, name)
-	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && f.relisted(ctx, e) {
+	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && relisted(ctx, e) {
 		t = f.catalog.Load().more.lookup(action, name)
 	}
 	if t == nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/obligation"
@@ -204,7 +205,7 @@ func (h *host) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse,
 	}
 	var res sandbox.KVResponse
 	var err error
-	ns, store := kv.Namespace{Tenant: h.call.Who.Tenant, Tool: h.call.Name}, h.reach.KV
+	ns, store := options.ModuleNamespace{Tenant: h.call.Who.Tenant, Tool: h.call.Name}, h.reach.KV
 	switch r.Op {
 	case "get":
 		res.Value, res.Found, err = store.Get(ctx, ns, r.Key)

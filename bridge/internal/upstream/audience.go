@@ -96,7 +96,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		full := !e.pool.room(s, want.caller)
 		s.mu.Lock()
 		if i = s.find(want); full && i < 0 {
-			return nil, e.tooMany()
+			return nil, tooMany(e.cfg.Command != "", e.cfg.Server, e.mostAudiences())
 		}
 	}
 	switch {
@@ -113,7 +113,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		s.tally(&t)
 		goes, ok := t.room(e.mostAudiences(), want.caller)
 		if !ok {
-			return nil, e.tooMany()
+			return nil, tooMany(e.cfg.Command != "", e.cfg.Server, e.mostAudiences())
 		}
 		if goes != nil {
 			s.drop(goes.(*audience))

@@ -60,12 +60,12 @@ func (e *Endpoint) mostAudiences() int {
 var errAudiences = errors.New("all connections to the server that belong to single clients are in use; try again later")
 
 // tooMany is the fault of a call for which there is no connection.
-func (e *Endpoint) tooMany() *fault.Fault {
+func tooMany(processes bool, server string, most int) *fault.Fault {
 	err := errAudiences
-	if e.cfg.Command != "" {
-		err = &fault.ProcessesError{Most: e.mostAudiences()}
+	if processes {
+		err = &fault.ProcessesError{Most: most}
 	}
-	return fault.New(fault.Busy, e.cfg.Server, "connect", err)
+	return fault.New(fault.Busy, server, "connect", err)
 }
 
 // renew starts the process that lists anew, for the next owner: what the last one has left

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -16,7 +17,7 @@ import (
 type Host struct {
 	egress *dial.Egress
 	values *kv.Store
-	space  kv.Namespace
+	space  options.ModuleNamespace
 	dirs   []sandbox.Dir
 }
 
@@ -32,7 +33,7 @@ func New(module string, web dial.Options, rules dial.Rules, secrets []dial.Secre
 	each := func(context.Context, string, dial.Target) error { return nil }
 	return &Host{
 		egress: dial.New(web).Egress(dial.Scope{Rules: rules, Secrets: secrets, Ask: all, AskSecret: each}),
-		values: values, space: kv.Namespace{Tool: module}, dirs: dirs,
+		values: values, space: options.ModuleNamespace{Tool: module}, dirs: dirs,
 	}, nil
 }
 

@@ -1,7 +1,7 @@
 // Package kv keeps small values for tools: what one wants to remember from one
 // call to the next, since nothing else of a call survives.
 //
-// A [Namespace] is one tool of one tenant. Namespaces do not see each other, and
+// An [options.ModuleNamespace] is one tool of one tenant. Namespaces do not see each other, and
 // each has quotas of its own. A value may expire.
 //
 // With a directory, a change has reached its file when Set or Delete returns, and

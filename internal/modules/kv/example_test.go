@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 )
 
@@ -15,13 +16,13 @@ func Example() {
 		return
 	}
 	defer s.Close()
-	notes := kv.Namespace{Tool: "notes"}
+	notes := options.ModuleNamespace{Tool: "notes"}
 	if err := s.Set(context.Background(), notes, "seen", []byte("yes"), time.Hour); err != nil {
 		fmt.Println(err)
 	}
 	value, found, err := s.Get(context.Background(), notes, "seen")
 	fmt.Println(string(value), found, err)
-	_, found, err = s.Get(context.Background(), kv.Namespace{Tool: "another"}, "seen")
+	_, found, err = s.Get(context.Background(), options.ModuleNamespace{Tool: "another"}, "seen")
 	fmt.Println(found, err)
 	// Output:
 	// yes true <nil>

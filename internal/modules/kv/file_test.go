@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 )
 
@@ -33,7 +34,7 @@ func files(t testing.TB, dir string) []string {
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "kv")
 	synctest.Test(t, func(t *testing.T) {
-		other := kv.Namespace{Tool: "notes"}
+		other := options.ModuleNamespace{Tool: "notes"}
 		s := open(t, dir, kv.Options{})
 		set(t, s, ns, "keeps <é> \u2028", "value\x00\xff", 0)
 		set(t, s, ns, "expires", "value", time.Hour)
@@ -117,7 +118,7 @@ func TestCorruptFiles(t *testing.T) {
 			s := open(t, dir, kv.Options{})
 			set(t, s, ns, "a", "value", 0)
 			path := files(t, dir)[0]
-			set(t, s, kv.Namespace{Tool: "other"}, "a", "value", 0)
+			set(t, s, options.ModuleNamespace{Tool: "other"}, "a", "value", 0)
 			s.Close()
 			i := 1 - slices.Index(files(t, dir), path)
 			own, other := contents(t, path), contents(t, files(t, dir)[i])
@@ -133,7 +134,7 @@ func TestCorruptFiles(t *testing.T) {
 					t.Errorf("%s: %v", op, err)
 				}
 			}
-			want(t, s, kv.Namespace{Tool: "other"}, "a", "value") // others are not affected
+			want(t, s, options.ModuleNamespace{Tool: "other"}, "a", "value") // others are not affected
 			if !bytes.Equal(contents(t, path), damaged) {
 				t.Error("the file was changed")
 			}
@@ -205,11 +206,11 @@ func TestFewNamespacesStayInMemory(t *testing.T) {
 	write(t, path, nil)
 	for i := range 2 {
 		want(t, s, ns, "a", "1")
-		set(t, s, kv.Namespace{Tool: fmt.Sprint(i)}, "a", "1", 0)
+		set(t, s, options.ModuleNamespace{Tool: fmt.Sprint(i)}, "a", "1", 0)
 	}
 	want(t, s, ns, "a", "1") // used more recently than the others
-	set(t, s, kv.Namespace{Tool: "0"}, "b", "1", 0)
-	set(t, s, kv.Namespace{Tool: "1"}, "b", "1", 0)
+	set(t, s, options.ModuleNamespace{Tool: "0"}, "b", "1", 0)
+	set(t, s, options.ModuleNamespace{Tool: "1"}, "b", "1", 0)
 	if _, _, err := s.Get(t.Context(), ns, "a"); !errors.Is(err, kv.ErrCorrupt) {
 		t.Errorf("err = %v: it was not read again", err)
 	}

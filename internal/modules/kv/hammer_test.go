@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 )
 
@@ -17,7 +18,7 @@ func TestHammer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kv")
 	o := kv.Options{Loaded: 1, Keys: workers + 1}
 	s := open(t, dir, o)
-	of := func(i int) kv.Namespace { return kv.Namespace{Tool: fmt.Sprint(i % spaces)} }
+	of := func(i int) options.ModuleNamespace { return options.ModuleNamespace{Tool: fmt.Sprint(i % spaces)} }
 	for w := range workers { // so that no extra key takes the place of one
 		for i := range spaces {
 			set(t, s, of(i), fmt.Sprint("worker ", w), "", 0)

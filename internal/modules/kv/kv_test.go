@@ -11,12 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
 
-var ns = kv.Namespace{Tenant: "acme", Tool: "notes"}
+var ns = options.ModuleNamespace{Tenant: "acme", Tool: "notes"}
 
 func open(t testing.TB, dir string, o kv.Options) *kv.Store {
 	t.Helper()
@@ -28,7 +29,7 @@ func open(t testing.TB, dir string, o kv.Options) *kv.Store {
 	return s
 }
 
-func set(t testing.TB, s *kv.Store, ns kv.Namespace, key, value string, ttl time.Duration) {
+func set(t testing.TB, s *kv.Store, ns options.ModuleNamespace, key, value string, ttl time.Duration) {
 	t.Helper()
 	if err := s.Set(t.Context(), ns, key, []byte(value), ttl); err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func set(t testing.TB, s *kv.Store, ns kv.Namespace, key, value string, ttl time
 }
 
 // want checks the value of a key; "-" is none.
-func want(t testing.TB, s *kv.Store, ns kv.Namespace, key, value string) {
+func want(t testing.TB, s *kv.Store, ns options.ModuleNamespace, key, value string) {
 	t.Helper()
 	got, found, err := s.Get(t.Context(), ns, key)
 	if err != nil || found != (value != "-") || found && string(got) != value {
@@ -90,7 +91,7 @@ func TestValuesAreCopies(t *testing.T) {
 
 // Names that escape, collide or are alike stay apart, and in the directory.
 func TestNamespaces(t *testing.T) {
-	names := []kv.Namespace{
+	names := [][2]string{
 		{"", "a"}, {"a", "a"}, {"a", "bc"}, {"ab", "c"}, {"", "abc"}, {"a", "A"}, {"A", "a"}, {"1:a", "b"}, {"1", ":ab"},
 		{"..", "x"}, {"", "../x"}, {"", "../../x"}, {"/etc", "passwd"}, {"", "/etc/passwd"}, {"a/b", "c"}, {"a", "b/c"}, {`a\b`, "c"},
 		{"", "."}, {"", ".."}, {"a\x00", "b"}, {"a", "\x00b"}, {"", "CON"}, {"", "x.tmp"}, {"", strings.Repeat("x", 512)}, {"é", "x"}, {"e\u0301", "x"},
@@ -98,10 +99,10 @@ func TestNamespaces(t *testing.T) {
 	both(t, func(t *testing.T, dir string) {
 		s := open(t, dir, kv.Options{})
 		for i, n := range names {
-			set(t, s, n, "key", fmt.Sprint(i), 0)
+			set(t, s, options.ModuleNamespace{Tenant: n[0], Tool: n[1]}, "key", fmt.Sprint(i), 0)
 		}
 		for i, n := range names {
-			want(t, s, n, "key", fmt.Sprint(i))
+			want(t, s, options.ModuleNamespace{Tenant: n[0], Tool: n[1]}, "key", fmt.Sprint(i))
 		}
 		if dir == "" {
 			return
@@ -117,7 +118,7 @@ func TestNamespaces(t *testing.T) {
 func TestNotValid(t *testing.T) {
 	long := strings.Repeat("x", 513)
 	tests := map[string]struct {
-		ns  kv.Namespace
+		ns  options.ModuleNamespace
 		key string
 		ttl time.Duration
 	}{
@@ -125,11 +126,11 @@ func TestNotValid(t *testing.T) {
 		"a key that is too long":  {ns, long, 0},
 		"a key that is not text":  {ns, "\xff", 0},
 		"a lifetime below zero":   {ns, "a", -1},
-		"no tool":                 {kv.Namespace{Tenant: "acme"}, "a", 0},
-		"a tool too long":         {kv.Namespace{Tool: long}, "a", 0},
-		"a tool that is not text": {kv.Namespace{Tool: "\xff"}, "a", 0},
-		"a tenant too long":       {kv.Namespace{Tenant: long, Tool: "notes"}, "a", 0},
-		"a tenant of no text":     {kv.Namespace{Tenant: "\xff", Tool: "notes"}, "a", 0},
+		"no tool":                 {options.ModuleNamespace{Tenant: "acme"}, "a", 0},
+		"a tool too long":         {options.ModuleNamespace{Tool: long}, "a", 0},
+		"a tool that is not text": {options.ModuleNamespace{Tool: "\xff"}, "a", 0},
+		"a tenant too long":       {options.ModuleNamespace{Tenant: long, Tool: "notes"}, "a", 0},
+		"a tenant of no text":     {options.ModuleNamespace{Tenant: "\xff", Tool: "notes"}, "a", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestQuotas(t *testing.T) {
 			}
 			want(t, s, ns, next, "-")
 			set(t, s, ns, key(0), tt.replaced, 0)
-			set(t, s, kv.Namespace{Tenant: "other", Tool: ns.Tool}, "a", tt.allowed[0], 0) // another one's quota is its own
+			set(t, s, options.ModuleNamespace{Tenant: "other", Tool: ns.Tool}, "a", tt.allowed[0], 0) // another one's quota is its own
 			if _, err := s.Delete(t.Context(), ns, key(0)); err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +255,7 @@ func TestClosed(t *testing.T) {
 func TestFewNamespacesFitInMemoryAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "", kv.Options{Loaded: 2})
-		a, b, c := kv.Namespace{Tool: "a"}, kv.Namespace{Tool: "b"}, kv.Namespace{Tool: "c"}
+		a, b, c := options.ModuleNamespace{Tool: "a"}, options.ModuleNamespace{Tool: "b"}, options.ModuleNamespace{Tool: "c"}
 		set(t, s, a, "k", "1", 0)
 		set(t, s, b, "k", "1", time.Minute)
 		if err := s.Set(t.Context(), c, "k", nil, 0); !errors.Is(err, kv.ErrQuota) {
@@ -273,9 +274,9 @@ func TestLikeAMap(t *testing.T) {
 	random := seed.Rand(t)
 	dir := filepath.Join(t.TempDir(), "kv")
 	s := open(t, dir, kv.Options{Loaded: 2})
-	model := map[kv.Namespace]map[string]string{}
+	model := map[options.ModuleNamespace]map[string]string{}
 	for range 500 {
-		n := kv.Namespace{Tool: fmt.Sprint(random.IntN(4))}
+		n := options.ModuleNamespace{Tool: fmt.Sprint(random.IntN(4))}
 		key := fmt.Sprint(random.IntN(5))
 		if model[n] == nil {
 			model[n] = map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
@@ -28,7 +29,7 @@ const (
 
 // A space is the content of one namespace.
 type space struct {
-	ns   Namespace
+	ns   options.ModuleNamespace
 	path string // "" has no file
 
 	mu      sync.Mutex

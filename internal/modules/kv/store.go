@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
@@ -41,12 +42,6 @@ var (
 	ErrClosed = errors.New("kv: the store is closed")
 )
 
-// A Namespace is one tool of one tenant.
-type Namespace struct {
-	Tenant string // "" is the only tenant of a gateway without tenants
-	Tool   string
-}
-
 // Options are quotas. Zero means the default; a negative number is an error.
 type Options struct {
 	Keys       int // in a namespace; default 1024
@@ -56,18 +51,7 @@ type Options struct {
 	// are read again. Without a directory it is how many there can be. Default 64.
 	Loaded int
 	// Shared keeps the values in place of a directory, where several gateways see them.
-	Shared Shared
-}
-
-// Shared keeps values where several gateways see them. Its methods get what a [Store] allows, and do what
-// those of a Store do.
-type Shared interface {
-	Get(ctx context.Context, ns Namespace, key string) (value []byte, found bool, err error)
-	// Set sets nothing, and returns the error, if fits has one for the number of other keys in the
-	// namespace, and the bytes of these and their values.
-	Set(ctx context.Context, ns Namespace, key string, value []byte, ttl time.Duration, fits func(keys, bytes int) error) error
-	Delete(ctx context.Context, ns Namespace, key string) (found bool, err error)
-	List(ctx context.Context, ns Namespace, prefix string) (keys []string, err error)
+	Shared options.ModuleValues
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -112,14 +96,14 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed bool
-	slots  map[Namespace]*slot
+	slots  map[options.ModuleNamespace]*slot
 	idle   *list.List // of *slot that nobody uses; the one used last is in front
 }
 
 // A slot is the place of a namespace in memory. It belongs to its Store, and is
 // guarded by the Store's mutex.
 type slot struct {
-	ns    Namespace
+	ns    options.ModuleNamespace
 	space *space
 	users int
 	idle  *list.Element // nil while there are users
@@ -138,7 +122,7 @@ func Open(dir string, o Options) (*Store, error) {
 			return nil, fmt.Errorf("kv: open: %w", err)
 		}
 	}
-	return &Store{dir: dir, o: o, slots: map[Namespace]*slot{}, idle: list.New()}, nil
+	return &Store{dir: dir, o: o, slots: map[options.ModuleNamespace]*slot{}, idle: list.New()}, nil
 }
 
 // prepare makes dir, and removes what a process that died has left unfinished.
@@ -183,8 +167,8 @@ func (s *Store) Close() error {
 }
 
 // Get returns the value of key, if there is one. The value is the caller's.
-func (s *Store) Get(ctx context.Context, ns Namespace, key string) (value []byte, found bool, err error) {
-	if err := ns.check(key); err != nil {
+func (s *Store) Get(ctx context.Context, ns options.ModuleNamespace, key string) (value []byte, found bool, err error) {
+	if err := check(ns, key); err != nil {
 		return nil, false, err
 	}
 	if s.o.Shared != nil {
@@ -201,8 +185,8 @@ func (s *Store) Get(ctx context.Context, ns Namespace, key string) (value []byte
 
 // Set gives key a value, which expires after ttl; zero means never. An error
 // leaves the value that it had.
-func (s *Store) Set(ctx context.Context, ns Namespace, key string, value []byte, ttl time.Duration) error {
-	if err := ns.check(key); err != nil {
+func (s *Store) Set(ctx context.Context, ns options.ModuleNamespace, key string, value []byte, ttl time.Duration) error {
+	if err := check(ns, key); err != nil {
 		return err
 	}
 	if ttl < 0 {
@@ -223,8 +207,8 @@ func (s *Store) Set(ctx context.Context, ns Namespace, key string, value []byte,
 }
 
 // Delete removes key, and tells whether it had a value.
-func (s *Store) Delete(ctx context.Context, ns Namespace, key string) (found bool, err error) {
-	if err := ns.check(key); err != nil {
+func (s *Store) Delete(ctx context.Context, ns options.ModuleNamespace, key string) (found bool, err error) {
+	if err := check(ns, key); err != nil {
 		return false, err
 	}
 	if s.o.Shared != nil {
@@ -238,8 +222,8 @@ func (s *Store) Delete(ctx context.Context, ns Namespace, key string) (found boo
 }
 
 // List returns the keys that begin with prefix, in order.
-func (s *Store) List(ctx context.Context, ns Namespace, prefix string) (keys []string, err error) {
-	if err := ns.checkNames(); err != nil {
+func (s *Store) List(ctx context.Context, ns options.ModuleNamespace, prefix string) (keys []string, err error) {
+	if err := checkNames(ns); err != nil {
 		return nil, err
 	}
 	if s.o.Shared != nil {
@@ -253,14 +237,14 @@ func (s *Store) List(ctx context.Context, ns Namespace, prefix string) (keys []s
 }
 
 // check refuses a key, or a namespace, that cannot be.
-func (ns Namespace) check(key string) error {
+func check(ns options.ModuleNamespace, key string) error {
 	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
 		return fmt.Errorf("kv: a key is 1 to %d bytes of UTF-8: %w", maxKey, ErrInvalid)
 	}
-	return ns.checkNames()
+	return checkNames(ns)
 }
 
-func (ns Namespace) checkNames() error {
+func checkNames(ns options.ModuleNamespace) error {
 	if ns.Tool == "" || len(ns.Tenant) > maxName || len(ns.Tool) > maxName || !utf8.ValidString(ns.Tenant) || !utf8.ValidString(ns.Tool) {
 		return fmt.Errorf("kv: namespace of tenant %.40q and tool %.40q: %w", ns.Tenant, ns.Tool, ErrInvalid)
 	}
@@ -269,7 +253,7 @@ func (ns Namespace) checkNames() error {
 
 // path is the file of ns. Names are hashed: whatever they hold, the file is in
 // the directory, and the length in front keeps ("a", "bc") from ("ab", "c").
-func (s *Store) path(ns Namespace) string {
+func (s *Store) path(ns options.ModuleNamespace) string {
 	if s.dir == "" {
 		return ""
 	}
@@ -280,7 +264,7 @@ func (s *Store) path(ns Namespace) string {
 // use calls f with the namespace, loaded and locked. The lock is held while its
 // file is read and written, which keeps changes in order; it holds up nobody but
 // the namespace's own users.
-func (s *Store) use(ns Namespace, f func(*space) error) error {
+func (s *Store) use(ns options.ModuleNamespace, f func(*space) error) error {
 	sl, err := s.take(ns)
 	if err != nil {
 		return err
@@ -294,7 +278,7 @@ func (s *Store) use(ns Namespace, f func(*space) error) error {
 	return f(sl.space)
 }
 
-func (s *Store) take(ns Namespace) (*slot, error) {
+func (s *Store) take(ns options.ModuleNamespace) (*slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
@@ -28,10 +29,10 @@ func Values(t *testing.T, open func(*testing.T, kv.Options) []*kv.Store) {
 	}
 }
 
-var notes = kv.Namespace{Tenant: "acme", Tool: "s__notes"}
+var notes = options.ModuleNamespace{Tenant: "acme", Tool: "s__notes"}
 
 // wants checks that all have a value; "-" is none.
-func wants(t *testing.T, all []*kv.Store, ns kv.Namespace, key, value string) {
+func wants(t *testing.T, all []*kv.Store, ns options.ModuleNamespace, key, value string) {
 	t.Helper()
 	for i, s := range all {
 		got, found, err := s.Get(t.Context(), ns, key)
@@ -61,10 +62,10 @@ func testValueShared(t *testing.T, all []*kv.Store) {
 func testNamespaces(t *testing.T, all []*kv.Store) {
 	names := [][2]string{{"", "a"}, {"a", "a"}, {"a", "bc"}, {"ab", "c"}, {"a\x00", "b"}, {"a", "\x00b"}, {"a", "A"}, {"é", "x"}, {"e\u0301", "x"}, {`a" "b`, "c"}, {"a", `b" "c`}}
 	for i, n := range names {
-		must(t, all[i%len(all)].Set(t.Context(), kv.Namespace{Tenant: n[0], Tool: n[1]}, "key", fmt.Append(nil, i), 0))
+		must(t, all[i%len(all)].Set(t.Context(), options.ModuleNamespace{Tenant: n[0], Tool: n[1]}, "key", fmt.Append(nil, i), 0))
 	}
 	for i, n := range names {
-		wants(t, all, kv.Namespace{Tenant: n[0], Tool: n[1]}, "key", fmt.Sprint(i))
+		wants(t, all, options.ModuleNamespace{Tenant: n[0], Tool: n[1]}, "key", fmt.Sprint(i))
 	}
 }
 
@@ -88,7 +89,7 @@ func testQuotas(t *testing.T, all []*kv.Store) {
 	refused("more bytes", set(0, "2", strings.Repeat("x", 7)))
 	wants(t, all, notes, "2", "v")
 	must(t, set(0, "2", strings.Repeat("x", 5)))
-	must(t, all[1].Set(t.Context(), kv.Namespace{Tool: notes.Tool}, "a", []byte("of another"), 0))
+	must(t, all[1].Set(t.Context(), options.ModuleNamespace{Tool: notes.Tool}, "a", []byte("of another"), 0))
 	_, err := all[2].Delete(t.Context(), notes, "1")
 	must(t, err)
 	must(t, set(0, "4", strings.Repeat("x", 10))) // what was deleted is free again
@@ -132,9 +133,9 @@ func testValueExpires(t *testing.T, all []*kv.Store) {
 func testValueInvalid(t *testing.T, all []*kv.Store) {
 	long := strings.Repeat("x", 513)
 	for _, bad := range []struct {
-		ns  kv.Namespace
+		ns  options.ModuleNamespace
 		key string
-	}{{notes, ""}, {notes, long}, {notes, "\xff"}, {kv.Namespace{}, "a"}, {kv.Namespace{Tool: long}, "a"}, {kv.Namespace{Tenant: "\xff", Tool: "t"}, "a"}} {
+	}{{notes, ""}, {notes, long}, {notes, "\xff"}, {options.ModuleNamespace{}, "a"}, {options.ModuleNamespace{Tool: long}, "a"}, {options.ModuleNamespace{Tenant: "\xff", Tool: "t"}, "a"}} {
 		for _, s := range all {
 			_, _, get := s.Get(t.Context(), bad.ns, bad.key)
 			_, remove := s.Delete(t.Context(), bad.ns, bad.key)
