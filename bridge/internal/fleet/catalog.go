@@ -17,7 +17,7 @@ type catalog struct {
 	server map[string]gate.Upstream // by id
 	notes  map[string][]status.Note // by id
 	held   []*gate.Tool             // quarantined for their names; not in tools
-	more   *features                // beside tools
+	more   *features                // what servers offer in addition to tools
 	taken  []string                 // names that are the host's own
 
 	conflicts []status.Conflict

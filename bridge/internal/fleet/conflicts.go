@@ -33,7 +33,8 @@ func newConflict(t *gate.Tool, owner, name, offered string) (status.Conflict, st
 	return c, status.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: offered == "", Text: fmt.Sprintf("%s, for %s %s", c.Resolution, who, mcp.QuoteName(name))}
 }
 
-// owner returns who has a name, "" if nobody does.
+// owner returns the server that has a name, or [OwnerHost] if the host has it; "" if the name is
+// free.
 func (c *catalog) owner(name string) string {
 	if slices.Contains(c.taken, name) {
 		return OwnerHost
@@ -44,8 +45,8 @@ func (c *catalog) owner(name string) string {
 	return ""
 }
 
-// yield offers a tool by a name that nobody has, for its own is another's: nil if there
-// is none.
+// yield offers a tool by a free name, because another server has the tool's own name. It returns
+// nil if there is no free name.
 func (c *catalog) yield(m member, t *gate.Tool, owner string) *gate.Tool {
 	its := *t
 	its.Offered = ""

@@ -1,12 +1,12 @@
-// Package fleet makes one [gate.Upstream] of many servers: a [Fleet] has endpoints
-// (package upstream) and local servers (package local), each with its own faults.
+// Package fleet joins many servers into one [gate.Upstream]. A [Fleet] has endpoints (package
+// upstream) and local servers (package local). A fault of one does not affect the others.
 //
-//	Fleet.Invoke   which server it is (call)
-//	catalog        all tools at one time, made anew with each change: names (names,
-//	               conflicts), what is beside tools (features, opaque), groups, pins
+//	Fleet.Invoke   finds the server of a call (call)
+//	catalog        all tools at one time, rebuilt with each change: names (names,
+//	               conflicts), features other than tools (features, opaque), groups, pins
 //	replace        servers that come, go and change while calls are under way
-//	sessions       what a session has at all of them
+//	sessions       what a session has at all servers
 //
-// What is listed is safe already (package listing). Here it is held against pins, and
-// two servers that want one name are told apart.
+// Listings are already sanitized (package listing). This package compares them with the pins, and
+// resolves conflicts between servers that want the same name.
 package fleet

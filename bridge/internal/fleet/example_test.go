@@ -35,7 +35,7 @@ func ExampleFleet() {
 		return
 	}
 	defer fleet.Close()
-	g, err := gate.New(gate.Parts{ // of which a program brings its own
+	g, err := gate.New(gate.Parts{ // a program brings its own parts
 		Upstream: fleet, Authorizer: rig.AuthorizerFunc(rig.Allow), Sessions: rig.Sessions{},
 		Sanitizer: rig.SanitizerFunc(rig.Unchanged), Recorder: new(rig.Records),
 	})

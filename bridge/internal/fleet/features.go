@@ -45,10 +45,9 @@ type ownedTemplate struct {
 	tool *gate.Tool
 }
 
-// newFeatures joins what all servers offer beside tools. Names of prompts are as
-// those of tools. Of two servers with one URI, or one template, the earlier in the
-// configuration has it, and the status of the other says so: its own is offered by an
-// opaque one.
+// newFeatures joins what all servers offer in addition to tools. Prompts are named like tools. If
+// two servers have the same URI or template, the server that is earlier in the configuration keeps
+// it. The other one's resource is offered by an opaque URI, and the status of that server says so.
 func newFeatures(members []member, groups options.Groups, pins Pins, notes map[string][]status.Note) *features {
 	f := &features{
 		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool), opaque: make(map[string]map[string]string),
@@ -151,7 +150,7 @@ func (f *features) knowCompletion(t *gate.Tool, declared []string) {
 	f.completing[t] = &c
 }
 
-// features returns what a member offers beside tools; nil if that is nothing.
+// features returns what a member offers in addition to tools; nil if that is nothing.
 func (m member) features() *listing.Features {
 	if l, local := m.upstream.(*local.Server); local {
 		return l.ListedFeatures()

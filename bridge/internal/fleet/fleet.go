@@ -40,7 +40,7 @@ type Config struct {
 	// Memory keeps what servers list, so that it is offered while they start in the next run;
 	// nil keeps nothing.
 	Memory upstream.Memory
-	// Groups are those of all servers, beside those of [options.Tools]: see
+	// Groups are those of all servers, in addition to those of [options.Tools]: see
 	// [Fleet.Regroup].
 	Groups options.Groups
 	Log    *slog.Logger // nil discards

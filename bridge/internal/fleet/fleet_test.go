@@ -42,8 +42,8 @@ func newLocal(t testing.TB, server string, o options.Tools, names ...string) *lo
 	return l
 }
 
-// TestFleetConnects in parallel: one that hangs and one that is broken hold up
-// nobody, and stay their own.
+// TestFleetConnects in parallel: a server that hangs and one that is broken do not hold up the
+// others, and their faults stay their own.
 func TestFleetConnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := rig.NewScript(map[string]string{"initialize": "-"}).Config("hangs")
@@ -129,8 +129,8 @@ func TestFleetSettles(t *testing.T) {
 	})
 }
 
-// TestFleetTriesAgain: a server that was down at the start is found later, and who
-// watches is told of each change once.
+// TestFleetTriesAgain: a server that was down at the start is found later, and watchers hear of
+// each change once.
 func TestFleetTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := rig.NewScript(nil)

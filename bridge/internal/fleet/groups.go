@@ -4,8 +4,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
-// Regroup says anew what is in the groups of [Config.Groups]. Servers stay
-// connected, and who watches is told.
+// Regroup replaces [Config.Groups]. Servers stay connected, and watchers are notified.
 func (f *Fleet) Regroup(groups options.Groups) {
 	f.mu.Lock()
 	f.cfg.Groups = groups

@@ -32,8 +32,8 @@ func TestToolsAreInTheGroupsOfTheirNames(t *testing.T) {
 	}
 }
 
-// TestRegroup: groups of the fleet are beside those of a server, and others take their
-// place without a new connection.
+// TestRegroup: groups of the fleet are added to those of a server, and can be replaced without a
+// new connection.
 func TestRegroup(t *testing.T) {
 	script := rig.NewScript(nil)
 	own := script.Config("files")

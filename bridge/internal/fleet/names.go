@@ -86,8 +86,8 @@ func (n *names) add(t *gate.Tool) {
 // isBare reports whether a tool is offered without its server's name.
 func isBare(t *gate.Tool) bool { return !strings.HasPrefix(t.Offered, t.Name.Server+"__") }
 
-// hold keeps a tool for those who ask for it, so that they are told why they cannot
-// have it. It is not listed.
+// hold keeps a tool only so that a client that asks for it learns why it cannot have it. The tool
+// is not listed.
 func (c *catalog) hold(m member, t, other *gate.Tool, why string) {
 	held := *t
 	held.Quarantine = fmt.Sprintf("its name looks like that of %s: %s", other.Name, why)
@@ -95,7 +95,7 @@ func (c *catalog) hold(m member, t, other *gate.Tool, why string) {
 	c.notes[m.id] = append(c.notes[m.id], status.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: true, Text: held.Quarantine + "; rename one of them, or disable a server"})
 }
 
-// knowHeld has tools that are held found by their names, where those are nobody's.
+// knowHeld makes tools that are held findable by their names, unless another tool has the name.
 func (c *catalog) knowHeld() {
 	for _, t := range c.held {
 		for _, name := range []string{t.Offered, t.Name.String()} {

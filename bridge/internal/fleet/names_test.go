@@ -158,8 +158,8 @@ func described(name, text string) string {
 	return fmt.Sprintf(`{"name":%s,"description":%s,"inputSchema":{"type":"object"}}`, rig.Quote(name), rig.Quote(text))
 }
 
-// A definition that speaks of another server's tool is told of, and so is what the
-// scanner finds: policies see it.
+// A definition that mentions another server's tool is reported, and so is what the scanner finds:
+// policies see it.
 func TestFindingsOfDefinitions(t *testing.T) {
 	files, mail := rig.NewScript(nil), rig.NewScript(nil)
 	files.List(strings.Join([]string{rig.Tool("read_file"), rig.Tool("search"), described("list", "see read_file first")}, ","))
@@ -204,8 +204,8 @@ func TestDeclaredHoldsWhatIsQuarantined(t *testing.T) {
 	}
 }
 
-// Ten thousand tools of ten servers, each connecting, are scanned and compared
-// in a time that nobody waits for.
+// Ten thousand tools of ten servers, each connecting, are scanned and compared without a delay that
+// clients notice.
 func TestManyToolsAreScanned(t *testing.T) {
 	unraced.Long(t)
 	var servers []options.Endpoint

@@ -17,11 +17,12 @@ func opaqueURI(server, uri string) string {
 	return listing.OpaqueScheme + "//" + server + "/" + base64.RawURLEncoding.EncodeToString([]byte(uri))
 }
 
-// opaqueTemplate stands in the place of that for templates, which are as their server has
-// them behind it: what is made of one by RFC 6570 begins with the same letters.
+// opaqueTemplate replaces the encoded URI for templates: SERVER/template/ is followed by the
+// template as its server has it, so that a URI that is expanded from it (RFC 6570) begins with the
+// same letters.
 const opaqueTemplate = "/template/"
 
-// plainURI returns the URI that a server knows a resource by whose URI clients know.
+// plainURI returns the server's own URI of a resource, given the URI that clients know.
 func plainURI(uri string) string {
 	if _, own := templated(uri); own != "" {
 		return own
@@ -38,9 +39,8 @@ func plainURI(uri string) string {
 	return string(own)
 }
 
-// templated returns of which server's template a URI was made that the gateway has
-// offered in the place of the server's own, and what the server knows the URI by; "" if it
-// is no such URI.
+// templated returns the server and the server's own URI, given a URI that was expanded from a
+// template that the gateway offers in place of the server's own. Both are "" for any other URI.
 func templated(uri string) (server, own string) {
 	path, made := strings.CutPrefix(uri, listing.OpaqueScheme+"//")
 	server, own, found := strings.Cut(path, opaqueTemplate)

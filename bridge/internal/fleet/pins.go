@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Pins sees what servers declare, and says what of it is approved.
+// Pins sees the declarations of servers, and reports which parts are approved.
 type Pins interface {
 	gate.Pins
 	// Observe sees what a server declares, before any of it is offered. It may take

@@ -71,7 +71,7 @@ func (f *Fleet) join(ctx context.Context, c options.Endpoint) error {
 	}
 	f.mu.Unlock()
 	if earlier != nil {
-		_ = earlier.Close() // its own caller is told
+		_ = earlier.Close() // its own caller gets an error
 	}
 	if !known {
 		f.rebuild()
@@ -89,7 +89,7 @@ var (
 // replace puts a member that has been connected into the place of the old one.
 func (f *Fleet) replace(m member) error {
 	f.mu.Lock()
-	if f.joining[m.id] != m.endpoint { // closed by whoever has taken it out
+	if f.joining[m.id] != m.endpoint { // closed by the call that has taken it out
 		f.mu.Unlock()
 		return fmt.Errorf("server %s: %w", m.id, errReplaced)
 	}
@@ -119,8 +119,8 @@ func (f *Fleet) sort() {
 	})
 }
 
-// Remove forgets a server, and ends the connection when the calls under way there
-// have ended. An id that nobody has is an error.
+// Remove forgets a server, and ends the connection when the calls under way there have ended. It is
+// an error if no server has the id.
 func (f *Fleet) Remove(id string) error {
 	f.mu.Lock()
 	i := slices.IndexFunc(f.members, func(m member) bool { return m.id == id })
@@ -140,9 +140,9 @@ func (f *Fleet) Remove(id string) error {
 	return joining.Close()
 }
 
-// retire closes an endpoint that the catalog has no more, when the calls under way
-// there have ended, or the longest time that a call may take has passed, or the fleet
-// is closed, which waits for it. Nil is nobody.
+// retire closes an endpoint that is no longer in the catalog. It first waits until the calls under
+// way there have ended, the longest time that a call may take has passed, or the fleet is closed;
+// closing the fleet waits for retire. It ignores nil.
 func (f *Fleet) retire(e *upstream.Endpoint) {
 	if e == nil {
 		return
@@ -167,8 +167,8 @@ func (f *Fleet) retire(e *upstream.Endpoint) {
 	})
 }
 
-// Relist has every server listed anew, when listings are made safe in another way. The error
-// joins those of servers in this process whose lists stay as they were.
+// Relist has every server listed again, after the way in which listings are sanitized has changed.
+// The error joins those of servers in this process whose lists stay as they were.
 func (f *Fleet) Relist() error {
 	var errs []error
 	for _, m := range f.snapshot() {

@@ -47,8 +47,8 @@ func (f *Fleet) notify(n mcp.Notice) {
 	}
 }
 
-// SetLevel says from which severity on a session wants the log messages of servers, in
-// the words of MCP; "" is none. Servers that can be told are told in the background.
+// SetLevel sets the severity from which on a session wants the log messages of servers, in the
+// words of MCP; "" is none. Servers that take a level get it in the background.
 func (f *Fleet) SetLevel(ctx context.Context, k gate.SessionKey, level string) error {
 	from := mcp.SeverityOf(level)
 	if from == 0 && level != "" {

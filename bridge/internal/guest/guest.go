@@ -52,8 +52,7 @@ func (c *Module) Enter() (m *sandbox.Module, leave func(), err error) {
 	return c.module, c.calls.RUnlock, nil
 }
 
-// Close waits for the calls under way, each of which has a deadline. It may be called
-// again.
+// Close waits for the calls under way. Each of them has a deadline. It may be called again.
 func (c *Module) Close(ctx context.Context) error {
 	c.calls.Lock()
 	defer c.calls.Unlock()

@@ -121,7 +121,7 @@ func (h *host) refuse(ctx context.Context, action gate.Action, request any, reas
 	return put(request, func(doc gate.Doc) error { return h.permit.DenyHostCall(ctx, action, doc, reason) })
 }
 
-// put returns what the guest is told of a refusal.
+// put passes a request to the gate with to, and returns the error for the guest, if any.
 func put(request any, to func(gate.Doc) error) error {
 	b, err := json.Marshal(request)
 	if err != nil {
@@ -136,13 +136,13 @@ func put(request any, to func(gate.Doc) error) error {
 	switch {
 	case !ok:
 		return err
-	case refusal.Step == step.Limit: // who asks too often may ask again, and is not looking for a hole
+	case refusal.Step == step.Limit: // a guest that asks too often may ask again, and is not looking for a vulnerability
 		return errors.New(refusal.Reason)
 	}
 	return denied(refusal.Reason)
 }
 
-// denied is an error for the guest, of which it is told the reason.
+// denied is an error that gives the guest the reason.
 func denied(reason string) error { return fmt.Errorf("%w: %s", sandbox.ErrDenied, reason) }
 
 // HTTP implements [sandbox.Host].

@@ -118,7 +118,7 @@ func says(action, decision string) person {
 	}
 }
 
-// client connects the SDK's client of an era; without a person it can ask none.
+// client connects the SDK's client of a protocol revision; without a person it can ask none.
 func (d *desk) client(t testing.TB, way, era string, who person, o mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	o.ElicitationHandler = who

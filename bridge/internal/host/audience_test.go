@@ -429,7 +429,7 @@ func patient(waiting chan<- struct{}) gate.Client {
 	})
 }
 
-// With sessions: shared a server has one connection, and is told that nobody can be asked.
+// With sessions: shared a server has one connection, and learns that it can ask no client.
 func TestSharedSessions(t *testing.T) {
 	up := newAsker()
 	cfg := upstreams["one stream"](t, up)
@@ -449,8 +449,8 @@ func TestSharedSessions(t *testing.T) {
 	}
 }
 
-// Log messages reach who wants them, from the level on that it wants, within the call
-// that they are of; and nobody else.
+// Log messages reach only the client that wants them, from the level that it wants, and within the
+// call that they belong to.
 func TestLogMessages(t *testing.T) {
 	for way, upstream := range upstreams {
 		for _, mute := range []bool{true, false} { // over the shared connection, and over one's own
@@ -500,8 +500,8 @@ func TestLogMessagesWithoutSession(t *testing.T) {
 	rig.Within(t, "it hears what it wants", func() bool { return slices.Equal(g.notes(&g.heard), []string{"info (info)", "error (error)"}) })
 }
 
-// What a server logs outside of a call reaches the client whose connection it is on, and
-// on one that is shared nobody: it could tell one client of another.
+// A log message outside of a call reaches the client that owns the connection. On a shared
+// connection it reaches no client, because it could tell one client about another.
 func TestLogMessagesOutsideOfCalls(t *testing.T) {
 	for way, upstream := range upstreams {
 		t.Run(way, func(t *testing.T) {

@@ -85,7 +85,8 @@ func (p sender) openSession() (session string) {
 	return session
 }
 
-// TestNobody: a request of which nobody says whose it is, is nobody's; nor is it where that is said as nothing at all.
+// TestNobody: a request has no principal if the host's function returns an error for it, or returns
+// nothing at all.
 func TestNobody(t *testing.T) {
 	for name, by := range map[string]func(*http.Request) (*gate.Principal, error){
 		"an error": byHeader, "nothing": func(*http.Request) (*gate.Principal, error) { return nil, nil },
@@ -145,8 +146,8 @@ func TestSessionOfAGroup(t *testing.T) {
 // strangers are not Alice of no tenant, however much they are like her.
 var strangers = []string{"bob", "acme/alice", "ALICE"}
 
-// TestSessionTakeover: whoever knows the id of another's session gets the answer for one
-// that is not there, with every verb and every message, and disturbs nothing.
+// TestSessionTakeover: a client that knows the id of another's session gets the same answer as for
+// a session that does not exist, with every verb and every message, and disturbs nothing.
 func TestSessionTakeover(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
@@ -276,8 +277,9 @@ func TestHandleTakeover(t *testing.T) {
 	}
 }
 
-// TestScopesOfWhatIsHidden: who lacks scopes for a request over HTTP is told which by its status
-// and a challenge; of what is hidden from it, it is told what it would be of what is not there.
+// TestScopesOfWhatIsHidden: a client that lacks scopes for a request over HTTP learns which from
+// the status and a challenge. For what is hidden from it, it gets the same answer as for what does
+// not exist.
 func TestScopesOfWhatIsHidden(t *testing.T) {
 	h, err := host.New(host.Config{
 		Config: dispatch.Config{
@@ -368,8 +370,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConnectState: what a client brings back that was sent to a page to log in is its principal's
-// own, and of that call; so is what nobody was given of any kind.
+// TestConnectState: the state of a client that was sent to a page to log in is good only for its
+// principal and for that call. A state of any kind that was given to no client is refused.
 func TestConnectState(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)
@@ -409,8 +411,8 @@ func TestConnectState(t *testing.T) {
 	}
 }
 
-// TestSessionAsTheRequest: what a session's client may do is what the principal of each request
-// may, whoever it was at the begin.
+// TestSessionAsTheRequest: the rights of a session's client are those of the principal of each
+// request, not those of the principal that began the session.
 func TestSessionAsTheRequest(t *testing.T) {
 	roles := make(chan []string, 10)
 	h, err := host.New(host.Config{
@@ -457,8 +459,8 @@ func TestSessionAsTheRequest(t *testing.T) {
 
 func unquote(s string) string { return strings.Trim(s, `"`) }
 
-// TestPrincipal: who sends a request is found out before its body is read; what a host
-// around the endpoint has found out goes before; a refusal says of itself how it is told.
+// TestPrincipal: the sender of a request is found out before its body is read. A principal that the
+// host around the endpoint has found out takes precedence. A refusal can write its own answer.
 func TestPrincipal(t *testing.T) {
 	var last *gate.Principal
 	h, err := host.New(host.Config{
@@ -532,7 +534,7 @@ type teapot struct{}
 func (teapot) Error() string                                    { return "short and stout" }
 func (teapot) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
 
-// unreadable is a body that nobody is to read.
+// unreadable is a body that must not be read.
 type unreadable struct{ t *testing.T }
 
 func (u unreadable) Read([]byte) (int, error) {

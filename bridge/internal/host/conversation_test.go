@@ -36,19 +36,19 @@ import (
 
 var record = flag.Bool("record", false, "write what the host answers into the conversations, beside what was recorded")
 
-// TestConversations has clients say what the files of testdata/conversations hold, and
-// wants the answers that were recorded there.
+// TestConversations has clients send what the files of testdata/conversations hold, and wants the
+// answers that were recorded there.
 //
-// A conversation is a txtar archive of steps. A request is named by a number, its method
-// and what of it is done: "1 POST" is sent and read to its end, "1 POST &" is sent, and
-// goes on; headers, an empty line and a body are in it. ">" is lines on standard input.
-// "wait 1 2" waits until exchange 1 has brought two messages, "end 1" for its end, and
-// "hang 1" ends its connection. "release" lets a call go on that waits, "changed",
-// "updated" and "logged" are what servers say. "1 answer" is what came: the status and the
-// headers, but those that follow from the way of writing, and each message.
+// A conversation is a txtar archive of steps. The name of a request is its number, its method and
+// how to send it: "1 POST" is sent and read to its end, "1 POST &" is sent, and goes on; headers,
+// an empty line and a body are in it. ">" is lines on standard input. "wait 1 2" waits until
+// exchange 1 has brought two messages, "end 1" for its end, and "hang 1" ends its connection.
+// "release" lets a waiting call go on; "changed", "updated" and "logged" are messages from servers.
+// "1 answer" is what came: the status, each message, and the headers except those that follow from
+// the way of writing.
 //
-// The answers were recorded from the front that the MCP SDK carried. Where the host has
-// answered otherwise ever since, "1 since" has the answer, below a line that says why.
+// The answers were recorded from the front that the MCP SDK carried. Where the host has answered
+// otherwise ever since, "1 since" has the answer, below a line that says why.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/conversations/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -334,7 +334,7 @@ func (c *conversation) add(name string) *said {
 	return x
 }
 
-// send sends an HTTP request, and reads its answer beside what follows.
+// send sends an HTTP request, and reads its answer while the next steps run.
 func (c *conversation) send(t *testing.T, name, method, text string) *said {
 	head, body, _ := strings.Cut("\n"+text, "\n\n")
 	body = strings.TrimSuffix(body, "\n")
@@ -541,8 +541,8 @@ func inOrder(messages []string) []string {
 	return messages
 }
 
-// recorded returns the script with what was answered: as the answer where none was
-// recorded, and beside it where another was.
+// recorded returns the script with the actual answers: as the answer where none was recorded, and
+// next to it where a different one was.
 func (c *conversation) recorded(script []stage) []byte {
 	var b bytes.Buffer
 	had, why := make(map[string]string), make(map[string]string)

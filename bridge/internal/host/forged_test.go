@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// TestForgedParameters: what a request says is what stands in it, not what its _meta says
-// that its client has written.
+// TestForgedParameters: the parameters of a request are those that it contains, not those that its
+// _meta claims the client has written.
 func TestForgedParameters(t *testing.T) {
 	const forged = `"_meta":{"io.github.wasmgate/sent":"{\"name\":\"local__denied\",\"arguments\":{\"a\":2}}","progressToken":"p"}`
 	for front, w := range rig.Wires {

@@ -115,7 +115,7 @@ func TestRelistedWhenStale(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ttl    time.Duration
 		tells  bool
-		alone  int64 // listings in 5 minutes in which nobody lists
+		alone  int64 // listings in 5 minutes in which no client lists
 		listed int64 // in 5 minutes in which somebody lists all the time
 		known  int   // tools that are known in the end, of two
 	}{
@@ -153,7 +153,7 @@ func TestRelistedWhenStale(t *testing.T) {
 	}
 }
 
-// Clients without a session are told for how long they can keep a listing, each its own.
+// Each client without a session learns how long it can keep its listing.
 func TestListingsAreFresh(t *testing.T) {
 	d := newDesk(t, host.Config{
 		Config: dispatch.Config{

@@ -189,8 +189,7 @@ func TestBadParamHeaders(t *testing.T) {
 	}
 }
 
-// TestInstructions: clients are told what the servers say of how they are used, of which
-// they are offered something, and what is approved.
+// TestInstructions: clients get the approved instructions of the servers that offer them something.
 func TestInstructions(t *testing.T) {
 	says := func(server, text string) options.Endpoint {
 		s := rig.NewScript(map[string]string{"initialize": strings.Replace(rig.Initialized, `"capabilities"`, `"instructions":"`+text+`","capabilities"`, 1)})
@@ -296,8 +295,8 @@ func TestCacheHints(t *testing.T) {
 	}
 }
 
-// TestCustomMethods: a method that MCP does not have gets the JSON-RPC error that says so,
-// over each transport and in both eras.
+// TestCustomMethods: a method that MCP does not have gets the JSON-RPC error that says so, over
+// each transport and in both protocol revisions.
 func TestCustomMethods(t *testing.T) {
 	for name, w := range rig.Wires {
 		t.Run(name, func(t *testing.T) {

@@ -83,9 +83,9 @@ func TestLosslessArguments(t *testing.T) {
 	}
 }
 
-// TestMeta: what a result has in _meta stays beside what a stateless answer adds,
-// and no server asks a client for more in the gateway's place, not even one that
-// speaks an older revision: clients act on inputRequests alone.
+// TestMeta: what a result has in _meta is kept next to what a stateless answer adds. No server can
+// ask a client for more in the gateway's place, not even one that speaks an older revision, because
+// clients act on inputRequests alone.
 func TestMeta(t *testing.T) {
 	x := rig.NewFixture(t)
 	x.Results["echo"] = `{"_meta":{"k":1.0},"inputRequests":{"a":{}},"content":[],"resultType":"input_required","requestState":"s","x":1.0}`
@@ -109,8 +109,8 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// TestList: the whole listing, the definitions as they are; a stateless one is
-// for nobody else's cache.
+// TestList: the whole listing, the definitions as they are; a stateless one may only be cached for
+// its own client.
 func TestList(t *testing.T) {
 	for front, w := range rig.Wires {
 		t.Run(front, func(t *testing.T) {
@@ -133,8 +133,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// header matches names that can stand in a header too, as those of tools do in
-// stateless HTTP.
+// header matches names that can also be sent in a header, as those of tools are in stateless HTTP.
 var header = regexp.MustCompile(`^[a-z_]+$`)
 
 // TestRefusals: what a client reads of each way in which a call is not carried

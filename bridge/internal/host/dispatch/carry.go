@@ -41,7 +41,7 @@ func (d *Dispatcher) carry(ctx context.Context, p sessions.Client, c *gate.Call,
 	}
 	mayBeTask := d.mayBeTask(ctx, c)
 	if can.IsZero() {
-		c.Brought.State, c.Brought.Responses = "", gate.Doc{} // nobody has asked it for anything
+		c.Brought.State, c.Brought.Responses = "", gate.Doc{} // the client was not asked for anything
 	}
 	if can.IsZero() && !mayBeTask {
 		return d.cfg.Do(ctx, *c)

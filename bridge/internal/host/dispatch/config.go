@@ -36,9 +36,9 @@ type Config struct {
 	// Lookup finds a tool, for what its definition wants in the headers of calls, a
 	// fleet's. Without it no such headers are looked at.
 	Lookup func(context.Context, gate.Action, string) (*gate.Tool, error)
-	// Instructions are what servers say of how they are used, a fleet's, and Known is as
-	// Features, but waits for no server: clients are told what those servers say of which
-	// they are offered something. Without both they are told nothing.
+	// Instructions are what servers say about how to use them, a fleet's. Known is as Features, but
+	// waits for no server: a client gets the instructions of the servers that offer it something.
+	// Without both, clients get no instructions.
 	Instructions func() []mcp.Instructions
 	Known        func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
 	// Jobs carries out the calls that clients make as tasks, and Recall has a session
@@ -72,18 +72,18 @@ type Config struct {
 	// Began is called when a client begins to use a session, and at each request of a client
 	// without one. The call names the client and the session. Nil does nothing.
 	Began func(gate.Call)
-	// PeerChanged is told when the roots of the client of a session are others, and Ended
-	// when the session has ended; both a fleet's. Nil tells nobody.
+	// PeerChanged is called when the roots of a session's client have changed, and Ended when the
+	// session has ended; both are a fleet's, and may be nil.
 	PeerChanged, Ended func(gate.SessionKey)
-	// Lasted is told how long a session was that has ended. Nil tells nobody.
+	// Lasted, if not nil, is called with the duration of a session that has ended.
 	Lasted func(time.Duration)
 	Log    *slog.Logger // nil discards
 }
 
 // Terms may change while a dispatcher runs: see [Dispatcher.Change].
 type Terms struct {
-	// Name and Version are what clients are told of the gateway, and Description in words if
-	// it is not empty. Empty means wasmgate and its version.
+	// Name, Version and, if it is not empty, Description describe the gateway to clients. If Name
+	// or Version is empty, it is wasmgate or its version.
 	Name, Version, Description string
 	// Asks lets Do ask the person at a client that can (MCP elicitation) whether a call
 	// may pass. What servers ask of clients does not depend on it.
@@ -91,7 +91,7 @@ type Terms struct {
 	// NoTasks lets clients make no tasks of calls, though there are Jobs.
 	NoTasks bool
 
-	info []byte // what clients are told of the gateway
+	info []byte // how the gateway describes itself to clients
 }
 
 // What holds if the configuration does not say.

@@ -55,7 +55,7 @@ func (d *Dispatcher) connect(ctx context.Context, p sessions.Client, c *gate.Cal
 	}
 	c.ID, c.Brought = gate.NewID(), gate.Brought{} // one that was refused is recorded already
 	res, err := d.carry(ctx, p, c, mcp.Without(params, "requestState", "inputResponses"))
-	if url, _ := d.cfg.Connect(c, err); url != "" { // nobody has logged in there
+	if url, _ := d.cfg.Connect(c, err); url != "" { // the caller has not logged in there
 		err = &elicit.LoginError{Err: err, URL: url}
 	}
 	return res, err

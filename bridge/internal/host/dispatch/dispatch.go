@@ -163,8 +163,8 @@ func (d *Dispatcher) Reply(p sessions.Client, m message.Message, res gate.Doc, e
 	return append(out, '}')
 }
 
-// dispatch answers a request of a client, whoever decoded it. Its error is an
-// [*mcp.Error], or the end of ctx.
+// dispatch answers a request of a client, from any transport. Its error is an [*mcp.Error], or the
+// end of ctx.
 func (d *Dispatcher) dispatch(ctx context.Context, p sessions.Client, method string, params gate.Doc) (res gate.Doc, err error) {
 	defer d.recovers(method, &res, &err)
 	if !d.calls.Begin() {

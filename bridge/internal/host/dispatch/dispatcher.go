@@ -33,7 +33,7 @@ type Dispatcher struct {
 // Clients returns the clients that have sessions.
 func (d *Dispatcher) Clients() *sessions.Clients { return d.clients }
 
-// info is what clients are told of the gateway.
+// info is how the gateway describes itself to clients.
 func (d *Dispatcher) info() []byte { return d.terms.Load().info }
 
 // UnderWay is how many requests of clients have begun and not ended.
@@ -45,7 +45,7 @@ func (d *Dispatcher) Change(t Terms) {
 	d.terms.Store(&t)
 }
 
-// serverInfo is the gateway, as clients are told.
+// serverInfo describes the gateway to clients.
 type serverInfo struct {
 	Name        string `json:"name"`
 	Version     string `json:"version"`

@@ -56,8 +56,8 @@ func (d *Dispatcher) use(ctx context.Context, p sessions.Client, action gate.Act
 	return p.Complete(doc), nil
 }
 
-// timeToLive returns how long a server lets the answer to resources/read be kept, in
-// milliseconds; 0 if it does not say. Whoever keeps it, keeps it for its principal alone.
+// timeToLive returns how long a server lets the answer to resources/read be kept, in milliseconds;
+// 0 if it does not say. A cache keeps the answer only for its principal.
 func timeToLive(res gate.Doc) []byte {
 	if ttl := res.Get("ttlMs"); ttl.Kind() == doc.Number {
 		if n, ok := mcp.Integer(ttl.String()); ok && n > 0 {

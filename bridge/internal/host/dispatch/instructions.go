@@ -8,11 +8,11 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 )
 
-// maxAllInstructions bounds what a client is told of how servers are used, in bytes.
+// maxAllInstructions bounds the instructions of all servers that a client gets, in bytes.
 const maxAllInstructions = 32 << 10
 
-// instructionsFor returns what a client that connects is told that the servers say of
-// themselves of which it is offered something.
+// instructionsFor returns the instructions for a client that connects: those of the servers that
+// offer it something.
 func (d *Dispatcher) instructionsFor(ctx context.Context, p sessions.Client) string {
 	if d.cfg.Instructions == nil || d.cfg.Known == nil {
 		return ""
@@ -46,8 +46,8 @@ func (d *Dispatcher) instructionsFor(ctx context.Context, p sessions.Client) str
 	return b.String()
 }
 
-// serversOffered returns the servers of which a client is offered anything now. None that
-// is connecting is waited for.
+// serversOffered returns the servers that offer a client anything now. It does not wait for servers
+// that are connecting.
 func (d *Dispatcher) serversOffered(ctx context.Context, p sessions.Client) (map[string]bool, error) {
 	servers := make(map[string]bool)
 	for _, one := range message.Listings {

@@ -108,7 +108,7 @@ func (d *Dispatcher) CheckParamHeaders(r *http.Request, p sessions.Client, name 
 	}
 	t, err := d.cfg.Lookup(r.Context(), gate.CallTool, name)
 	if err != nil || mcp.CheckParamHeaders(mcp.OfferedHeaders(t), args, r.Header) == nil {
-		return nil // what nobody knows is the gate's to refuse
+		return nil // the gate refuses an unknown name
 	}
 	offered, err := d.listed(r.Context(), p, gate.FeatureTool)
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-// Clients hear what servers say outside of calls: that a resource has changed which they
-// have subscribed to, and, of a server that has a connection for them alone, log
-// messages. Who has a session hears it there; others with subscriptions/listen
-// (MCP 2026-07-28, basic/patterns).
+// Clients hear what servers say outside of calls: that a resource has changed which they have
+// subscribed to, and log messages of a server that has a connection only for them. A client with a
+// session hears it there; others use subscriptions/listen (MCP 2026-07-28, basic/patterns).
 
 // listener returns the client of a session, which hears from now on what it will ask to
 // hear, until its session ends.
@@ -47,7 +46,7 @@ func (d *Dispatcher) release(call, uri string) {
 	d.listeners.mu.Lock()
 	delete(d.listeners.calls, call)
 	d.listeners.mu.Unlock()
-	_ = d.cfg.Unsubscribe(context.Background(), call, uri) // whatever the server makes of it, nobody hears
+	_ = d.cfg.Unsubscribe(context.Background(), call, uri) // whether it succeeds does not matter, as no client listens any more
 }
 
 // Notify tells clients what a server says outside of calls: it is for [fleet.Fleet.OnNotice]. It does
@@ -235,7 +234,7 @@ const (
 	resourcesChanged = "notifications/resources/list_changed"
 )
 
-// gatherTime is how long changes of lists are gathered before clients are told.
+// gatherTime is how long changes of lists are gathered before clients are notified.
 const gatherTime = 10 * time.Millisecond
 
 // Changed tells all clients that what they are offered may be other things now.

@@ -9,12 +9,12 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// offeringTime bounds how long a client that connects waits for servers that are
-// connecting: it is told once what the gateway can do.
+// offeringTime bounds how long a client that connects waits for servers that are connecting: the
+// gateway states its capabilities only once.
 const offeringTime = 2 * time.Second
 
-// offering returns what the servers offer beside tools. Of servers that are
-// connecting it waits, at most for wait.
+// offering returns what the servers offer in addition to tools. It waits for servers that are
+// connecting, at most for wait.
 func (d *Dispatcher) offering(ctx context.Context, wait time.Duration) mcp.Offering {
 	if d.cfg.Offering == nil || d.cfg.Features == nil {
 		return mcp.Offering{}
@@ -28,7 +28,7 @@ func (d *Dispatcher) offering(ctx context.Context, wait time.Duration) mcp.Offer
 	return o
 }
 
-// offers reports whether a method is served. What nobody offers is not.
+// offers reports whether a method is served. A method that no server offers is not.
 func (d *Dispatcher) offers(ctx context.Context, method string) bool {
 	switch method {
 	case "prompts/list", string(gate.GetPrompt):

@@ -17,15 +17,14 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A client without a session cannot be asked in the middle of a call. When the server
-// of its call asks something, the call is parked: it goes on in the host and waits,
-// while the client gets the question as the answer to its request (MCP 2026-07-28,
-// basic/patterns, multi round-trip requests). The client calls again, with its answer
-// and a state that names the parked call, and waits for what comes next: another
-// question, or the result.
+// A client without a session cannot be asked in the middle of a call. When the server of its call
+// asks something, the call is parked: it goes on in the host and waits, while the client gets the
+// question as the answer to its request (MCP 2026-07-28, basic/patterns, multi round-trip
+// requests). The client calls again, with its answer and a state that names the parked call, and
+// waits for what comes next: another question, or the result.
 //
-// A state is good for one round. Who brings it without an answer is asked the same
-// again; who brings it a second time, while the call goes on or after that, is refused.
+// A state is good for one round. A client that brings it without an answer is asked the same again.
+// A client that brings it a second time, during the call or after it, is refused.
 
 var (
 	errParkedGone = errors.New("the call that this requestState belongs to has ended; call again without it")
@@ -222,8 +221,8 @@ func (d *Dispatcher) unpark(ctx context.Context, p sessions.Client, c *gate.Call
 	return k.wait(by)
 }
 
-// resume gives the answers of a round to who waits for them. Again says that none of them
-// was there, and nobody attends the call then.
+// resume gives the answers of a round to the questions that wait for them. Again reports that it
+// had none of the answers; then no request waits for the call.
 func (k *parked) resume(round uint64, responses gate.Doc, by *waiter) (again bool, err error) {
 	k.turn.Lock()
 	defer k.turn.Unlock()

@@ -104,7 +104,7 @@ func (d *Dispatcher) taskError(ctx context.Context, err error) error {
 	return &mcp.Error{Code: mcp.CodeInternal, Message: "the tasks cannot be read"}
 }
 
-// relatedTask says of which task something is.
+// relatedTask is the value of a message's _meta that names its task.
 func relatedTask(j jobs.Job) []byte { return mcp.MustJSON(map[string]string{"taskId": j.ID}) }
 
 // recalled returns the result of a task that has ended. The session that reads it learns

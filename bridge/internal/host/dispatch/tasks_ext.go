@@ -57,11 +57,11 @@ func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
 	k.task, k.waiter = true, nil
 	k.dispatcher.parking.Leave(k)
 	k.left()
-	if ctx.Err() != nil { // nobody gets to know of the task
+	if ctx.Err() != nil { // no client learns of the task
 		k.cancel(ctx.Err())
 	}
 	v, _ := k.dispatcher.view(j)
-	v.Status = mcp.TaskWorking // what it asks is told to who asks for it
+	v.Status = mcp.TaskWorking // its questions go only to a client that asks for the task
 	return v.extended(j, mcp.ResultTask), true
 }
 

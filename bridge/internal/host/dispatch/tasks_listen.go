@@ -60,7 +60,7 @@ func (d *Dispatcher) notifyTasks(ctx context.Context, p sessions.Client, ids *te
 	}
 }
 
-// textsOf reads a list of strings, each once, of which as many count as are told of.
+// textsOf reads a list of strings, each once, and returns at most maxListenTasks of them.
 func textsOf(list gate.Doc) (all texts, ok bool) {
 	all = texts{}
 	for one := range list.Elements() {
@@ -112,5 +112,5 @@ func (d *Dispatcher) notifyTask(ctx context.Context, p sessions.Client, id strin
 	}
 }
 
-// texts are strings, of which there may be none.
+// texts are strings; the list may be empty.
 type texts []string

@@ -1,3 +1,3 @@
-// Package elicit has the words in which clients ask their person something (MCP,
+// Package elicit writes the elicitations by which clients ask their person something (MCP,
 // client/elicitation): forms for decisions, and pages to visit.
 package elicit
