@@ -41,7 +41,7 @@ func (w *way) grant(ctx context.Context, q Query, now Session, r ruling) (Permit
 	}
 	p := &permitted{call: r.sent, tool: q.Tool, parts: w.Parts, session: q.Session, duty: r.duty, adds: r.adds, slot: w.held.slot}
 	p.session.Labels = now.Labels
-	if q.Tool.Relay { // whoever waits for the call waits for the other, and servers ask on behalf of that
+	if q.Tool.Relay { // the caller waits for the other call, and servers ask on behalf of that one
 		p.relay = &relaying{gate: w.gate}
 		return Permit{p}, nil
 	}

@@ -304,8 +304,8 @@ func TestApprovedProvenance(t *testing.T) {
 	}
 }
 
-// An answer that the host does not accept refuses the call, whatever the policy
-// says of it, and nobody is asked.
+// An answer that the host does not accept refuses the call, whatever the policy says of it, and no
+// one is asked.
 func TestAnswerNotAcceptable(t *testing.T) {
 	for _, effect := range []gate.Effect{gate.Ask, gate.Allow} {
 		r := newRig()

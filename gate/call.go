@@ -109,20 +109,20 @@ type Call struct {
 	Refused error
 	Who     *Principal
 	Session SessionKey
-	// Connection is the client's own where it shares its session with others: what
-	// servers ask and tell a client is for nobody else. Zero means Session.
+	// Connection is the client's own where it shares its session with others: what servers ask and
+	// tell a client is for no one else. Zero means Session.
 	Connection SessionKey
-	// Groups are what the client of the call is offered, beside what Who is.
+	// Groups are what the client of the call is offered, in addition to what depends on Who.
 	Groups Groups
 	// Prompt is the user's own words, if the host application that embeds the
 	// gateway knows them: values in it count as trusted for the rest of the
 	// session. It may come with each call. Text that anybody else can write into
 	// must not be in it.
 	Prompt string
-	// Trace is where the call stands in a trace over several programs.
+	// Trace is the call's place in a trace over several programs.
 	Trace tracing.Context
-	// Client is who waits for the answer, and can be reached while the call runs; nil is
-	// [Nobody].
+	// Client is the client that waits for the answer, and can be reached while the call runs; nil
+	// is [Nobody].
 	Client Client
 	// Renders says that the client shows pages of apps (MCP Apps), and OwnName that the call
 	// named its tool as the tool's server does, which only a page does.

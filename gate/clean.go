@@ -96,9 +96,9 @@ type scrub struct {
 	secrets Secrets
 	secret  bool           // one was taken out, whether or not it is among those found, which are bounded
 	pieces  pieceSanitizer // the sanitizer, if it is one
-	open    bool           // a string may become more than text beside others
+	open    bool           // a string may become more than text next to others
 	passed  map[Text]bool  // long strings that were left as they are, and whether open knows of them
-	joined  bool           // something was changed for what stands beside it
+	joined  bool           // something was changed because of the text next to it
 	room    int            // how many bytes may still be put into texts; -1: any number
 }
 
@@ -112,8 +112,8 @@ func (p *Parts) scrub(t *Tool, profile string) *scrub {
 	return s
 }
 
-// result makes a result safe, or a request with contents: its strings, and what they make
-// with what stands beside them.
+// result sanitizes a result, or a request with contents: its strings, and what they make together
+// with the text next to them.
 func (s *scrub) result(a Action, d Doc) (Doc, error) {
 	for _, step := range []func(Doc) (Doc, error){s.doc, s.structured, func(d Doc) (Doc, error) { return s.together(a, d) }} {
 		var err error

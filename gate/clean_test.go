@@ -105,7 +105,7 @@ func TestCleanResultsKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// What is only reported is told of, and left as it is.
+// A finding that is only reported leaves the text as it is.
 func TestReportedFindingsChangeNothing(t *testing.T) {
 	r := newRig()
 	r.sanitize = func(t gate.Text) (string, []gate.Finding) {
@@ -185,8 +185,8 @@ func TestSanitizerLearnsWhereATextStands(t *testing.T) {
 	}
 }
 
-// A hostile result is made of findings alone, under names as long as they get;
-// what the gate adds must stay small beside it.
+// A hostile result is made of findings alone, under names as long as they get; what the gate adds
+// must stay small in comparison.
 func TestFindingsAreBounded(t *testing.T) {
 	tests := map[string]string{
 		"many":             `{"a":[` + strings.Repeat(`"bad",`, 5000) + `1]}`,

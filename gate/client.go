@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Client is who waits for the answer to a call: what can be done with it while the call
-// runs. One client may be that of several calls. It is used concurrently, and embeds [Nobody]
-// for what it does not do.
+// A Client waits for the answer to a call: it says what can be done with that client while the call
+// runs. One client may be that of several calls. It is used concurrently, and embeds [Nobody] for
+// what it does not do.
 type Client interface {
 	// Reach says how the client can be reached, which does not change while a call runs.
 	Reach() Reach
@@ -53,9 +53,9 @@ type Reach struct {
 	// Hears says that there is somebody to tell: servers are asked to say how far they are
 	// only then.
 	Hears bool
-	// Detached says that nobody has to wait for the answer: the server is asked to say how far
-	// it is all the same, so that it may take its time. MayBeTask says beside it that the
-	// client does wait, until the call becomes a task, if it does.
+	// Detached says that no one has to wait for the answer. The server is asked for its progress
+	// all the same, so that it may take its time. MayBeTask says in addition that the client does
+	// wait, until the call becomes a task, if it does.
 	Detached, MayBeTask bool
 }
 

@@ -15,7 +15,7 @@ type ContentChecker interface {
 type ContentVerdict struct {
 	Refused string  // why it must not be passed on, in a few words
 	MIME    string  // its media type by its bytes, where that is not the declared one
-	Text    *string // what its bytes say, if they are text: it is made safe as one
+	Text    *string // what its bytes say, if they are text: it is sanitized as one
 }
 
 // Content is one content of a result that is no text (MCP, ContentBlock).

@@ -63,8 +63,7 @@ func (c contents) found(rule string, path []string) {
 // that clients' models answer.
 var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents", actions.Sample: "messages"}
 
-// instead returns what stands in the place of a refused content, or of a message
-// that has one.
+// instead returns the replacement of a refused content, or of a message that has one.
 func (c contents) instead(refused Doc, text string) ([]byte, error) {
 	if c.call.Action == ReadResource {
 		return json.Marshal(map[string]string{"uri": refused.Get("uri").Text(), "mimeType": "text/plain", "text": text})

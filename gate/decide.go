@@ -100,9 +100,9 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 // undecidable is what a client reads of an error in the policy.
 const undecidable = "the policy cannot be evaluated for this call; tell your user that the audit log has the reason, under error"
 
-// undecided refuses a call that the policy cannot be evaluated for. Rules take arguments for what
-// the schema says: a caller whose own break it, and who may know of the tool, is told that, which
-// is what they can mend.
+// undecided refuses a call that the policy cannot be evaluated for. Rules rely on the schema for
+// the types of arguments. If the arguments break the schema, a caller that may know of the tool
+// hears that, because this is what it can fix.
 func (w *way) undecided(ctx context.Context, q Query, err error) error {
 	if q.Tool.Input != nil && q.Tool.Feature == FeatureTool && w.inputMode(q.Tool) != warnInput && ctx.Err() == nil {
 		broken := q.Tool.Input.Validate(q.Call.Args)
@@ -159,7 +159,7 @@ func (w *way) denied(d Decision) *Refusal {
 		r.Reason, r.Err = unknown(w.rec.Call.Action), errors.New(reason)
 	}
 	r.Hidden, r.Remedy = d.Hidden, d.Remedy
-	if w.rec.Call.Who.Auth == "bearer" { // nobody else can ask for scopes
+	if w.rec.Call.Who.Auth == "bearer" { // no one else can ask for scopes
 		r.Scopes = d.Scopes
 	}
 	return r

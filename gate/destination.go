@@ -18,8 +18,8 @@ type destinationKeeper interface {
 	Approve(ctx context.Context, k SessionKey, all []Destination) error
 }
 
-// unnamed returns the values of a call that say to whom or where, and that nobody trusted
-// has named, and where the session has met its values.
+// unnamed returns the destinations of a call (the values that say to whom or where) that no trusted
+// source has named, and where the session has met its values.
 func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]provenance.Origin) {
 	known := p.known(q)
 	for a := range known.Arguments(q.Tool.Definition, q.Call.Args) {

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/session"
 )
 
-// there approves what it is asked about, and its destinations, with those beside them if beside
-// is set.
+// there approves what it is asked about, and its destinations; if beside is set, the values next to
+// them as well.
 type there struct {
 	asked  []gate.Question
 	n      int // how often
@@ -34,7 +34,7 @@ func (a *there) Approve(_ context.Context, q gate.Question) (gate.Approval, erro
 	return approval, nil
 }
 
-// asking asks about calls whose destination or content nobody trusted has named.
+// asking asks about calls whose destination or content no trusted source has named.
 type asking struct{ *scene }
 
 func (a asking) Authorize(ctx context.Context, q gate.Query) (gate.Decision, error) {
@@ -115,8 +115,8 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// What stands beside a destination is what the same place of the same result holds, all of which a
-// question shows, or nothing.
+// The values next to a destination are those at the same place of the same result: a question shows
+// all of them, or none.
 func TestBeside(t *testing.T) {
 	to := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
 	many := make([]string, 11)
@@ -169,8 +169,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// Who approves what stands beside a destination is asked about none of it again, and about all
-// else as before.
+// A person that approves the values next to a destination is not asked about these again, and is
+// asked about all else as before.
 func TestBesideIsApproved(t *testing.T) {
 	to := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
 	s := newScene(t, map[string]provenance.ToolLabels{"mail__read": {Effects: read}, "mail__send": to, "chat__post": to})

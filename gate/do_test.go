@@ -277,7 +277,7 @@ func TestDoPassesOnWhatTheUpstreamFailsWith(t *testing.T) {
 	}
 }
 
-// Who can be told apart from nobody; a call without a principal says so.
+// The zero principal differs from a named one; a call without a principal says so.
 func TestDoRefusesNobody(t *testing.T) {
 	r, c := newRig(), newCall()
 	c.Who = nil

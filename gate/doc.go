@@ -47,10 +47,10 @@
 // redacted, and what the schema, people, the upstream and the log see. A step returns what it
 // finds to [Gate.Do]'s pass, and leaves nothing for another to find.
 //
-// The order is part of what is promised: who may not call learns no schema, nobody is
-// asked about a call that cannot run, and a call that waits for a person takes nothing
-// that others wait for. No step can be skipped or reordered by configuration, and an
-// upstream can only be reached with a [Permit], which only Do can make.
+// The order is part of what is promised: callers that may not call learn no schema, no one is asked
+// about a call that cannot run, and a call that waits for a person takes nothing that others wait
+// for. No step can be skipped or reordered by configuration, and an upstream can only be reached
+// with a [Permit], which only Do can make.
 //
 // An error in any step refuses the call: a policy that does not evaluate, an
 // obligation that is not understood, an audit log that cannot be written, a
@@ -63,16 +63,16 @@
 // and each of these is decided and recorded by itself:
 //
 //   - [Permit.HostCall]: what a sandboxed tool does outside of its sandbox.
-//   - [Permit.Request]: what a server asks of the client. The request is made safe before
-//     the client sees it, and the answer is guarded as arguments are. [Permit.Screen] does
-//     so for requests that reach the client with the answer to its call.
+//   - [Permit.Request]: what a server asks of the client. The request is sanitized before the
+//     client sees it, and the answer is guarded as arguments are. [Permit.Screen] does so for
+//     requests that reach the client with the answer to its call.
 //   - [Permit.Relay]: the call of another tool, by a tool of the gateway's own that finds
 //     tools, or starts calls and fetches their results later. Both calls take the whole
 //     way, and the records of each name the other.
 //
-// The client of a call is its [Client], the one thing in a [Call] that is no value; what
-// may be asked and told by it is its [Reach]. [Permit.Notify] tells it how far the call is,
-// every string made safe.
+// The client of a call is its [Client], the one thing in a [Call] that is no value; its [Reach]
+// says what may be asked of it and sent to it. [Permit.Notify] tells it how far the call is, and
+// every string is sanitized.
 //
 // # What a session knows
 //

@@ -29,7 +29,7 @@ func (d duty) onResult() bool {
 
 var noDuty = duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
 
-// with returns the duty of whoever is under d and the obligations.
+// with returns the duty of a call under d and the obligations.
 func (d duty) with(obligations []obligation.Obligation) (duty, error) {
 	for _, o := range obligations {
 		switch o := o.(type) {

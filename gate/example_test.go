@@ -28,7 +28,7 @@ func (g greeter) Invoke(_ context.Context, p gate.Permit) (gate.Result, error) {
 
 func (g greeter) Features(context.Context, gate.Feature) []*gate.Tool { return []*gate.Tool{g.tool} }
 
-// onlyAlice lets alice call everything, and nobody else anything.
+// onlyAlice lets alice call everything, and no one else anything.
 type onlyAlice struct{}
 
 func (onlyAlice) Authorize(_ context.Context, q gate.Query) (gate.Decision, error) {

@@ -16,7 +16,7 @@ const (
 	FeaturePage Feature = "page"
 	// FeatureSkill is a skill (MCP Skills). Its files are resources with a [Skill].
 	FeatureSkill Feature = "skill"
-	// FeatureAgent is a tool that an agent has itself: nobody lists or calls it here, and its
+	// FeatureAgent is a tool that an agent has itself: it is not listed or called here, and its
 	// calls are decided on as [actions.AgentCall]. The server in its name is the agent.
 	FeatureAgent Feature = "agent"
 	// FeatureMethod is a method that MCP does not have. A call of one has the method for its

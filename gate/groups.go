@@ -43,8 +43,8 @@ func inGroup(t *Tool, group string) bool {
 	return slices.Contains(t.Groups, group)
 }
 
-// offered returns those of the tools that are in the principal's groups, in the place
-// of tools; all for nobody, whom no policy shows any.
+// offered returns those of the tools that are in the principal's groups, to use instead of tools. A
+// nil principal gets all of them: no policy shows it any.
 func (p *Principal) offered(tools []*Tool) []*Tool {
 	if p == nil || len(p.Groups) == 0 {
 		return tools

@@ -30,8 +30,8 @@ func (p *Parts) guard(t *Tool) guard {
 	return guard{p.Secrets, arguments, results, nil}
 }
 
-// searched is what was found of secrets in what came with a call, and what is to be done
-// for them beside taking them out, in words; "" for nothing.
+// searched is what was found of secrets in what came with a call, and what is to be done about them
+// besides taking them out, in words; "" for nothing.
 type searched struct {
 	found         []Finding
 	asks, refuses string

@@ -249,7 +249,7 @@ func TestLimiterIsAskedForOneSlot(t *testing.T) {
 	}
 }
 
-// A panic is not lost: its value and place stand in the record, for the operator.
+// A panic is not lost: its value and place are in the record, for the operator.
 func TestDoRecordsPanics(t *testing.T) {
 	for _, method := range []string{"lookup", "authorize", "invoke", "learn"} {
 		r := newRig()

@@ -16,20 +16,17 @@ import (
 //	sandbox/kv      op, key
 //	sandbox/file    op, path
 //
-// It is decided for the principal, session and tool of the call, and when
-// HostCall returns nil, it is recorded: only then may the upstream do it. One that
-// equals the last, decided alike, is counted instead, and a record has the count
-// a second later or at the end of the call. A call may have 1000 records of host
-// calls at once, and 100 a second after that: more are refused at [step.Limit], and
-// counted likewise. The
-// error is a [*Refusal], of which the guest may be told the Reason, or wraps
-// ctx.Err(). What a policy would ask a person is refused, and so is a decision
-// with an obligation that the call is not under already, since nobody would meet
-// it. After Invoke has returned every host call is refused, and no longer
-// recorded.
+// It is decided for the principal, session and tool of the call, and when HostCall returns nil, it
+// is recorded: only then may the upstream do it. One that equals the last, decided alike, is
+// counted instead, and a record has the count a second later or at the end of the call. A call may
+// have 1000 records of host calls at once, and 100 a second after that: more are refused at
+// [step.Limit], and counted likewise. The error is a [*Refusal], whose Reason the guest may see, or
+// wraps ctx.Err(). What a policy would ask a person is refused, and so is a decision with an
+// obligation that the call is not under already, since no one would meet it. After Invoke has
+// returned every host call is refused, and no longer recorded.
 //
-// What was granted to the module is not known here; the upstream checks that
-// beside it. HostCall may be called concurrently.
+// What was granted to the module is not known here; the upstream checks that as well. HostCall may
+// be called concurrently.
 func (p Permit) HostCall(ctx context.Context, action Action, request Doc) error {
 	return p.hostCall(ctx, action, request, (*nested).host)
 }

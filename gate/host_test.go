@@ -485,7 +485,7 @@ func TestHostCallsAtOnce(t *testing.T) {
 // TestEqualHostCallsAreCounted: of equal host calls in a row the first is recorded
 // before it is done, and one more record has the number of the others.
 func TestEqualHostCallsAreCounted(t *testing.T) {
-	synctest.Test(t, testEqualHostCallsAreCounted) // where no time passes: longer ones are told of each second
+	synctest.Test(t, testEqualHostCallsAreCounted) // no time passes here: longer calls are reported each second
 }
 
 func testEqualHostCallsAreCounted(t *testing.T) {
@@ -549,8 +549,8 @@ func TestEqualHostCallsThatEndOtherwise(t *testing.T) {
 	}
 }
 
-// TestAFloodOfHostCalls: one call writes a bounded number of records, however many
-// host calls it makes. What is refused is done by nobody, and counted.
+// TestAFloodOfHostCalls: one call writes a bounded number of records, however many host calls it
+// makes. Refused host calls are not carried out, but counted.
 func TestAFloodOfHostCalls(t *testing.T) {
 	const flood = 9900
 	var allowed uint64

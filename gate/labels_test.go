@@ -112,8 +112,8 @@ func TestWhatASessionLearns(t *testing.T) {
 	}
 }
 
-// The tool's labels join when the call is admitted: whoever is admitted after it
-// is decided on what it will have read.
+// The tool's labels join when the call is admitted: calls admitted after it are decided on what it
+// will have read.
 func TestLabelsJoinAtAdmission(t *testing.T) {
 	r := newRig()
 	var admitted gate.Labels

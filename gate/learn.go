@@ -91,8 +91,8 @@ func (p *Parts) said(t *Tool) provenance.ToolLabels {
 	return said
 }
 
-// vouch has the session trust what a call uses that was admitted before anything
-// untrusted was read: nobody outside had a part in choosing it.
+// vouch has the session trust what a call uses that was admitted before anything untrusted was
+// read: no outsider had a part in choosing it.
 func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
 	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay || q.FromApp() { // what the other call uses is vouched for there
 		return nil
@@ -124,10 +124,9 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 	return t.Teaches, !t.Teaches.Cover(Labels{provenance.Untrusted})
 }
 
-// source returns what the values of a result count as. Those of a tool that
-// nobody outside can write through are trusted as long as nobody outside has
-// chosen its arguments: otherwise the one who wrote what the session has read, or was shown in a
-// listing, could have a trusted tool say it again.
+// source returns what the values of a result count as. Those of a tool that no outsider can write
+// through are trusted as long as no outsider has chosen its arguments. Otherwise the author of what
+// the session has read, or was shown in a listing, could have a trusted tool say it again.
 func source(vouched, tainted bool, known provenance.Provenance, t *Tool, args Doc) provenance.Source {
 	if !vouched {
 		return provenance.FromUntrusted

@@ -20,7 +20,7 @@ const (
 	countAfter = time.Second
 )
 
-// tooMany is what a guest is told that writes too many records.
+// tooMany is the error of a guest that writes too many records.
 var tooMany = fmt.Sprintf("more host calls than are recorded for one call: %d different ones, and %d a second after that", hostBurst, hostRate)
 
 // A ledger keeps the records of the host calls of one call. Equal ones in a row are

@@ -11,8 +11,8 @@ const (
 	LimitAgents     = "agents"
 )
 
-// Bounds of one round of a call, whoever answers it: the client by its next call, or the
-// upstream that asks the client meanwhile.
+// Bounds of one round of a call, whether the client answers it by its next call, or the upstream
+// asks the client meanwhile.
 const (
 	// RoundState bounds the state that a server has brought back to it, in bytes.
 	RoundState = 64 << 10
@@ -29,7 +29,7 @@ type Busy struct {
 	What string // safe to show to the client
 }
 
-// Error is what a client is told.
+// Error returns the text for the client.
 func (b *Busy) Error() string { return b.What }
 
 // Is implements what [errors.Is] asks for.

@@ -53,8 +53,9 @@ func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
 	return tool, nil
 }
 
-// An Away error says that the server of what is named has not been there yet, so that nobody
-// knows whether it has it. It is an [ErrUnknown] to whom nothing of that name is granted.
+// An Away error says that the server of what is named has not connected yet, so it is unknown
+// whether the server has it. It is an [ErrUnknown] for callers that are granted nothing of that
+// name.
 type Away struct {
 	Tool *Tool // what would be looked for: its names alone
 	Err  error // the fault of the server
@@ -96,8 +97,8 @@ func unknown(a Action) string {
 	}
 }
 
-// pinned refuses the call of a tool whose definition is not approved. Who could
-// not call it either way is not told that it exists.
+// pinned refuses the call of a tool whose definition is not approved. A caller that could not call
+// it either way does not learn that it exists.
 func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
 	if t.AppOnly && !c.Renders {
 		return w.noApp(ctx, c)

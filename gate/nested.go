@@ -30,8 +30,7 @@ func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 	return n
 }
 
-// settle decides on a nested call, as it stands in the record, up to the point where it
-// may be done.
+// settle decides on a nested call, as it is in the record, up to the point where it may be done.
 func (n *nested) settle(ctx context.Context) (err error) {
 	q := Query{Call: n.rec.Call, Tool: n.by.tool}
 	if q.Session, err = n.view(ctx, q.Call); err != nil {
@@ -87,8 +86,8 @@ func (n *nested) alive(ctx context.Context) error {
 	return nil
 }
 
-// holds returns an error if a call that is under d does not meet the obligations
-// already: nobody does more about those of a nested call.
+// holds returns an error if a call that is under d does not meet the obligations already: nothing
+// more is done about those of a nested call.
 func (d duty) holds(obligations []obligation.Obligation) error {
 	both, err := d.with(obligations)
 	if err == nil && !reflect.DeepEqual(both, d) {

@@ -7,17 +7,16 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// maxNotifications bounds what a client is told during one call; a server that
-// tells more is not listened to.
+// maxNotifications bounds the notifications that a client gets during one call; further ones of the
+// server are dropped.
 const maxNotifications = 10_000
 
-// Notify tells the client of the call what its server says of it while it runs,
-// such as how far it is: a notification of MCP with its parameters, an object.
-// Every string goes the way of the strings of results. What cannot be made safe,
-// and what comes after the call or by the zero Permit, is dropped. It returns
-// once the client's connection has taken it, or ctx has ended.
+// Notify sends the client what the server says of the call while it runs, such as its progress: a
+// notification of MCP with its parameters, an object. Every string goes the way of the strings of
+// results. What cannot be sanitized, and what comes after the call or by the zero Permit, is
+// dropped. It returns once the client's connection has taken it, or ctx has ended.
 func (p Permit) Notify(ctx context.Context, method string, params Doc) {
-	defer func() { _ = recover() }() // whoever listens is no reason for the call to end
+	defer func() { _ = recover() }() // a listener that panics is no reason for the call to end
 	o := p.of
 	if o == nil || !o.call.Reach().Hears || o.over.Load() || params.Kind() != doc.Object || o.told.Add(1) > maxNotifications {
 		return
@@ -37,9 +36,9 @@ func (p Permit) Poll(after time.Duration) {
 	}
 }
 
-// Tasked says that the server carries the call out as a task, which may take long: whoever
-// waits for the answer may be given a task likewise. After the call, and by the zero
-// Permit, it does nothing.
+// Tasked says that the server carries the call out as a task, which may take long: the client that
+// waits for the answer may be given a task likewise. After the call, and by the zero Permit, it
+// does nothing.
 func (p Permit) Tasked() {
 	if p.of != nil && !p.of.over.Load() {
 		p.of.call.client().Tasked()

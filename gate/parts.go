@@ -33,11 +33,10 @@ type Parts struct {
 	MaxResult int
 	// Secrets finds secrets in arguments and results; nil looks for none.
 	Secrets Secrets
-	// Returned remembers the words of results, by session and server, so that what comes back
-	// in an argument to the same server is not taken for a secret because it looks like one:
-	// Learn takes a result as its client gets it, and Knows says whether all words of a text,
-	// of which there is one, were in results. Nil remembers nothing, and none does where
-	// Secrets only reports it.
+	// Returned remembers the words of results, by session and server, so that what comes back in an
+	// argument to the same server is not taken for a secret because it looks like one. Learn takes
+	// a result as its client gets it. Knows says whether all words of a text, which has at least
+	// one, were in results. Nil remembers nothing, and none does where Secrets only reports it.
 	Returned interface {
 		Learn(s SessionKey, server string, result Doc)
 		Knows(s SessionKey, server, text string) bool
@@ -65,8 +64,8 @@ type Parts struct {
 	// Echoes remembers what tools have said that say what they were told; nil remembers
 	// nothing, so that they may say no more than that.
 	Echoes *provenance.Echoes
-	// TrustPrompt takes io.github.wasmgate/prompt, of a request's _meta, for the user's own
-	// words. Whoever can write into a call's _meta then decides what is trusted.
+	// TrustPrompt takes io.github.wasmgate/prompt, of a request's _meta, for the user's own words.
+	// Everyone that can write into a call's _meta then decides what is trusted.
 	TrustPrompt bool
 	// Snapshot identifies the configuration that the parts were built from, in
 	// the audit log: a hash of its content.

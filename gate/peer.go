@@ -51,17 +51,15 @@ func (a *asking) during(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, cancel
 }
 
-// Request asks the client of the permitted call something on behalf of its server,
-// and returns the client's result, an object. It is decided for the principal and
-// the session of the call, with the server and the request as the policy's input;
-// every string of params goes the way of the strings of results; it is recorded
-// before the client sees it, and once more when it has answered. The error is a
-// [*Refusal], of which the server may be told the Reason, the client's own, or wraps
-// ctx.Err(). What a policy would ask a person is refused, and so is a decision with an
-// obligation that the call is not under already. The answer has the shape that MCP
-// gives it, and goes to the server as arguments do, without secrets, unless the
-// request is one for a secret that was allowed: see [forms.AsksSecret]. After the call every
-// request is refused. Request may be called concurrently.
+// Request asks the client of the permitted call something on behalf of its server, and returns the
+// client's result, an object. It is decided for the principal and the session of the call, with the
+// server and the request as the policy's input; every string of params goes the way of the strings
+// of results; it is recorded before the client sees it, and once more when it has answered. The
+// error is a [*Refusal], whose Reason the server may see, the client's own, or wraps ctx.Err().
+// What a policy would ask a person is refused, and so is a decision with an obligation that the
+// call is not under already. The answer has the shape that MCP gives it, and goes to the server as
+// arguments do, without secrets, unless the request is one for a secret that was allowed: see
+// [forms.AsksSecret]. After the call every request is refused. Request may be called concurrently.
 func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, error) {
 	n, err := p.peerWay(method, params)
 	if err != nil {
@@ -225,7 +223,7 @@ func (n *nested) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 		f.Removed = f.Removed && redacts
 		n.found(f)
 	}
-	if kinds := secretKinds(found); kinds != "" && !redacts { // nobody can be asked in the middle of a call
+	if kinds := secretKinds(found); kinds != "" && !redacts { // no one can be asked in the middle of a call
 		return Doc{}, n.fail(ctx, "the client's answer holds a secret ("+kinds+")", nil)
 	}
 	if redacts {

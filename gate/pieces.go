@@ -13,7 +13,7 @@ import (
 // by side, or in which it shows quotes and braces between them.
 type pieceSanitizer interface {
 	Sanitizer
-	// Open reports whether a sanitized text may become more than text beside others.
+	// Open reports whether a sanitized text may become more than text next to others.
 	Open(t Text) bool
 	// Inert makes inert what acts in a text whose parts are sanitized. JSON stays JSON of
 	// the same shape.
@@ -23,8 +23,8 @@ type pieceSanitizer interface {
 	Together(t Text, texts []string) (clean []string, found []Finding)
 }
 
-// whole makes safe what a client shows of a string that is JSON, of which the strings
-// are safe already: what these make with what stands between them.
+// whole sanitizes what a client shows of a string that is JSON, whose own strings are sanitized
+// already: the text that these make with what is between them.
 func (s *scrub) whole(t Text) (string, []Finding) {
 	text, found := s.gaps(t)
 	if s.pieces == nil || !s.open && strings.IndexByte(text, '\\') < 0 { // an escape is shown, too
@@ -153,8 +153,8 @@ func (s *scrub) together(a Action, d Doc) (Doc, error) {
 	})
 }
 
-// beside makes inert what texts make beside each other, if one of them is open. A text that
-// a profile of its own, by its media type, leaves active is left as it is.
+// beside neutralizes what texts make next to each other, if one of them is open. A text that a
+// profile of its own, by its media type, leaves active is left as it is.
 func (s *scrub) beside(texts []string) []Finding {
 	isOpen := func(text string) bool {
 		t := s.text
@@ -205,8 +205,8 @@ func (s *scrub) texts(a Action, d Doc) (places, texts []string) {
 	return places, texts
 }
 
-// eachText gives f the texts of contents: those of a result, by their number i, or of
-// messages, each of which has one content or, by their number j, several; j is -1 otherwise.
+// eachText gives f the texts of contents: those of a result, by their number i, or those of
+// messages. A message has one content or, by their number j, several; j is -1 otherwise.
 func eachText(a Action, d Doc, f func(text Doc, member string, i, j int)) {
 	take := func(block Doc, i, j int) {
 		if text := block.Get("text"); text.Kind() == doc.String {
@@ -232,10 +232,10 @@ func eachText(a Action, d Doc, f func(text Doc, member string, i, j int)) {
 	}
 }
 
-// maxSplit bounds the part of a secret that stands in one text, in bytes.
+// maxSplit bounds the part of a secret that is in one text, in bytes.
 const maxSplit = 512
 
-// unsplit takes out secrets of which one text has the beginning and the next the end.
+// unsplit takes out secrets that begin in one text and end in the next.
 func (s *scrub) unsplit(texts []string) (clean []string, found []Finding) {
 	clean = slices.Clone(texts)
 	if s.secrets == nil {
@@ -269,8 +269,8 @@ func firstWord(s string) string {
 	return head
 }
 
-// mirrored keeps the structured content of a result equal to a text of it that was so:
-// what was made inert in the one is in the other.
+// mirrored keeps the structured content of a result equal to a text that was equal before: what was
+// neutralized in the one is in the other.
 func (s *scrub) mirrored(before, after Doc) Doc {
 	content := before.Get(structuredContent)
 	if !s.joined || content.IsZero() {

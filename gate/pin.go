@@ -3,9 +3,9 @@ package gate
 // Pins knows which definitions of tools, prompts, templates, pages and skills are approved. It is called concurrently,
 // on the way of each call and for each tool of a listing, and must answer at once.
 type Pins interface {
-	// Check returns nil if the definition of t, which its Digest tells, may be
-	// offered and called, and otherwise why not, for the operator. If the error is
-	// an [*Unpinned], that says what a client is told, and what would help.
+	// Check returns nil if the definition of t, which its Digest tells, may be offered and called,
+	// and otherwise why not, for the operator. If the error is an [*Unpinned], it has the text for
+	// the client, and what would help.
 	Check(t *Tool) error
 }
 
@@ -17,7 +17,7 @@ type Unpinned struct {
 	Err    error  // cause, for the operator; may be nil
 }
 
-// Error is what the operator is told: the reason, and the cause.
+// Error returns the text for the operator: the reason, and the cause.
 func (e *Unpinned) Error() string {
 	if e.Err != nil {
 		return e.Reason + ": " + e.Err.Error()

@@ -51,7 +51,7 @@ func TestDoRefusesWhatIsNotPinned(t *testing.T) {
 	}
 }
 
-// Who could not call the tool either way does not learn that there is one.
+// A caller that could not call the tool either way does not learn that there is one.
 func TestDoHidesWhatIsNotPinnedFromWhoMayNotSeeIt(t *testing.T) {
 	r := newRig()
 	r.at = on("visible", errInternal)

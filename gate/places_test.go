@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/session"
 )
 
-// A scene is a gate in front of tools that return what they are told to, and one session.
+// A scene is a gate in front of tools that return what the test gives them, and one session.
 type scene struct {
 	*rig
 	t       *testing.T
@@ -91,7 +91,7 @@ var (
 	external = []provenance.ToolEffect{provenance.EffectExternal}
 )
 
-// An id is good for tools of its server that take its kind, and for nobody else.
+// An id is good for tools of its server that take its kind, and for no others.
 func TestIDsOfPlaces(t *testing.T) {
 	takes := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Takes: map[string]string{"/to": "room"}}
 	other := takes
@@ -221,7 +221,7 @@ func TestPlainLists(t *testing.T) {
 	}
 }
 
-// What the user names is known as tools are told it, and nothing that is only alike.
+// What the user names is known in the forms that tools take, and nothing that is only alike.
 func TestWordsOfThePrompt(t *testing.T) {
 	tests := []struct {
 		prompt     string

@@ -16,11 +16,10 @@ import (
 // concurrently. The gate gives it time: while it waits, the call holds nothing that
 // others wait for.
 type Approver interface {
-	// Approve waits for a person's answer to q, within ctx. It returns an approval
-	// that is redeemed for this call: the same Call.ID may redeem it again, another
-	// may not. The error is a [*Pending] if nobody has answered yet, a
-	// [*NotApproved] if there will be no approval, and anything else if nobody could
-	// be asked; ctx.Err() if ctx ended first.
+	// Approve waits for a person's answer to q, within ctx. It returns an approval that is redeemed
+	// for this call: the same Call.ID may redeem it again, another may not. The error is a
+	// [*Pending] if there is no answer yet, a [*NotApproved] if there will be no approval, and
+	// anything else if no one could be asked; ctx.Err() if ctx ended first.
 	Approve(ctx context.Context, q Question) (Approval, error)
 }
 
@@ -32,14 +31,14 @@ type Question struct {
 	Reasons  []string // why the policy asks
 	Revision string   // of the policy
 	Snapshot string   // of the configuration
-	// Destinations are the values that say to whom or where, and that nobody trusted has
-	// named: an answer can be for all of them. Origins is where the session has met values
-	// of the arguments, by their JSON Pointers, as far as it is kept.
+	// Destinations are the values that say to whom or where, and that no trusted source has named:
+	// an answer can be for all of them. Origins is where the session has met values of the
+	// arguments, by their JSON Pointers, as far as it is kept.
 	Destinations []string
 	Origins      map[string][]provenance.Origin
-	// Beside are other values at the place of one result at which all destinations stand, that
-	// nobody trusted has named either: an answer can be for them, too. There are none if a
-	// question could not show all that stand there.
+	// Beside are the other values at the place of one result that has all destinations. No trusted
+	// source has named them either: an answer can be for them, too. There are none if a question
+	// could not show all values of that place.
 	Beside   []string
 	BesideOf provenance.List
 	// Approvers say who may answer: all of them have to let who does.
@@ -79,8 +78,9 @@ type Approval struct {
 	By string // the channel and who, such as "cli:local" or "client"
 	// Auth is how who has answered was verified, as of [Principal.Auth]; "" is not at all.
 	Auth string
-	// Destinations are those to which the consent is as well, for as long as the session of the
-	// call lasts: of [Question.Destinations] and [Question.Beside], as whoever consents was shown them.
+	// Destinations are those that the consent includes, for as long as the session of the call
+	// lasts. They are from [Question.Destinations] and [Question.Beside], as the person who consents
+	// was shown them.
 	Destinations []string
 }
 
@@ -89,8 +89,8 @@ type Pending struct {
 	ID      string
 	Expires time.Time // after it no answer counts
 	Inquiry Inquiry   // what the person is asked
-	// Destinations are those that an answer can be for, in the session of the call, and Beside
-	// those that it can be for as well.
+	// Destinations are those that an answer can be for, in the session of the call. Beside are
+	// the values next to them, which it can be for as well.
 	Destinations, Beside []string
 	// CanAnswer says that the client may be asked by the answer to its call (MCP
 	// 2026-07-28, input_required).
@@ -105,7 +105,7 @@ type Pending struct {
 	Asked *Question
 }
 
-// Error is what a client is told.
+// Error returns the text for the client.
 func (p *Pending) Error() string {
 	closed := ""
 	if p.Closed != "" {
@@ -126,7 +126,7 @@ type NotApproved struct {
 	Err    error  // cause, for the operator; may be nil
 }
 
-// Error is what a client is told.
+// Error returns the reason, for the client.
 func (e *NotApproved) Error() string { return e.Reason }
 
 // Unwrap returns the cause, or nil.
@@ -141,8 +141,8 @@ type Answer struct {
 	// Always, with Approved: do not ask about this tool again. It takes somebody who writes the
 	// grant, and is otherwise without effect.
 	Always bool
-	// Destinations, with Approved: do not ask about the call's destinations again in this
-	// session. Beside, with it: nor about those that were shown beside them.
+	// Destinations, with Approved: do not ask about the call's destinations again in this session.
+	// Beside, with it: nor about the values that were shown next to them.
 	Destinations, Beside bool
 	// Unfilled says that the client closed the question without a decision filled in, as programs
 	// do that answer without asking a person.

@@ -107,7 +107,7 @@ func TestOverARate(t *testing.T) {
 	}
 }
 
-// A rate that nobody keeps is an obligation that cannot be met.
+// Without a limiter a rate is an obligation that cannot be met.
 func TestRatesNeedALimiter(t *testing.T) {
 	r := obliged(slow)
 	p := r.parts()

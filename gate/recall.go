@@ -61,9 +61,9 @@ func (k *knownListings) of(p *Parts, tools []*Tool) *provenance.Shown {
 // was first seen. What was not is not listed.
 func (p *Parts) pins(t *Tool) bool { return p.Pins != nil && t.Feature.pinned() }
 
-// Shown has a session learn what it is shown of a listing, before its client sees it. Titles
-// and descriptions that nobody has pinned, nor vets, raise its labels, which is recorded.
-// Of the call its client is looked at, and it gets an ID.
+// Shown has a session learn what it is shown of a listing, before its client sees it. If titles and
+// descriptions are neither pinned nor vetted, they raise its labels, which is recorded. It looks at
+// the client of the call, and gives the call an ID.
 func (g *Gate) Shown(ctx context.Context, c Call, tools []*Tool) error {
 	c.ID = NewID()
 	return g.parts.Load().show(ctx, &g.known, &c, tools)

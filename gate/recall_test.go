@@ -33,8 +33,8 @@ func TestGateRecall(t *testing.T) {
 	}
 }
 
-// Who waits for a call to be let pass hears of it once that is recorded, and before the
-// upstream sees the call; of a refused call nobody hears.
+// A client that waits for a call to be let pass hears of it once that is recorded, and before the
+// upstream sees the call. It does not hear of a refused call.
 func TestGranted(t *testing.T) {
 	for allowed, want := range map[bool]int{true: 1, false: 0} {
 		r := newRig()

@@ -8,12 +8,11 @@ import (
 	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
-// inPlace stands in the place of what the obligation [obligation.Redact] takes out.
+// inPlace replaces what the obligation [obligation.Redact] takes out.
 const inPlace = "[redacted]"
 
-// minCopied is the length in bytes from which a value that was taken out of a
-// result is taken out of all its texts: a shorter one stands in many of them by
-// chance.
+// minCopied is the length in bytes from which a value that was taken out of a result is taken out
+// of all its texts: a shorter one is in many of them by chance.
 const minCopied = 4
 
 // sent returns the call as the upstream gets it under the obligations, and c

@@ -31,8 +31,8 @@ type Refusal struct {
 	Err     error // cause, for the operator; may be nil
 }
 
-// Error is what the operator is told: what was refused at which step, the reason, and the
-// cause. A client is told the Reason alone.
+// Error returns the text for the operator: what was refused at which step, the reason, and the
+// cause. A client gets only the Reason.
 func (e *Refusal) Error() string {
 	name := e.Name
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/session"
 )
 
-// A relayRig is a rig that has a tool beside its own which carries out calls of it.
+// A relayRig is a rig that has, in addition to its own tool, one that carries out calls of it.
 type relayRig struct {
 	*rig
 	relay *gate.Tool
@@ -511,7 +511,7 @@ func TestRelayNeedsItsCall(t *testing.T) {
 	refuses(t, ended)
 }
 
-// TestRecall has whoever fetches a result learn its labels, and get it as it was.
+// TestRecall: a session that fetches a result learns its labels, and gets it as it was.
 func TestRecall(t *testing.T) {
 	kept := gate.Result{
 		Doc:    gate.MustDoc(`{"content":[{"type":"text","text":"evil"}],"_meta":{"io.github.wasmgate/findings":[]}}`),

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
-// internal stands in every text that a client must not read: the words of
-// collaborators' errors and panics.
+// internal is in every text that a client must not read: the words of collaborators' errors and
+// panics.
 const internal = "internal-detail"
 
 var errInternal = errors.New(internal)

@@ -28,9 +28,9 @@ func (b Brought) check() error {
 	return nil
 }
 
-// askMore takes a result on that is no outcome yet: it has nothing but the requests
-// that went through [Permit.Screen], and the server's own state, which nobody but the
-// server reads and which is not part of the record.
+// askMore takes on a result that is not an outcome yet. It has only the requests that went through
+// [Permit.Screen], and the server's own state. Only the server reads that state, which is not part
+// of the record.
 func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, error) {
 	w.next(step.ValidateOutput)
 	if !p.call.Reach().Rounds || p.asking == nil {

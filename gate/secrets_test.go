@@ -138,8 +138,9 @@ func TestSecretsDoNotShowHiddenTools(t *testing.T) {
 	}
 }
 
-// What of the _meta holds a secret no server gets, whatever becomes of arguments; the rest
-// stays as it is, and so does the token of progress, which stays here.
+// If a part of the _meta holds a secret, no server gets that part, whatever becomes of arguments,
+// unless secrets are allowed. The rest stays as it is, and so does the token of progress, which
+// stays here.
 func TestSecretsInMeta(t *testing.T) {
 	const meta = `{"progressToken":"KEY","a.example/b":{"c":["a KEY"]},"d~e/f":"KEY","a.example/KEY":1,"a.example/g":"x"}`
 	for treat, want := range map[gate.Treatment]string{

@@ -112,8 +112,8 @@ func (w *way) overLimit(ctx context.Context, err error) error {
 	return w.fail(ctx, reason+"; try again later", err)
 }
 
-// charge returns what a call takes from the rate. Parts of the limit's name are
-// told apart by their length, for a client chooses some of them.
+// charge returns what a call takes from the rate. The parts of the limit's name are separated by
+// their lengths, because a client chooses some of them.
 func charge(r *obligation.Rate, c *Call, t *Tool) Charge {
 	owner := Owner{Tenant: c.Who.Tenant}
 	var b strings.Builder

@@ -4,9 +4,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// Tell returns the parameters of a notification that a server sends outside of any
-// call, an object, as a client may see them: every string goes the way of the strings
-// of results. It is false for what cannot be made safe.
+// Tell returns the parameters of a notification that a server sends outside of any call, an object,
+// as a client may see them: every string goes the way of the strings of results. It is false for
+// what cannot be sanitized.
 func (g *Gate) Tell(server string, params Doc) (Doc, bool) {
 	return g.parts.Load().notice(&Tool{Name: ToolName{Server: server}}, noDuty, params)
 }

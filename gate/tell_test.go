@@ -6,7 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// What a server says outside of calls is made safe as results are, or not told at all.
+// What a server sends outside of calls is sanitized as results are, or not passed on at all.
 func TestTell(t *testing.T) {
 	r := newRig()
 	r.sanitize = replace("evil", "[removed]")

@@ -46,9 +46,9 @@ func (n ToolName) String() string {
 	return n.Server + "__" + n.Tool
 }
 
-// A Tool is a tool as the gateway knows it, or what stands in the place of one when
-// another [Feature] is used: then Name is that of a prompt, and of resources the
-// server alone. It is immutable and shared.
+// A Tool is a tool as the gateway knows it, or a replacement for one when another [Feature] is
+// used: then Name is that of a prompt, and of resources only the server is named. It is immutable
+// and shared.
 type Tool struct {
 	Feature Feature
 	Name    ToolName
@@ -81,8 +81,8 @@ type Tool struct {
 	// Teaches are the labels that a session gets from a result of the tool, unless
 	// the operator has labelled it.
 	Teaches Labels
-	// Vetted says that nobody outside writes the texts by which it is listed: it is part of
-	// the program, or of a server whose lists the operator trusts.
+	// Vetted says that no outsider writes the texts by which it is listed: it is part of the
+	// program, or of a server whose lists the operator trusts.
 	Vetted bool
 	// OnMachine says that the server is a child of the gateway's, so that a path is one of
 	// this machine.
@@ -106,8 +106,8 @@ type Tool struct {
 	// Findings are what was found in the definition, as it was declared: the rules of
 	// it, and what was changed. Policies see them as input.tool.findings.
 	Findings []string
-	// Quarantine says why the tool is neither offered nor callable, whoever approves
-	// of it; "" if it is. It is safe to show to a client.
+	// Quarantine says why the tool is neither offered nor callable, even if it is approved; "" if
+	// it is. It is safe to show to a client.
 	Quarantine string
 	// AppOnly says that the server has the tool only for its own app, whose page calls it. It
 	// is offered by [Gate.AppTools] alone, and callable while an app of the server is open.

@@ -15,9 +15,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-// validateInput refuses arguments that break the tool's input schema, as the client sent
-// them or as the policy leaves them, and an answer that nobody accepts. Again says that
-// what the client sent has been found valid before.
+// validateInput refuses arguments that break the tool's input schema, as the client sent them or as
+// the policy leaves them, and an answer that is not acceptable. Again says that what the client
+// sent has been found valid before.
 func (w *way) validateInput(ctx context.Context, q Query, sent *Call, again bool) error {
 	if again && sent == q.Call {
 		return nil
@@ -61,8 +61,8 @@ func (w *way) brokenInput(ctx context.Context, t *Tool, what string, err error) 
 	return w.fail(ctx, publicViolations(t, what, err), err)
 }
 
-// Bounds of what a caller is told of its violations: a schema can find one in
-// each element of an array, and a pointer holds names of any length.
+// Bounds of the violations that a caller is shown: a schema can find one in each element of an
+// array, and a pointer holds names of any length.
 const (
 	maxViolations = 20
 	maxReason     = 4 << 10 // bytes

@@ -1,7 +1,7 @@
 package gate
 
-// way is one call on its way. Its methods are the steps: each returns what it finds to
-// whoever takes the call on, and writes what there is to tell into the trail.
+// way is one call on its way. Its methods are the steps: each returns what it finds to its caller,
+// which takes the call on, and writes what there is to tell into the trail.
 type way struct {
 	trail
 	gate    *Gate // nil for what is done within a call

@@ -85,8 +85,7 @@ func TestAskClient(t *testing.T) {
 	}
 }
 
-// The client need not answer what an operator has answered, and is told what a
-// person has to know.
+// The client need not answer what an operator has answered, and gets what a person has to know.
 func TestOperatorIsFaster(t *testing.T) {
 	for _, late := range []gate.Answer{{Verdict: gate.Denied}, {Verdict: gate.Approved, Always: true}} {
 		synctest.Test(t, func(t *testing.T) {

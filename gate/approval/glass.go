@@ -9,8 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// BreakGlass is the operator in an emergency: [Queue.DecideAs] takes its answers whoever
-// Approvers and the questions say may answer. It answers as local.
+// BreakGlass is the operator in an emergency. [Queue.DecideAs] takes its answers even if neither
+// Approvers nor the question names it. It answers as local.
 var BreakGlass = gate.Local()
 
 // MaxGlass bounds for how long a [Glass] is broken at once.
@@ -25,8 +25,8 @@ type Glass struct {
 	timer *time.Timer
 }
 
-// Break breaks the glass for a time, from now on, once note has recorded that, or makes it whole
-// if the time is 0. Note is told of the end that comes by itself, too.
+// Break breaks the glass for a time, from now on, once note has recorded that. If the time is 0, it
+// makes the glass whole again. Note also gets the end that comes by itself.
 func (g *Glass) Break(d time.Duration, note func(what string) error) (until time.Time, err error) {
 	if d < 0 || d > MaxGlass {
 		return until, fmt.Errorf("%v is not a time from 0 to %v", d, MaxGlass)

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/approval"
 )
 
-// Of calls that race for one approval exactly one passes, whoever answers, and the
-// records tell the same.
+// If calls race for one approval, exactly one of them passes, no matter which channel answers, and
+// the records agree.
 func TestHammer(t *testing.T) {
 	const rounds, racers = 50, 8
 	q, l := newQueue(t, approval.Options{Hold: time.Minute})

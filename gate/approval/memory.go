@@ -24,8 +24,8 @@ const (
 	StateRedeemed  = "redeemed" // by the call of the record
 )
 
-// Bounds of what is kept. People answer a few questions a minute: whoever has a
-// hundred open is not being answered, and reading more would not help.
+// Bounds of what is kept. People answer a few questions a minute: a principal with a hundred open
+// questions is not being answered, and reading more would not help.
 const (
 	maxOpen      = 1000     // questions that are not closed, of all principals
 	maxOpenOfOne = 100      // of one caller
@@ -376,7 +376,7 @@ const maxID = 128
 
 func cut(id string) string { return id[:min(len(id), maxID)] }
 
-// newID returns a handle that nobody can guess, which begins with the node.
+// newID returns a handle that no one can guess, which begins with the node.
 func newID(node string) string { return node + "-" + strings.ToLower(rand.Text()[:16]) }
 
 func refuse(reason string) error { return &gate.NotApproved{Reason: reason} }

@@ -26,7 +26,7 @@ type Channel string
 // The channels.
 const (
 	Client Channel = "client" // the client of the call
-	CLI    Channel = "cli"    // an operator: whoever may call [Queue.Decide]
+	CLI    Channel = "cli"    // an operator: any caller of [Queue.Decide]
 )
 
 // Options configure a [Queue].
@@ -42,18 +42,18 @@ type Options struct {
 	// Expire is how long a question can be answered, and what was answered be
 	// used. Zero or less means 10 min.
 	Expire time.Duration
-	// Approvers say who may answer any question, beside what its own say.
+	// Approvers say who may answer any question, in addition to those that the question names.
 	Approvers obligation.Approve
-	// Alone reports whether all callers are one principal: then there is nobody else to
-	// approve, and NotSelf of any Approve says nothing. nil: they are not.
+	// Alone reports whether all callers are one principal. Then there is no one else to approve,
+	// and NotSelf of any Approve has no effect. nil: they are not.
 	Alone func() bool
 	// Recorder keeps a record of each state; required.
 	Recorder gate.Recorder
 	// Remedy returns the command by which an operator approves; nil if there is
 	// none.
 	Remedy func(id string) string
-	// Always is told of questions that a client has answered with always. It runs
-	// beside the call, for 10 s at most; nil does nothing.
+	// Always gets the questions that a client has answered with always. It runs in the background,
+	// for 10 s at most; nil does nothing.
 	Always func(ctx context.Context, r Request) error
 	Store  Store        // nil keeps requests in memory
 	Log    *slog.Logger // nil discards
@@ -71,7 +71,7 @@ type Queue struct {
 
 	mu    sync.Mutex
 	ended bool
-	work  sync.WaitGroup // that goes on beside calls; none begins once it has ended
+	work  sync.WaitGroup // background work; none begins once it has ended
 }
 
 var _ gate.Approver = (*Queue)(nil)
@@ -272,13 +272,13 @@ func (q *Queue) answer(ctx context.Context, id string, a gate.Answer, caller *ga
 	}
 	r, err := q.decide(ctx, id, a, gate.Approval{By: byClient(caller), Auth: caller.Auth}, "")
 	if err == nil && a.Always && a.Verdict == gate.Approved && len(r.Question.Set) == 0 && q.options().Always != nil && q.begin() {
-		// Beside the call: it passes by the approval, under the policy that it has.
+		// In the background: the call passes by the approval, under the policy that it has.
 		go q.always(context.WithoutCancel(ctx), r)
 	}
 	return err
 }
 
-// begin begins work beside a call, and reports whether it may.
+// begin begins background work of a call, and reports whether it may.
 func (q *Queue) begin() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -456,8 +456,8 @@ var errNoCLI = errors.New("operators cannot answer here: cli is not among approv
 // says who answers, such as "cli:local", and note, if not empty, why. It returns
 // the request as it is then. An error says why the answer does not count.
 //
-// Whoever can call it can approve whatever a policy asks about, unless it is asked of
-// somebody: that one answers by [Queue.DecideAs].
+// Its callers can approve every question of a policy, except one that names its approvers: they
+// answer by [Queue.DecideAs].
 func (q *Queue) Decide(ctx context.Context, id string, verdict gate.Verdict, by, note string) (Request, error) {
 	return q.DecideAs(ctx, gate.Local(), id, gate.Answer{Verdict: verdict}, by, note)
 }

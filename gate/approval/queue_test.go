@@ -89,7 +89,7 @@ var byAnswer = &gatetest.Client{Can: gate.Reach{ByAnswer: true}}
 
 func held(q *gate.Question) { q.Call.Client = nil }
 
-// waits asks a question that nobody answers, and returns its id.
+// waits asks a question that no one answers, and returns its id.
 func waits(t *testing.T, q *approval.Queue, asked gate.Question) string {
 	t.Helper()
 	_, err := q.Approve(t.Context(), asked)
@@ -117,8 +117,8 @@ func refused(t *testing.T, q *approval.Queue, asked gate.Question, words string)
 	}
 }
 
-// What a person approves beside a destination is what the question has shown, whatever the session
-// has read by the time at which the call comes again, and for the session of the question alone.
+// A person approves the values next to a destination as the question has shown them: for the
+// session of the question only, and no matter what the session has read when the call comes again.
 func TestDestinationsAreThoseThatWereShown(t *testing.T) {
 	first := func(q *gate.Question) {
 		q.Destinations, q.Beside, q.BesideOf = []string{"lily"}, []string{"bob"}, provenance.List{Place: "/to/*", Tool: "mail__read"}
@@ -328,8 +328,8 @@ func TestNotRecorded(t *testing.T) {
 	})
 }
 
-// While an answer is being recorded nobody else can answer, and it does not count if
-// the question ends meanwhile.
+// While an answer is being recorded no one else can answer, and it does not count if the question
+// ends meanwhile.
 func TestWhileItIsRecorded(t *testing.T) {
 	for name, end := range map[string]bool{"another answer": false, "the end": true} {
 		t.Run(name, func(t *testing.T) {
@@ -435,7 +435,7 @@ func TestAlways(t *testing.T) {
 		asker := askerFunc(func(context.Context, gate.Pending) (gate.Answer, error) { return a, nil })
 		_, _ = q.Approve(t.Context(), ask("c", by(asker), func(q *gate.Question) { q.Call.Args = gate.MustDoc(fmt.Sprintf(`{"i":%d}`, i)) }))
 	}
-	q.Close(t.Context()) // waits for what goes on beside calls
+	q.Close(t.Context()) // waits for background work
 	close(told)
 	if got := slices.Collect(func(yield func(string) bool) {
 		for s := range told {
@@ -470,7 +470,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// What expires is recorded in time, though nobody asks.
+// What expires is recorded in time, even if no one asks.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, l := newQueue(t, approval.Options{})
@@ -487,8 +487,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestApprovers: where it is said who may answer, nobody else's answer counts, by whichever
-// channel, and the client of a call that may not is not even asked.
+// TestApprovers: if approvers are named, no one else's answer counts, on any channel. The client of
+// a call that may not approve is not even asked.
 func TestApprovers(t *testing.T) {
 	lead := &gate.Principal{Owner: gate.Owner{ID: "ann"}, Roles: []string{"lead"}}
 	other := &gate.Principal{Owner: gate.Owner{ID: "bob"}, Roles: []string{"dev"}}

@@ -6,13 +6,12 @@
 //
 // # Promises
 //
-// A record is handed to the operating system, in one write, before Record
-// returns: it survives the death of the process, kill -9 included. Survival of
-// the machine's death follows within a tenth of a second, or at once with
-// Options.Sync "always". What a death leaves of a line half written is cut off
-// when the log is opened again, and that is recorded. If a record cannot be
-// written, Record fails, and so does the call; when the disk has room again the
-// log goes on, and says for what reason it had stopped.
+// A record is handed to the operating system, in one write, before Record returns: it survives the
+// death of the process, kill -9 included. Survival of the machine's death follows within a tenth of
+// a second, or at once with Options.Sync "always". What a death leaves of a line half written is
+// cut off when the log is opened again, and that is recorded. If a record cannot be written, Record
+// fails, and so does the call; when the disk has room again the log goes on, and records why it had
+// stopped.
 //
 // # Format
 //
@@ -23,9 +22,9 @@
 // boot that wrote the line, so that log and seq together are unique even when
 // the end of a log was lost with its machine.
 //
-// Each time a file is opened a line of event "opened" is written: it is the
-// first line of every file, and stands also where a later process, or the same
-// one after a failed write, goes on with a file.
+// Each time a file is opened a line of event "opened" is written: it is the first line of every
+// file. It is also written where a later process, or the same one after a failed write, goes on
+// with a file.
 //
 // A file that has reached Options.MaxSize is renamed from audit.jsonl to
 // audit-000001.jsonl, with rising numbers, so that audit.jsonl always holds the
@@ -36,11 +35,10 @@
 //
 // # What it does not do
 //
-// A chain shows that a line was changed, removed, inserted or moved, as long as
-// lines after it are left. Who can write the file can cut off its end, or write
-// a whole new chain: against that a copy of a [Head], kept elsewhere, is needed.
-// Texts in a log were in part written by clients and servers; they are bounded
-// and escaped, but still theirs.
+// A chain shows that a line was changed, removed, inserted or moved, as long as lines after it are
+// left. Anyone with write access to the file can cut off its end, or write a whole new chain. To
+// detect that, keep a copy of a [Head] elsewhere. Texts in a log were in part written by clients
+// and servers; they are bounded and escaped, but still theirs.
 //
 // # In the source
 //

@@ -50,7 +50,7 @@ const killedLog = "AUDIT_TEST_LOG"
 
 // writeUntilKilled prints the id of each record once Record has returned.
 func writeUntilKilled(path string) {
-	time.AfterFunc(30*time.Second, func() { os.Exit(1) }) // if nobody kills it
+	time.AfterFunc(30*time.Second, func() { os.Exit(1) }) // if no one kills it
 	l, err := audit.Open(path, audit.Options{Node: "n1", MaxSize: 100 << 10, Keep: -1})
 	if err != nil {
 		fmt.Println("error", err)

@@ -241,9 +241,8 @@ func (b line) doc(k string, raw []byte) line {
 	}
 }
 
-// quoted writes a string, of which at most limit bytes. Whatever a terminal
-// would not simply show is escaped, so that a line can be looked at with safety;
-// what is not UTF-8 becomes U+FFFD.
+// quoted writes at most limit bytes of a string. It escapes whatever a terminal would not simply
+// show, so that a line is safe to look at; what is not UTF-8 becomes U+FFFD.
 func (b line) quoted(s string, limit int) line {
 	cut := len(s) > limit
 	if cut {

@@ -45,8 +45,8 @@ type Entry struct {
 	Tenant    string      `json:"tenant"`
 	Principal string      `json:"principal"`
 	Roles     []string    `json:"roles"`
-	// How the principal was verified; absent means local: nobody was. Credential names
-	// the credential, and is not it. Network is from where refused requests came.
+	// How the principal was verified; absent means local: there was no verification. Credential
+	// names the credential, and does not contain it. Network is where refused requests came from.
 	Auth       string `json:"auth"`
 	Issuer     string `json:"issuer"`
 	Credential string `json:"credential"`
@@ -71,7 +71,7 @@ type Entry struct {
 
 	Approval Approval `json:"approval"` // by which the call passed, for which it waits, or whose event it is
 
-	Shadow ShadowDecision `json:"shadow"` // of a shadow event, beside the decision that holds
+	Shadow ShadowDecision `json:"shadow"` // of a shadow event, next to the decision that holds
 
 	Upstream *gate.Credential `json:"upstream"` // by which the server was called
 

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
-// A log is told from other files by how its own lines begin, and nothing of it is lost.
+// IsLog recognizes a log by how its own lines begin, and loses nothing of it.
 func TestIsLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	log, err := audit.Open(path, audit.Options{Node: "n"})

@@ -53,10 +53,10 @@ type Options struct {
 	// Record is "digest", which "" means too, or "full": arguments and results
 	// themselves are recorded.
 	Record string
-	// Beside reports whether the documents of a record that are not recorded themselves are
-	// kept beside the log: then they go to Documents, by their digests and without what Hide
-	// takes out of them, once the record of a call's end is written. Documents must not
-	// block, and does not change text. Both or neither are nil.
+	// Beside reports whether to keep those documents of a record that are not recorded themselves.
+	// Then they go to Documents, by their digests and without what Hide takes out of them, once the
+	// record of a call's end is written. Documents must not block, and does not change text. Both
+	// or neither are nil.
 	Beside    func(r *gate.Record) bool
 	Documents func(digest string, text []byte)
 	// Sync is "group", which "" means too: a file is synced in the background,
@@ -168,7 +168,7 @@ func (l *Log) Record(_ context.Context, r *gate.Record) error {
 	return err
 }
 
-// keepBeside has the documents of a record kept beside the log.
+// keepBeside keeps the documents of a record next to the log.
 func (l *Log) keepBeside(r *gate.Record) error {
 	for _, d := range []gate.Doc{r.Call.Args, r.Result} {
 		text := d.Raw()

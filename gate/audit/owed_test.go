@@ -97,9 +97,9 @@ func late(t *testing.T, path string) []string {
 	return all
 }
 
-// What was carried out while the disk was full is recorded when it has room again, before
-// anything else, whoever writes first; and the operator is told once that it is full, and
-// once that it is not.
+// What was carried out while the disk was full is recorded when it has room again, before anything
+// else, whichever call writes first. The operator hears once that the disk is full, and once that
+// it is not.
 func TestTheEndOfACallIsOwed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		next func(*testing.T, *audit.Log, *said)
@@ -154,7 +154,7 @@ func TestTheEndOfACallIsOwed(t *testing.T) {
 	}
 }
 
-// A disk that is nearly full again and again is told of each time it changes, and what is
+// A disk that is nearly full again and again is reported each time that it changes, and what is
 // owed is written once.
 func TestOwedInTurn(t *testing.T) {
 	d := &disk{room: 1 << 20}
@@ -180,8 +180,8 @@ func TestOwedInTurn(t *testing.T) {
 	verified(t, path)
 }
 
-// What is owed is bounded: documents are left out first, and of what there is no room for
-// the operator is told.
+// What is owed is bounded: documents are left out first, and the operator hears of what had no
+// room.
 func TestOwedIsBounded(t *testing.T) {
 	unraced.Long(t)
 	d := &disk{room: 1 << 20}

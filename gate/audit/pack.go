@@ -110,8 +110,8 @@ func (w *writer) tidy() (pack []string) {
 // errClosing says that the log is being closed.
 var errClosing = errors.New("the log is being closed")
 
-// pack puts a compressed file in the place of a renamed one. It is whole before the other
-// goes, so that a death leaves both at worst, of which the first counts.
+// pack replaces a renamed file by a compressed one. The compressed file is whole before the other
+// is removed. So a process that dies leaves both at worst, and the compressed one counts.
 func (l *Log) pack(name string) error {
 	part := name + packedExt + ".part"
 	defer os.Remove(part)

@@ -88,7 +88,7 @@ func TestReadFilters(t *testing.T) {
 	}
 }
 
-// A file that nobody has written to since is not even opened.
+// A file that has not been written to since is not even opened.
 func TestReadSkipsOldFiles(t *testing.T) {
 	path, names := rotating(t)
 	old := time.Now().Add(-24 * time.Hour)

@@ -11,7 +11,7 @@ import (
 
 const (
 	defaultHold = 7 * 24 * time.Hour
-	// warnAt is the part of what the log may take from which an operator is told.
+	// warnAt is the part of the log's room from which on the operator is warned.
 	warnAt = 0.8
 	// lookAgain is how often a log that is full is looked at.
 	lookAgain = time.Second

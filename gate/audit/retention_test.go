@@ -15,7 +15,7 @@ import (
 // lineSize is more than a line takes, by which a file can be larger than MaxSize.
 const lineSize = 600
 
-// small is a log of which three files are kept, and which may grow to twelve.
+// small is a log that keeps three files, and may grow to twelve.
 func small(t *testing.T, change func(*audit.Options)) (*audit.Log, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")

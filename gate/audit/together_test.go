@@ -102,7 +102,7 @@ func TestRecordsThatWaitAreOneWrite(t *testing.T) {
 	verified(t, path)
 }
 
-// If the write fails, none of them is in the log, and each call is told.
+// If the write fails, none of them is in the log, and each call gets the error.
 func TestRecordsThatFailTogetherAreNotThere(t *testing.T) {
 	s := &slow{began: make(chan struct{}), goOn: make(chan struct{})}
 	errs, path := heldUp(t, s, 20, errors.New("no room"))

@@ -65,7 +65,7 @@ type end struct {
 	begun   time.Time // when its first line was written
 	opened  int64     // its size after the opened line
 	line    line      // the last line written, for its memory
-	removed []string  // files that were, and of which no opened line has told
+	removed []string  // files that are gone, but that no opened line has named yet
 	early   error     // why that was before Options.Hold
 	full    error     // why nothing may be written now, as of looked
 	looked  time.Time
@@ -87,7 +87,7 @@ func newWriter(path string, o Options, opener func(string) (file, error)) *write
 	return &writer{o: o, path: path, open: opener, disk: files.DiskOf, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
 }
 
-// A waiting line is written by whoever leads then.
+// A waiting line is written by the goroutine that leads then.
 type waiting struct {
 	body  line
 	woken chan struct{} // has room for one: the line is done, or leads
@@ -124,7 +124,7 @@ func (w *writer) append(body line) (uint64, error) {
 	return one.seq, one.err
 }
 
-// lead writes the lines that wait, of which one leads.
+// lead writes the waiting lines; one of them is the leader's own.
 func (w *writer) lead(one *waiting) {
 	w.joining.Lock()
 	all := w.joined

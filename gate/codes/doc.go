@@ -1,3 +1,3 @@
-// Package codes has the words for what came of a call that is no refusal and that no other
-// package says of its own errors.
+// Package codes names outcomes of a call that are not refusals, and that no other package names for
+// its own errors.
 package codes

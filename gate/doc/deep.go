@@ -8,10 +8,10 @@ import (
 // MaxNested bounds how deep JSON within strings within JSON is walked.
 const MaxNested = 4
 
-// MapDeep is [MapStrings] for a document in whose strings there is JSON. Of a
-// string that is an object or an array and nothing else, f gets the strings first,
-// as parts of the document, and then the string as a whole with what has become of
-// them, of which [Leaf.JSON] is true. White space and all that stays keep their bytes.
+// MapDeep is [MapStrings] for a document in whose strings there is JSON. If a string is an object
+// or an array and nothing else, f gets its strings first, as parts of the document. Then f gets the
+// string as a whole, with these replaced, and its [Leaf.JSON] is true. White space and all that
+// stays keep their bytes.
 func MapDeep(d Doc, f func(at Leaf, s string) string) (Doc, error) {
 	return d.mapped(nil, f, true)
 }
@@ -60,11 +60,11 @@ func Around(text string, inner, out Doc) string {
 	return text[:n.start] + out.String() + text[n.end:]
 }
 
-// Name returns what the string is called where it stands, or "": the name of its
-// member, after that of the member that holds it and a slash; of a value beside a name, such as
-// {"name": "HOME", "value": "/root"}, what that says; of what follows an option in a
-// list, such as ["--user", "ann"], the option. The name of a member stands under the
-// name of the object that has it.
+// Name returns what the string is called where it is, or "". It is the name of its member, after
+// that of the member that holds it and a slash. For a value next to a name, such as {"name":
+// "HOME", "value": "/root"}, it is that name. For what follows an option in a list, such as
+// ["--user", "ann"], it is the option. The name of a member has the name of the object that
+// contains it.
 func (l Leaf) Name() string {
 	names := l.names
 	if l.Key {
@@ -91,7 +91,7 @@ func (l Leaf) Name() string {
 	return l.made.String()[start:]
 }
 
-// Members that hold a value of which another member says the name, and those that do.
+// Members whose value another member names, and the members that name them.
 var (
 	valueMembers = map[string]bool{"value": true, "val": true, "v": true, "content": true, "data": true, "default": true, "defaultvalue": true, "text": true, "secret": true}
 	nameMembers  = [...]string{"name", "key", "Name", "Key", "variable", "header", "field", "id", "label", "k", "property", "parameter", "option", "title"}
@@ -100,7 +100,7 @@ var (
 // maxSibling bounds what is taken for a name, in bytes.
 const maxSibling = 100
 
-// beside returns the name that a sibling says, or the member's own.
+// beside returns the name that a sibling gives, or the member's own.
 func (l Leaf) beside(own string) string {
 	if l.in.Kind() != Object || !valueMembers[strings.ToLower(own)] {
 		return own

@@ -1,9 +1,10 @@
-// Package doc is JSON, read strictly: a [Doc] is one parsed document, whose parts share its
-// bytes, with its digest, and with strings that can be replaced while all else keeps its
-// bytes. A [Doc] is a gate.Doc.
+// Package doc reads JSON strictly. A [Doc] is one parsed document, whose parts share its bytes,
+// with its digest, and with strings that can be replaced while all else keeps its bytes. A [Doc] is
+// a gate.Doc.
 //
 // doc.go has documents, their parts and the walk over strings; parse.go and plain.go read, deep.go
-// goes into strings that are JSON, replace.go takes values out, canonical.go writes what is digested.
+// goes into strings that are JSON, replace.go takes values out, canonical.go writes what is
+// digested.
 package doc
 
 import (
@@ -402,8 +403,8 @@ func (l Leaf) Pointer() string {
 	return b.String()[start:]
 }
 
-// View returns the text of the document without a copy of it: whoever keeps that keeps the
-// whole document.
+// View returns the text of the document without a copy of it: keeping the text keeps the whole
+// document in memory.
 func View(d Doc) string {
 	raw := d.Raw()
 	return unsafe.String(unsafe.SliceData(raw), len(raw))
@@ -415,7 +416,7 @@ func LeafAt(path []string) Leaf { return Leaf{path: path} }
 // Path returns the tokens of [Leaf.Pointer], without its escapes. They must not be changed.
 func Path(l Leaf) []string { return l.path }
 
-// Nested reports whether a string stands in another that is JSON.
+// Nested reports whether a string is inside another one that is JSON.
 func Nested(l Leaf) bool { return l.nested }
 
 // MapStrings returns the document with each of its strings, names of members
@@ -469,7 +470,7 @@ func (m *mapper) run(d Doc) (Doc, error) {
 	return Parse(append(m.out, d.t.raw[m.last:d.node().end]...))
 }
 
-// walk goes through entry i, of which at says what it stands in.
+// walk goes through entry i; at says where the entry is.
 func (m *mapper) walk(i uint32, at Leaf) {
 	n := &m.t.nodes[i]
 	here := Doc{m.t, i}

@@ -449,7 +449,7 @@ func unescape(b []byte) string {
 		}
 		b = b[2:]
 	}
-	return unsafe.String(unsafe.SliceData(out), len(out)) // nobody else has it
+	return unsafe.String(unsafe.SliceData(out), len(out)) // no one else has it
 }
 
 // ReplaceSurrogates overwrites, in place, each \u escape that is half of a

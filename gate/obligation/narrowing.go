@@ -11,7 +11,7 @@ import (
 // login of the scopes of that. It never widens: what is not granted stays so. The zero
 // Narrowing narrows nothing.
 //
-// The gate refuses a call of any other tool under it, for nobody could meet it.
+// The gate refuses a call of any other tool under it, because no one could meet it.
 type Narrowing struct {
 	// HTTP, Dirs and Secrets are what is left; nil leaves all, an empty list
 	// nothing. Origins are scheme://host[:port] as RFC 6454, section 6.2, writes
@@ -86,7 +86,7 @@ func within(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// least returns the smaller of two bounds, of which zero is none.
+// least returns the smaller of two bounds, where zero means none.
 func least[T uint64 | time.Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -104,7 +104,7 @@ func (n Narrowing) Secret(name string) bool {
 	return n.Secrets == nil || slices.Contains(n.Secrets, name)
 }
 
-// Dir returns what is left of a granted directory: itself, directories below it,
-// or nothing. It compares names: that a link in one directory does not lead into
-// another is for whoever opens them.
+// Dir returns what is left of a granted directory: itself, directories below it, or nothing. It
+// compares names only: code that opens the directories has to make sure that a link in one does not
+// lead into another.
 func (n Narrowing) Dir(dir string) []string { return intersect([]string{dir}, n.Dirs, deeper) }

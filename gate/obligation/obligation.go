@@ -30,9 +30,9 @@ func (Redact) obligation()     {}
 func (RecordFull) obligation() {}
 func (Approve) obligation()    {}
 
-// Approve has a person approve what is allowed. By, if it is not
-// empty, names who may, in the words of grants: an id, role:NAME or *, with TENANT/ before the
-// name of one of a tenant. NotSelf lets nobody approve what is their own call.
+// Approve has a person approve what is allowed. By, if it is not empty, names who may, in the words
+// of grants: an id, role:NAME or *, with TENANT/ before the name of one of a tenant. With NotSelf
+// no one can approve their own call.
 type Approve struct {
 	By      []string
 	NotSelf bool

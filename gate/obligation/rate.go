@@ -67,7 +67,7 @@ type OverRate struct {
 	After time.Duration
 }
 
-// Error is what a client is told.
+// Error returns the text for the client.
 func (e *OverRate) Error() string {
 	return fmt.Sprintf("the rate limit of %s is reached; try again in %s", e.Rate, e.After.Round(time.Millisecond))
 }

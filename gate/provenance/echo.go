@@ -10,10 +10,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/address"
 )
 
-// Echoes remembers what tools have said that are labelled echo, so that what they say
-// every time is told from what somebody has put there; and of all tools, which labelled places
-// none of their results has had. The zero value remembers nothing yet. Use it from several
-// goroutines.
+// Echoes remembers what tools have said that are labelled echo. So it can tell what they say every
+// time from what somebody has put there. For all tools it remembers which labelled places none of
+// their results has had. The zero value remembers nothing yet. Use it from several goroutines.
 type Echoes struct {
 	mu     sync.Mutex
 	said   map[string]*echoed       // by the tool's name and definition

@@ -184,8 +184,7 @@ func currencyOf(v string) string {
 	return ""
 }
 
-// beside returns the currency that stands beside the amount at words[i]; "" if that is
-// none.
+// beside returns the currency next to the amount at words[i]; "" if there is none.
 func beside(words []string, i int) string {
 	if !strings.ContainsAny(words[i], "0123456789") || amount(trimmed(words[i])) == "" {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
-// A List is what one place of one result held, if that is several values, each of which can
-// say to whom or where: the addresses in a text, those that are names of members of an object,
-// or what stands at one place of each element of an array (/channels/*, /items/*/sender).
+// A List is what one place of one result held, if that is several values, each a possible
+// destination: the addresses in a text, those that are names of members of an object, or the values
+// at one place of each element of an array (/channels/*, /items/*/sender).
 type List struct {
 	Tool   string   // server__tool
 	Call   string   // its ID
@@ -58,7 +58,7 @@ func Beside(p Provenance, destinations []string) (of List, others []string) {
 	return List{}, nil
 }
 
-// needless reports whether nobody is asked about a value that says to whom or where.
+// needless reports whether a destination needs no approval.
 func (p Provenance) needless(v string) bool {
 	return p.OfText(v).Trusted() || p.use != nil && (p.use.own.has(v) || p.use.destination(v))
 }

@@ -117,7 +117,7 @@ func (n *notes) enter(name string) int {
 	return was
 }
 
-// labelled takes the values at places of which the labels say something.
+// labelled takes the values at places that the labels describe.
 func (n *notes) labelled(content, structured doc.Doc) {
 	said := n.of.Said
 	if n.of.Tool == "" || !said.places() {
@@ -261,10 +261,9 @@ func TextOf(leaf doc.Doc) string {
 	return plain(leaf.Text())
 }
 
-// parties takes those of the records that the user's words name: of several records of
-// one name those that all of them have, so that nobody gains by a second one. Where a longer
-// name is another record's, the shorter one names nothing: "minutes" is not what the user means by
-// "team minutes".
+// parties takes those of the records that the user's words name: of several records of one name
+// those that all of them have, so that no one gains by a second one. Where a longer name is another
+// record's, the shorter one names nothing: "minutes" is not what the user means by "team minutes".
 func (n *notes) parties(d doc.Doc) {
 	said := n.of.Said
 	names := make(map[string][]string) // by record
@@ -492,8 +491,7 @@ func leavesOf(d doc.Doc) []doc.Doc {
 	return nil
 }
 
-// addressesOf returns the addresses that stand in a document by themselves, as values or
-// as names of members.
+// addressesOf returns the addresses that are whole values or names of members in a document.
 func addressesOf(d doc.Doc) []string {
 	var all []string
 	take := func(text string) {

@@ -28,9 +28,9 @@ const (
 
 var sourceNames = [...]string{"approved", "prompt", "trusted", "untrusted"}
 
-// Trusted reports whether the value was met in a place into which nobody outside
-// can write. That it was met elsewhere, too, does not matter: who names what the
-// user has named gains nothing.
+// Trusted reports whether the value was met in a place into which no outsider can write. It does
+// not matter that it was met elsewhere, too: naming what the user has named gains an attacker
+// nothing.
 func (s Source) Trusted() bool { return s&(FromApproved|FromPrompt|FromTrusted) != 0 }
 
 // Names returns the names of the sources in the set, sorted.
@@ -57,11 +57,10 @@ func (s Source) both(other Source) Source {
 // [Provenance.Join] returns another one, which shares what has not changed. The
 // zero Provenance knows nothing.
 //
-// Values are compared whole, and in a form in which spellings of one thing are
-// equal: numbers, dates and times of day, e-mail addresses, account numbers, URLs.
-// They are kept as keyed hashes of 64 bits, of which nobody outside knows the key,
-// so that a value takes some 20 bytes however long it is. Of short lists alone the texts
-// are kept: see [List].
+// Values are compared whole, and in a form in which spellings of one thing are equal: numbers,
+// dates and times of day, e-mail addresses, account numbers, URLs. They are kept as keyed hashes of
+// 64 bits, with a key that no outsider knows, so that a value takes some 20 bytes however long it
+// is. Texts are kept of short lists only: see [List].
 type Provenance struct {
 	newest   *layer[Source]
 	places   *layer[[]Origin] // of the newest values
@@ -164,7 +163,7 @@ type Reading struct {
 	// Made says that the call made what the result has ids of, and IDs are more ids that it
 	// has made: see [Made].
 	Made bool
-	Used bool // From are arguments of a call, which vouches for none that a listing has brought up and nobody else
+	Used bool // From are arguments of a call, which vouches for none that only a listing has brought up
 	IDs  []string
 	// Structure reads a text that is no JSON as a document, nil reads none. Origins has
 	// the places kept in which values were met.
@@ -172,7 +171,7 @@ type Reading struct {
 	Origins   bool
 }
 
-// Read is [Provenance.Meet] for a document of which more is known.
+// Read is [Provenance.Meet] for a document about which more is known.
 func Read(p Provenance, r Reading, limit int) Met {
 	n := notes{met: make(map[uint64]Source), from: r.Source, known: p, room: limit, of: &r, used: r.Used && p.shown != nil}
 	if r.Source == FromPrompt { // it comes again with each call
@@ -264,7 +263,7 @@ func (p Provenance) OfText(text string) Source {
 		s |= p.part(form)
 	}
 	if bare := strings.TrimRight(strings.TrimLeft(text, "#@"), "/"); bare != text && bare != "" {
-		s |= p.find(bare) & FromPrompt // the user says bob or docs, and the tool is told @bob or docs/
+		s |= p.find(bare) & FromPrompt // the user says bob or docs, and the tool gets @bob or docs/
 	}
 	if s.Trusted() {
 		return s

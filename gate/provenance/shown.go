@@ -14,8 +14,8 @@ const (
 	// maxShown bounds the values of a listing that are kept, and those of all that one
 	// session was shown. Beyond that every value counts as shown.
 	maxShown = 16_384
-	// maxListings bounds the listings that a session keeps apart, most of which it shares
-	// with others.
+	// maxListings bounds the listings that a session keeps apart. It shares most of them with
+	// others.
 	maxListings = 8
 )
 
@@ -83,7 +83,8 @@ var schemaWords = strings.Fields(`name title description uri uriTemplate mimeTyp
 	inputSchema outputSchema properties items enum const default examples format pattern anyOf oneOf allOf additionalProperties minimum maximum $schema $ref $defs definitions
 	readOnlyHint destructiveHint idempotentHint openWorldHint audience priority lastModified`)
 
-// NewShown returns what a listing of definitions shows, each of which was pinned or not.
+// NewShown returns what a listing of definitions shows; the flag says whether a definition was
+// pinned.
 func NewShown(definitions iter.Seq2[doc.Doc, bool]) *Shown {
 	n := notes{met: make(map[uint64]Source), from: FromUntrusted, room: maxShown, of: new(Reading)}
 	for d, pinned := range definitions {

@@ -46,7 +46,7 @@ type TextKind string
 // The kinds of texts. The zero TextKind is KindProse.
 const (
 	KindProse TextKind = "prose" // a reader shows it: whatever acts in it is neutralized
-	KindCode  TextKind = "code"  // source, of which every byte counts
+	KindCode  TextKind = "code"  // source, where every byte counts
 )
 
 // A ResultKind says who may have written a tool's results. The zero ResultKind is
@@ -56,7 +56,7 @@ type ResultKind string
 // The kinds of results.
 const (
 	ResultUntrusted ResultKind = "untrusted" // somebody outside may have
-	ResultTrusted   ResultKind = "trusted"   // nobody outside could
+	ResultTrusted   ResultKind = "trusted"   // no outsider could
 	ResultEcho      ResultKind = "echo"      // it says what it was told
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
-// use is what holds for the arguments of one call beside what its session has met.
+// use is what holds for the arguments of one call besides what its session has met.
 type use struct {
 	server       string
 	labels       ToolLabels
@@ -150,7 +150,7 @@ func same(v, w string) bool {
 	return v != "" && (v == w || slices.ContainsFunc(forms(w), func(form string) bool { return slices.Contains(all, form) }))
 }
 
-// all reports whether a value is a list of addresses, all of which are the principal's own.
+// all reports whether a value is a list of addresses, and all of them are the principal's own.
 func (u *use) all(value string) bool {
 	if len(u.own) == 0 {
 		return false
@@ -245,8 +245,8 @@ func uncommon(v string) bool {
 // minTelling is how many digits a word has that tells something by itself.
 const minTelling = 4
 
-// telling reports whether a word is a code, a number or an id that nobody comes upon by
-// chance. Dates and times are none.
+// telling reports whether a word is a code, a number or an id that no one comes upon by chance.
+// Dates and times are none.
 func telling(word string) bool {
 	n := 0
 	for i := range len(word) {

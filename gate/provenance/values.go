@@ -75,7 +75,7 @@ func (n *notes) document(d doc.Doc) {
 		return
 	}
 	read := n.of.Structure
-	if !n.of.Said.places() { // nobody says that its texts are documents
+	if !n.of.Said.places() { // no label says that its texts are documents
 		read = nil
 	}
 	n.labelled(content, structured)
@@ -129,8 +129,8 @@ func (n *notes) leaves(d doc.Doc, nested int) {
 	}
 }
 
-// leaf takes a string that stands in a structure by itself. Of one that is trusted
-// only the whole is, and the addresses in it: a word of a title is no title.
+// leaf takes a string that is a value of its own in a structure. If it is trusted, only the whole
+// is, and the addresses in it: a word of a title is no title.
 func (n *notes) leaf(text string, nested int) {
 	if _, ok := doc.Embedded(text); ok || n.from&FromTrusted == 0 {
 		n.text(text, nested)
@@ -160,7 +160,7 @@ func (n *notes) text(text string, nested int) {
 		n.line(strings.TrimSpace(line))
 	}
 	n.addresses(text)
-	if n.from&(fromPrivate|FromPrompt) != 0 { // the user's own words are no secret, whoever else says them
+	if n.from&(fromPrivate|FromPrompt) != 0 { // the user's own words are no secret, even if others say them
 		fingerprints(text, func(print string) bool { n.add(print); return n.room >= 0 })
 	}
 }
@@ -208,7 +208,7 @@ func (n *notes) quoted(line string) {
 		parts := strings.Split(line, mark)
 		for i := 1; i < len(parts)-1; i++ {
 			n.value(parts[i])
-			if n.from == FromPrompt { // whoever puts one word between marks means a name by it
+			if n.from == FromPrompt { // a word between quotation marks is meant as a name
 				n.add(nameForm + strings.ToLower(plain(parts[i])))
 			}
 		}

@@ -112,8 +112,8 @@ func TestAwayEnds(t *testing.T) {
 	})
 }
 
-// Who comes back is before those who wait for their first place, and is refused for no
-// want of one, however long that lasts and however full the queue is.
+// A session that comes back is before those that wait for their first place. It is never refused
+// for lack of a place, however long that lasts and however full the queue is.
 func TestAwayComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Minute, Queue: 1})
@@ -242,7 +242,7 @@ func TestHammerAway(t *testing.T) {
 					under.Add(-1)
 				case rnd.IntN(4) == 0: // the call ends meanwhile
 					wg.Go(func() { _ = resume(t.Context()) })
-				case rnd.IntN(4) == 0: // nobody goes on
+				case rnd.IntN(4) == 0: // no one goes on
 				case rnd.IntN(4) == 0: // the question ends meanwhile, and the call asks again
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.IntN(30))*time.Microsecond)
 					_ = resume(ctx)

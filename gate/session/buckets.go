@@ -13,8 +13,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
-// MaxDebt is how far a bucket of bytes can fall below empty, in fills: whoever has
-// had more than that is not made to wait for longer.
+// MaxDebt is how far a bucket of bytes can fall below empty, in fills: a caller that has used more
+// than that does not wait for longer.
 const MaxDebt = 1000
 
 // looked is how many of the buckets that were used longest ago are looked at to
@@ -168,7 +168,7 @@ func (bs *buckets) add(spent []gate.Charge, calls, bytes float64) {
 			continue // a full one holds no more
 		}
 		b, _ := bs.bucket(k, r, now)
-		if b == nil { // there is no room, and whoever uses it next will find none
+		if b == nil { // there is no room, and the next user of it will find none
 			continue
 		}
 		b.calls = min(Burst(r), b.calls+calls)

@@ -77,7 +77,7 @@ func TestRateOfCalls(t *testing.T) {
 	})
 }
 
-// Whoever waits as long as it is told passes, and not before.
+// Waiting for as long as RetryAfter says is enough, and waiting for less is not.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := seed.Rand(t)
@@ -186,8 +186,8 @@ func TestRatesThatCannotBeMet(t *testing.T) {
 	}
 }
 
-// At the bound nobody is forgotten who has used anything: others are refused, until
-// somebody's bucket is full.
+// At the bound no principal is forgotten that has used anything: others are refused, until some
+// bucket is full.
 func TestBucketsAtTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Buckets: 50})

@@ -9,8 +9,8 @@ import (
 // usualTTL is after how long without use a session begins anew unless somebody says otherwise.
 const usualTTL = time.Hour
 
-// SetTTL puts another time in the place of [Options].TTL, which means what it means there:
-// sessions that nobody has used for that long begin anew at once.
+// SetTTL replaces [Options].TTL, with the same meaning: sessions that have not been used for that
+// long begin anew at once.
 func (s *Sessions) SetTTL(ttl time.Duration) {
 	if ttl <= 0 {
 		ttl = usualTTL

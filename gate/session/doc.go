@@ -1,15 +1,15 @@
 // Package session keeps what sessions have read, how many calls run at once, and
 // how many there are in a time, in the memory of one gateway.
 //
-// [*Sessions] is a [gate.Sessions]. The labels of a session never fall: they end
-// with the session, when nobody has used it for Options.TTL. A session that has
-// read nothing is in the state in which every session begins, so that only the
-// others are kept, and clients that open sessions without end cost nothing.
+// [*Sessions] is a [gate.Sessions]. The labels of a session never fall: they end with the session,
+// when it has not been used for Options.TTL. A session that has read nothing is in the state in
+// which every session begins, so that only the others are kept, and clients that open sessions
+// without end cost nothing.
 //
-// Beside labels a session keeps the values that it has met, and where, as far as
-// the gate tells it of them: at most Options.Values of one session and
-// Options.AllValues of all. A session that meets more is Top from then on: what is
-// known of its values stays known, and each counts as met in untrusted content.
+// In addition to labels a session keeps the values that it has met, and where, as far as the gate
+// tells it of them: at most Options.Values of one session and Options.AllValues of all. A session
+// that meets more is Top from then on: what is known of its values stays known, and each counts as
+// met in untrusted content.
 //
 // The number of sessions kept has a bound. What is dropped to keep to it is not
 // forgotten: its key goes into a filter of fixed size, and a session whose key

@@ -10,9 +10,8 @@ import (
 // 100,000 make it 2 in 100.
 const filterBits = 1 << 20
 
-// filter remembers keys for a time of at least ttl and at most twice that. It is
-// a Bloom filter (Bloom 1970) in two generations, of which the older is emptied
-// every ttl.
+// filter remembers keys for a time of at least ttl and at most twice that. It is a Bloom filter
+// (Bloom 1970) in two generations. The older one is emptied every ttl.
 type filter struct {
 	ttl    time.Duration
 	seed   maphash.Seed

@@ -121,7 +121,7 @@ const maxWork = 256 << 10
 
 var _ gate.Limiter = (*Limits)(nil)
 
-// NewLimits returns Limits of which nothing is taken.
+// NewLimits returns Limits with nothing taken.
 func NewLimits(o LimitOptions) *Limits {
 	if o.Concurrent <= 0 {
 		o.Concurrent = usualConcurrent

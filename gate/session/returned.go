@@ -83,7 +83,7 @@ func (r *Returned) of(to returnedTo) *returnedWords {
 	return r.words[to]
 }
 
-// Knows reports whether all words of a text, of which there is one, were in results.
+// Knows reports whether the text has words, and all of them were in results.
 func (r *Returned) Knows(s gate.SessionKey, server, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -84,7 +84,7 @@ type key struct {
 	program bool // ID names a program: see [Sessions.Begin]
 }
 
-// entryOf returns an entry for a state, of which no call is known.
+// entryOf returns an entry for a state, without a known call.
 func (s *Sessions) entryOf(k key, state gate.Session, now time.Time) *entry {
 	e := &entry{key: k, state: state, began: now}
 	e.use(s, now)
@@ -98,8 +98,8 @@ type entry struct {
 	state gate.Session
 	began time.Time
 	used  atomic.Int64 // time.Duration after Sessions.started
-	// raised is the call with which each label came, and with "" that with which the
-	// session became Top. "" is a call of which nothing is known any more.
+	// raised is the call with which each label came, and with "" that with which the session became
+	// Top. "" means that nothing is known of the call any more.
 	raised map[string]string
 	reset  bool
 	// synced says that resets is how often all gateways had reset the session, as of [Known].
@@ -281,7 +281,7 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	if l.From.IsZero() && l.Shown == nil && (state.Top || !l.Top) && state.Labels.Cover(l.Labels) { // it knows all that
 		return nil
 	}
-	met := meet(state.Values, l, s.o.Values) // takes its time with a large result, and holds up nobody
+	met := meet(state.Values, l, s.o.Values) // takes its time with a large result, and holds up no one
 	s.mu.Lock()
 	s.learn(k, lesson{call: l.Call, program: l.Program, connection: l.Connection, labels: l.Labels, met: met, shown: l.Shown, top: l.Top})
 	rises := s.rises
@@ -395,8 +395,8 @@ func (s *Sessions) keep(k key, state gate.Session, l lesson, now time.Time) gate
 	}
 }
 
-// oldestBut returns, of some that are kept beside one, the session that was used longest
-// ago; nil if there is no other.
+// oldestBut returns, from a sample of the other sessions that are kept, the one that was used
+// longest ago; nil if there is no other.
 func (s *Sessions) oldestBut(one *entry) (oldest *entry) {
 	n := 0
 	for _, e := range s.kept { // which begins anywhere

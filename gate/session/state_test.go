@@ -213,8 +213,8 @@ func TestLabelsOfAFileLastAsLongAsOthers(t *testing.T) {
 	})
 }
 
-// With a file that cannot be read nobody knows what a session has read, so it counts
-// as having read everything; and Problem says so.
+// With a file that cannot be read no one knows what a session has read, so it counts as having read
+// everything; and Problem says so.
 func TestFileThatCannotBeRead(t *testing.T) {
 	for name, content := range map[string]string{
 		"no JSON":           "{",

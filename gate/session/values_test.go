@@ -56,7 +56,7 @@ func TestAdmitIsStaleWhenAnArgumentIsMetOutside(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
-	tell(t, s, k, `["bob"]`, provenance.FromTrusted) // trust that comes later hurts nobody
+	tell(t, s, k, `["bob"]`, provenance.FromTrusted) // trust that comes later does no harm
 	if _, err := s.Admit(t.Context(), v, &gate.Call{ID: "late", Args: gate.MustDoc(`{"to":"bob"}`)}, nil); err != nil {
 		t.Error(err)
 	}

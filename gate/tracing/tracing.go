@@ -1,4 +1,4 @@
-// Package tracing reads and writes where calls stand in traces over several programs (W3C Trace
+// Package tracing reads and writes the places of calls in traces over several programs (W3C Trace
 // Context).
 package tracing
 
@@ -7,12 +7,12 @@ import (
 	"encoding/hex"
 )
 
-// A Context says where a call stands in a trace. The zero Context is in none.
+// A Context is the place of a call in a trace. The zero Context is in none.
 type Context struct {
 	// Header is the traceparent of the HTTP request that brought the call, "" without one.
 	Header string
 	ID     [16]byte // of the trace
-	Parent [8]byte  // the span of whoever made the call; zero if the trace begins here
+	Parent [8]byte  // the span of the caller; zero if the trace begins here
 	// Server and Client are the gateway's own spans: of the call as it came, and as it was
 	// sent on. They are there if Sampled is.
 	Server, Client [8]byte
@@ -71,7 +71,7 @@ func hexDigit(c byte) byte {
 	return 255
 }
 
-// Parent is the traceparent that a call's server is told: the gateway's own span is its parent.
+// Parent is the traceparent for a call's server: the gateway's own span is its parent.
 func Parent(t Context) string {
 	flags := "-00"
 	if t.Sampled {
