@@ -121,8 +121,7 @@ func upper(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' }) < 0
 }
 
-// In calls f with the one spelling of each address that stands in a text, in
-// whatever it is wrapped.
+// In calls f with each address in a text, whatever it is wrapped in. Each address has one spelling.
 func In(text string, f func(address string)) {
 	text = readable(text)
 	if !strings.ContainsAny(text, "@/.0123456789") {

@@ -110,8 +110,8 @@ func (a *Agents) Lookup(name string) (*gate.Tool, error) {
 	return tool(n), nil
 }
 
-// tool is an agent's own. What the agent says of it nobody here has seen, so that a session
-// that used it has read untrusted content unless the operator's labels say otherwise.
+// tool returns a tool of an agent's own. The gateway has not seen what the agent says about it, so a
+// session that used it has read untrusted content unless the operator's labels say otherwise.
 func tool(n gate.ToolName) *gate.Tool {
 	return &gate.Tool{
 		Feature: gate.FeatureAgent, Name: n, Local: n.Tool, Offered: n.String(), Digest: "",
@@ -259,7 +259,7 @@ func (a *Agents) end(ctx context.Context, s *session) error {
 	return err
 }
 
-// errNoResult ends a call of which the agent has told no result.
+// errNoResult ends a call whose result the agent has not reported.
 var errNoResult = errors.New("the agent has not reported the result of the call")
 
 // toolName is the name of an agent's own tool in the letters that names of tools have here.

@@ -153,8 +153,8 @@ func (r *running) give(ctx context.Context, res gate.Result) error {
 	}
 }
 
-// find returns the call whose result is told: by its id, or of agents that send none the
-// oldest of the same tool and arguments.
+// find returns the call that a reported result belongs to: by its id or, if the agent sends no ids, the
+// oldest call of the same tool with the same arguments.
 func (s *session) find(e event) *running {
 	if !e.unnamed {
 		return s.calls[e.call]

@@ -50,7 +50,7 @@ var kinds = map[string]kind{
 // nameless are those whose MCP clients send no id with a call.
 var nameless = map[string]bool{GeminiCLI: true, OpenCode: true}
 
-// event is what a hook tells, whoever the agent is.
+// event is what a hook reports, in the same form for every agent.
 type event struct {
 	kind       kind
 	session    string

@@ -112,10 +112,10 @@ func (a *Agents) teachUnmade(ctx context.Context, s *session, unmade []note) err
 // Codex 0.169 do, as tried.
 var idMembers = []string{"claudecode/toolUseId", "callId"}
 
-// Join puts a call of an MCP client into the session of the agent that announced it, by the
-// agent's id of the call, or else by its tool and arguments. A call in an MCP session of which
-// other calls were announced, and which itself was not, takes part in what the agents of
-// those have read, and they in what it brings: that is what after does, once the call is over.
+// Join puts a call of an MCP client into the session of the agent that announced it. It matches them by
+// the agent's id of the call, or else by tool and arguments. If an MCP session has other calls that
+// were announced, a call in it that was not takes part in what the agents of those calls have read, and
+// they take part in what it returns. After does that, once the call is over.
 func (a *Agents) Join(ctx context.Context, c *gate.Call) (after func(), err error) {
 	after = func() {}
 	a.mu.Lock()
@@ -226,15 +226,15 @@ func (a *Agents) share(ctx context.Context, c *gate.Call, from, to gate.SessionK
 	return a.cfg.Learn(ctx, to, gate.Lesson{Call: gate.NewID(), Program: c.Program(), Connection: to == c.Audience(), Labels: labels})
 }
 
-// Joined returns the sessions of agents that have to learn what an MCP session fetches
-// beside calls.
+// Joined returns the sessions of agents that have to learn what an MCP session fetches outside of
+// calls.
 func (a *Agents) Joined(k gate.SessionKey) []gate.SessionKey {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Keys(a.joined[k]))
 }
 
-// Left is told that an MCP session has ended.
+// Left forgets an MCP session that has ended.
 func (a *Agents) Left(k gate.SessionKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,7 +23,7 @@ const maxWritten = 1 << 14
 // take up its own: an agent announces both as a prompt.
 type turn struct {
 	open       bool // a prompt came, and the agent has not said that it is done with it
-	background bool // the agent goes on with something beside turns
+	background bool // the agent goes on with something outside of turns
 	scheduled  []string
 	written    map[[16]byte]struct{}
 	tooMany    bool
@@ -35,7 +35,7 @@ type turn struct {
 // cutTime is how long a call may go on that was cut: agents' shells end theirs by then.
 const cutTime = 10 * time.Minute
 
-// wrote keeps the texts in arguments, all of which the model has written.
+// wrote keeps the texts in arguments: the model has written all of them.
 func (t *turn) wrote(args gate.Doc) {
 	if t.written == nil {
 		t.written = make(map[[16]byte]struct{})
@@ -112,8 +112,8 @@ func (a *Agents) wrote(owner gate.Owner, text string) bool {
 // sees it.
 var fileInPrompt = regexp.MustCompile(`(^|\s)@\S`)
 
-// prompt learns what a user says, if it is the user who says it. It keeps nobody from
-// saying anything.
+// prompt learns what a user says, if it is the user who says it. It never blocks a prompt: a doubtful
+// one only vouches for nothing.
 func (a *Agents) prompt(ctx context.Context, s *session, e event, r options.Agent) error {
 	a.mu.Lock()
 	doubt := a.doubt(s, e, r)

@@ -93,7 +93,8 @@ func TestOthersGoOn(t *testing.T) {
 	}
 }
 
-// TestKeysOfNobody: a key is for a listed principal of that very tenant, who is not the one that nobody has told apart.
+// TestKeysOfNobody: a key belongs to a listed principal of exactly that tenant, and never to the local
+// principal, as which unidentified callers are served.
 func TestKeysOfNobody(t *testing.T) {
 	s := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {builder: {roles: [dev]}, local: {roles: [dev]}}\nauth: {keys: true}\n")
 	for _, as := range []string{"acme/builder", "local", "nobody", ""} {
@@ -151,7 +152,8 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestPastTheProxy: where a proxy speaks TLS, nobody else is served, nor shown a page.
+// TestPastTheProxy: where a proxy speaks TLS, requests that do not come through it are not served, and
+// get no page.
 func TestPastTheProxy(t *testing.T) {
 	p := authtest.New(t)
 	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+"tls: {terminated_by: [10.1.2.0/24]}\n")

@@ -157,8 +157,8 @@ func TestOneOwner(t *testing.T) {
 	}
 }
 
-// A gateway that was started for one command answers others, and whoever stays waits for
-// its end.
+// A gateway that was started for one command answers other commands, too. A process that wants to own
+// the configuration for longer waits for its end.
 func TestPassingGateway(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
@@ -233,8 +233,7 @@ func TestNodeNameIsKept(t *testing.T) {
 	}
 }
 
-// Whoever asks gets the same answers from a gateway of its own and from one in
-// another process.
+// Commands get the same answers from a gateway of their own and from one in another process.
 func TestRemoteAnswersAsOwn(t *testing.T) {
 	cfg := load(t, `
 version: 1
@@ -323,8 +322,8 @@ deny contains reason if {
 	}
 }
 
-// A policy that does not load leaves the last good one in place, and the status
-// says so until it is mended.
+// A policy that does not load leaves the last good one in place, and the status says so until it is
+// fixed.
 func TestPolicyReload(t *testing.T) {
 	const good = "package wasmgate\n\ndeny contains \"not today\" if input.tool.local_name == \"hash\"\n"
 	cfg := load(t, "version: 1\n")

@@ -203,8 +203,8 @@ func (s *site) token(p *authtest.Provider, changes map[string]any) string {
 	return "Bearer " + p.Sign(s.t, p.Claims(all), nil)
 }
 
-// TestTwoTeams: over one endpoint two people are offered different tools, by the roles that
-// their tokens say; who sends no token, or a bad one, is told where to get one.
+// TestTwoTeams: over one endpoint two people are offered different tools, by the roles in their tokens.
+// A client that sends no token, or a bad one, learns where to get one.
 func TestTwoTeams(t *testing.T) {
 	s, p := newTeam(t)
 	c := http.DefaultClient
@@ -247,7 +247,7 @@ func TestKeysOfAURL(t *testing.T) {
 	}
 }
 
-// TestWithoutIssuers: where nobody gives tokens, no client is led to where it would ask for one.
+// TestWithoutIssuers: where no issuer is configured, no client is sent to ask for a token.
 func TestWithoutIssuers(t *testing.T) {
 	s := newSite(t, "version: 1\nlisten: %ADDR%\nauth: {keys: true}\n")
 	if status, header, _ := s.send(http.DefaultClient, s.url, "tools/list", ""); status != 401 || strings.Contains(header.Get("WWW-Authenticate"), "resource_metadata") {
@@ -265,8 +265,9 @@ func TestWithoutIssuers(t *testing.T) {
 	}
 }
 
-// TestStepUp: who lacks scopes for a call is told which, over HTTP in the words by which clients
-// ask for them, and the tool stays in the list. Who has no token to widen reads the reason alone.
+// TestStepUp: a caller that lacks scopes for a call learns which ones, over HTTP in the form in which
+// clients ask for them, and the tool stays in the list. A caller without a token to widen gets only the
+// reason.
 func TestStepUp(t *testing.T) {
 	rules := filepath.Join(t.TempDir(), "scopes.rego")
 	write(t, rules, `package wasmgate
@@ -505,7 +506,7 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
-// TestPagesCheckHost: what is served beside MCP answers to no name but the gateway's own, either.
+// TestPagesCheckHost: pages that are not MCP answer to no name but the gateway's own, either.
 func TestPagesCheckHost(t *testing.T) {
 	s, _ := newTeam(t)
 	root := strings.TrimSuffix(s.url, "/mcp")
@@ -587,8 +588,8 @@ func TestKeysAtTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestBreakGlass: for a time the operator answers what others have to, and nobody else does;
-// neither is anybody let in by it, nor is allowed what was denied.
+// TestBreakGlass: for a time the operator, and no one else, answers questions that others have to
+// answer. It lets no further callers in, and allows nothing that was denied.
 func TestBreakGlass(t *testing.T) {
 	p := authtest.New(t)
 	yaml := strings.ReplaceAll(teamConfig, "all: everybody", "leads: lead") + "policy: {packs: [grants, approve]}\napprovals: {by: [\"role:lead\"], not_self: true, hold: 0s}\n"
@@ -650,7 +651,7 @@ func TestBreakGlass(t *testing.T) {
 	}
 }
 
-// TestRevokedPrincipal: what ends the tokens of a principal ends its API keys, and nobody else's.
+// TestRevokedPrincipal: revoking the tokens of a principal ends its API keys, and no one else's.
 func TestRevokedPrincipal(t *testing.T) {
 	s, _ := newTeam(t)
 	keys := make(map[string]*callers.Key)
@@ -897,7 +898,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestUnixPeers are told apart by their users.
+// TestUnixPeers: the callers of a Unix socket are distinguished by their users.
 func TestUnixPeers(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("this system does not name the peers of a socket")

@@ -198,7 +198,8 @@ servers:
 	}
 }
 
-// TestWhoCanCome: a grant to a role or an id that nobody can have is told from one to somebody whom credentials name.
+// TestWhoCanCome: a grant to a role or an id that no caller can have is distinguished from a grant to
+// one that credentials name.
 func TestWhoCanCome(t *testing.T) {
 	p := authtest.New(t)
 	listed := load(t, "version: 1\nprincipals: {ann: {roles: [lead]}}\n")

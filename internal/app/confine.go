@@ -27,9 +27,8 @@ type LearnRequest struct {
 // maxAccesses bounds what is remembered of a server.
 const maxAccesses = 100_000
 
-// Learn runs a server without confinement, has its tools listed and called, and
-// proposes rules from what it used. Failed is told of calls that did not work,
-// which end nothing.
+// Learn runs a server without confinement, has its tools listed and called, and proposes rules from
+// what it used. Failed is called for each call that did not work; such a call ends nothing.
 func Learn(ctx context.Context, cfg *config.Config, log *slog.Logger, r LearnRequest, failed func(error)) (_ confine.Proposal, err error) {
 	at := slices.IndexFunc(cfg.Servers, func(s config.Server) bool { return s.ID == r.Server })
 	switch {

@@ -19,7 +19,7 @@ func (a *App) Principal(id string) (*gate.Principal, error) {
 	return naming.Principal(a.Settings.Config(), id)
 }
 
-// Documents is [beside.Documents] of the log of this gateway.
+// Documents is [background.Documents] of the log of this gateway.
 func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, error) {
 	return background.Documents(a.cfg, wanted, most)
 }

@@ -26,7 +26,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	})
 }
 
-// streamsEnd opens streams, of which some have a credential that ends soon.
+// streamsEnd opens streams, some with a credential that ends soon.
 func streamsEnd(t *testing.T, s *site, p *authtest.Provider, soon time.Time) error {
 	t.Helper()
 	key := func(name string, life time.Duration) string {
@@ -87,8 +87,8 @@ func streamsEnd(t *testing.T, s *site, p *authtest.Provider, soon time.Time) err
 	return nil
 }
 
-// TestRevokedUnderWay: with a credential ends whatever is under way with it, also what nobody waits for over a connection: a call
-// that is parked until its question is answered, a task, a job.
+// TestRevokedUnderWay: when a credential ends, so does everything that is under way with it, even if no
+// connection waits for it: a call that is parked until its question is answered, a task, a job.
 func TestRevokedUnderWay(t *testing.T) {
 	p := authtest.New(t)
 	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+"jobs: {offer: true}\n")

@@ -15,7 +15,7 @@ import (
 // Reread reads the configuration anew, as when its files have changed.
 func (a *App) Reread(ctx context.Context) error { return a.Settings.Reload(ctx) }
 
-// PutRest puts in place what the files say beside how calls are checked.
+// PutRest puts in place what the files say about anything but how calls are checked.
 func (a *App) PutRest(ctx context.Context) error {
 	next, err := a.Settings.Config().Reread(config.Options{})
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// TestKnownCallersUnderFlood: while strangers send one bad token after the other, known callers are served, nobody else is let
-// in, and no keys are fetched. How long a known caller waits is logged. WASMGATE_FLOOD is how many tokens come in a second: then
-// it is tried for longer.
+// TestKnownCallersUnderFlood: while strangers send one bad token after the other, known callers are
+// served, no one else is let in, and no keys are fetched. The test logs how long a known caller waits.
+// WASMGATE_FLOOD sets how many tokens come in a second; if it is set, the test runs for longer.
 func TestKnownCallersUnderFlood(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)

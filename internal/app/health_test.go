@@ -21,8 +21,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// TestReady: a gateway is ready once the servers are that it requires, beside MCP and beside
-// the metrics, and what anybody may read names none of them.
+// TestReady: a gateway is ready once the servers that it requires are. It says so on the MCP listener
+// and on the metrics listener, and what anyone may read there names no server.
 func TestReady(t *testing.T) {
 	unraced.Long(t)
 	cfg := load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\nservers: {secretive: {command: no-such-program, required: true}, other: {command: no-such-program}}\n")
@@ -57,8 +57,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestServiceManager is told when clients can come, that the gateway is alive, and how it
-// ends.
+// TestServiceManager: the service manager is notified when clients can come, that the gateway is alive,
+// and how it ends.
 func TestServiceManager(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no systemd")

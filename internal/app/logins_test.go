@@ -214,8 +214,8 @@ func (o *office) becomes(t *testing.T, as, want string) {
 	t.Fatalf("%s: %s, %v; want %q", as, text, err, want)
 }
 
-// Each calls the server by their own login, and is told how to log in without one. Nothing that
-// is written has a token.
+// Each principal calls the server by their own login; without one, they learn how to log in. Nothing
+// that is written contains a token.
 func TestLogins(t *testing.T) {
 	unraced.Long(t)
 	o := newOffice(t, "oauth")

@@ -84,7 +84,7 @@ notify:
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	write(t, cfg.File, readText(t, cfg.File)+"groups: {g: [\"x__*\"]}\n") // another configuration tells nobody twice
+	write(t, cfg.File, readText(t, cfg.File)+"groups: {g: [\"x__*\"]}\n") // another configuration repeats no notice
 	timelimit.Wait(t, "another reading", func() bool { return a.Overview.Status().Read.After(all[0].Asked) })
 	if n := len(of(notify.Approval)) + len(of(notify.Server)); n != 2 {
 		t.Errorf("%d notices", n)
@@ -100,7 +100,7 @@ func readText(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestNoticesFail: what cannot be sent is said, and keeps nobody from calling.
+// TestNoticesFail: a notice that cannot be sent is reported, and does not keep anyone from calling.
 func TestNoticesFail(t *testing.T) {
 	unraced.Long(t)
 	cfg := load(t, "version: 1\nservers: {gone: {command: no-such-program, required: true}}\nnotify: {script: {command: [sh, -c, \"exit 3\"]}}\n")

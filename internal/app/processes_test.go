@@ -9,8 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 )
 
-// The status names the servers of which each client has a process because the configuration says
-// nothing else.
+// The status names the servers that run one process for each client because the configuration does not
+// choose.
 func TestOwnProcessesAreNamed(t *testing.T) {
 	cfg := load(t, `version: 1
 servers:

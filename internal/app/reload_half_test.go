@@ -44,8 +44,8 @@ func TestReloadThatIsHalfDone(t *testing.T) {
 	}
 }
 
-// TestModuleOfAServerComesBack: a server whose module was another than its digest says
-// is what it was again when the file is.
+// TestModuleOfAServerComesBack: a server whose module file did not match its digest is back to what it
+// was once the file matches again.
 func TestModuleOfAServerComesBack(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	module := filepath.Join(filepath.Dir(cfg.File), "m.wasm")

@@ -118,8 +118,8 @@ func TestReloadsShadowAndBundles(t *testing.T) {
 	})
 }
 
-// TestReloadsPolicy: another policy comes in one step with the rest of the file, and from then on
-// its files are looked at; one that does not load leaves all as it was, until it is mended.
+// TestReloadsPolicy: another policy takes effect in one step with the rest of the file, and from then
+// on its files are watched. One that does not load leaves everything as it was, until it is fixed.
 func TestReloadsPolicy(t *testing.T) {
 	unraced.Long(t)
 	cfg := load(t, "version: 1\n")

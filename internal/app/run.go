@@ -39,8 +39,8 @@ type Front struct {
 	// Stdio serves one client on In and Out, as the principal As.
 	Stdio bool
 	As    string
-	// Groups are those in one of which is what clients over HTTP, and the one on In, are
-	// offered; none offers all.
+	// Groups restrict what is offered to clients over HTTP, and to the one on In: only what is in one
+	// of these groups. None restricts nothing.
 	Groups []string
 	In     io.Reader
 	Out    io.Writer
@@ -58,15 +58,15 @@ type Front struct {
 	// control socket all the same.
 	Console string
 	Desk    func(*App) desks.Desk
-	// Reloaded, if not nil, is called whenever the configuration, or a module of it, was
-	// read again; err says what of it is not in use.
+	// Reloaded, if not nil, is called whenever the configuration, or a module of it, was read again;
+	// err says which parts of it are not in use.
 	Reloaded func(ctx context.Context, a *App, err error)
 }
 
-// Run serves until ctx ends. Without HTTP it also ends when the client on In has
-// gone and nobody else is left: relayed clients and commands are served to their
-// end. Then it drains: calls under way may end. An error for which it serves
-// nobody is a [*naming.PrincipalError], or says why it cannot listen.
+// Run serves until ctx ends. Without HTTP it also ends when the client on In has gone and nothing else
+// is left; relayed clients and commands are served to their end. Then it drains: calls under way may
+// end. If it cannot begin to serve, the error is a [*naming.PrincipalError], or says why it cannot
+// listen.
 func (a *App) Run(ctx context.Context, f Front) error {
 	who, err := naming.Offered(a.cfg, f.As, f.Groups)
 	if err != nil {

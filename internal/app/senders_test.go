@@ -101,8 +101,9 @@ func TestRereadSenders(t *testing.T) {
 	ends(t, "the call, which was begun before", call)
 }
 
-// TestApproversWithoutPrincipals: nobody approves their own call also where the configuration lists no principal, and the token of
-// who answers is one that anybody can bring who has it.
+// TestApproversWithoutPrincipals: no one approves their own call, even if the configuration lists no
+// principal. The approver's token has to be a bearer token: one that is bound to a certificate is
+// refused.
 func TestApproversWithoutPrincipals(t *testing.T) {
 	p := authtest.New(t)
 	yaml := strings.Replace(teamConfig, "principals: {builder: {roles: [ci, dev]}, carol: {roles: [ops]}}\n", "", 1) + "policy: {packs: [grants, approve]}\napprovals: {not_self: true, hold: 0s}\n"
@@ -130,7 +131,8 @@ func TestApproversWithoutPrincipals(t *testing.T) {
 	}
 }
 
-// TestApproversByName: where people are told apart by the names that the operator gives them alone, nobody approves their own call.
+// TestApproversByName: where people are distinguished only by the names that the operator gives, no one
+// approves their own call.
 func TestApproversByName(t *testing.T) {
 	s := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {ann: {roles: [dev]}, bob: {}}\npolicy: {packs: [grants, approve]}\napprovals: {not_self: true, hold: 0s}\n")
 	ask := func() error {

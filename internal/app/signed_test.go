@@ -121,7 +121,7 @@ func (r *registry) blob(kind string, b []byte, annotations object) object {
 	return object{"mediaType": kind, "digest": digestOf(b), "size": len(b), "annotations": annotations}
 }
 
-// image offers an image of layers under names beside its digest.
+// image offers an image of layers, by its digest and under names.
 func (r *registry) image(layers []object, more object, names ...string) []byte {
 	all := object{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "layers": layers}
 	all["config"] = r.blob("application/vnd.oci.empty.v1+json", []byte("{}"), nil)
@@ -138,8 +138,8 @@ func (r *registry) image(layers []object, more object, names ...string) []byte {
 	return b
 }
 
-// signed puts signatures of an image beside it, as `cosign sign` does: a payload and its
-// signature for each.
+// signed puts signatures of an image next to it, as `cosign sign` does: a payload and its signature for
+// each.
 func (r *registry) signed(image []byte, pairs ...[2]string) {
 	var layers []object
 	for _, p := range pairs {

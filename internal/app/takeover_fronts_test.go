@@ -68,8 +68,9 @@ func (f front) open(t *testing.T, w way) *http.Response {
 	return resp
 }
 
-// TestTakeoverOverEveryFront: a session is its principal's, by whichever way they have come: of those who come by another, or
-// by the same with another name, each is told with each verb what is told of a session that is not there.
+// TestTakeoverOverEveryFront: a session belongs to its principal, whichever front the principal came
+// by. Callers that come by another front, or by the same front with another name, get the same answer
+// to each verb as for a session that does not exist.
 func TestTakeoverOverEveryFront(t *testing.T) {
 	unraced.Long(t)
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
@@ -133,7 +134,7 @@ auth:
 		}
 		granted++
 	}
-	// Whoever has proved to be the principal is let in, also by another way.
+	// A caller that proves to be the principal is let in, also by another front.
 	_, session := fronts["proxy"].do(t, way{"a session's beginning", "POST", oldHello, nil})
 	if status, _ := (front{ca.named("proxied"), url, nil}).do(t, ways(session)[3]); status != 200 {
 		t.Errorf("the principal by their certificate: %d", status)

@@ -16,9 +16,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// TestTakeoverAtTheEndpoint: a session is its principal's at a running gateway, however
-// somebody else is verified; with each verb they are told what is told of a session that is
-// not there.
+// TestTakeoverAtTheEndpoint: at a running gateway a session belongs to its principal. Another caller,
+// however verified, gets the same answer to each verb as for a session that does not exist.
 func TestTakeoverAtTheEndpoint(t *testing.T) {
 	s, p := newTeam(t)
 	alice := s.token(p, nil)
@@ -57,9 +56,10 @@ func TestTakeoverAtTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestHandlesAtTheEndpoint: what the gateway hands out, other than sessions, is good for its principal alone: jobs, tasks, questions
-// of servers and of the gateway, ids of requests and of progress. Who has the same rights and brings another's is told what is
-// told of one that is not there, and nothing of what is under way ends.
+// TestHandlesAtTheEndpoint: whatever the gateway hands out, other than sessions, works only for its
+// principal: jobs, tasks, questions of servers and of the gateway, ids of requests and of progress. A
+// caller with the same rights that brings another's handle gets the same answer as for one that does
+// not exist, and nothing that is under way ends.
 func TestHandlesAtTheEndpoint(t *testing.T) {
 	unraced.Long(t)
 	rules := filepath.Join(t.TempDir(), "asks.rego")

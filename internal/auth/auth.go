@@ -156,7 +156,7 @@ func (a *Authenticator) Principal(r *http.Request, resources ...string) (*gate.P
 	return who, nil
 }
 
-// local has the id of callers that nobody has told apart, which no credential gives.
+// local has the id of callers that are not distinguished from each other; no credential gives it.
 var local = gate.Local()
 
 func (a *Authenticator) sender(r *http.Request, resources []string) (*gate.Principal, *Refusal) {
@@ -190,8 +190,8 @@ func (a *Authenticator) sender(r *http.Request, resources []string) (*gate.Princ
 	return nil, missing(a.scopes, "no credential")
 }
 
-// Identify returns also what the credential proves: for whoever wants to know what a token
-// of theirs means here. The error is a [*Refusal].
+// Identify also returns what the credential proves, for people who want to know what a token of theirs
+// means here. The error is a [*Refusal].
 func (a *Authenticator) Identify(ctx context.Context, text string, resources ...string) (*gate.Principal, Identity, error) {
 	who, identity, refusal := a.verify(ctx, text, resources)
 	if refusal != nil {
@@ -200,8 +200,8 @@ func (a *Authenticator) Identify(ctx context.Context, text string, resources ...
 	return who, identity, nil
 }
 
-// credential returns the one credential of a request, "" for none. Two are refused: whoever
-// stands in front may have looked at the other.
+// credential returns the one credential of a request, "" for none. It refuses two: a proxy in front of
+// the gateway may have checked the other one.
 func credential(r *http.Request) (string, *Refusal) {
 	if r.URL.RawQuery != "" {
 		for name := range r.URL.Query() {
@@ -508,9 +508,9 @@ func (a *Authenticator) gone(i Identity) bool {
 	return slices.ContainsFunc(a.revoked, func(r Revocation) bool { return r.matches(i) })
 }
 
-// Handle names a credential in records: nobody learns from it which one it is, and two
-// records of one credential have the same, while the gateway lives. Of two tokens without an id
-// the times tell which is which.
+// Handle names a credential in records. The handle does not reveal the credential, and two records of
+// one credential have the same handle, while the gateway lives. Tokens without an id are distinguished
+// by their times.
 func (a *Authenticator) Handle(i Identity) string {
 	mac := hmac.New(sha256.New, a.salt)
 	fmt.Fprintf(mac, "%q %q %q", i.Issuer, i.TokenID, i.Client)

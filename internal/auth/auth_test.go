@@ -210,8 +210,7 @@ func TestScopesAndStrangers(t *testing.T) {
 	}
 }
 
-// A principal of the configuration has its roles and groups, of which a token can only
-// take some away.
+// A principal of the configuration has its roles and groups; a token can only take some of them away.
 func TestConfigurationBounds(t *testing.T) {
 	p := authtest.New(t)
 	groups := gate.Groups{}
@@ -261,7 +260,7 @@ func TestOneCredential(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: tokens that nobody has seen yet wait for their turn, they are not refused.
+// TestManyAtOnce: tokens that were not seen before wait for their turn, they are not refused.
 func TestManyAtOnce(t *testing.T) {
 	p := authtest.New(t)
 	a := newAuth(t, p, nil)
@@ -535,8 +534,8 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
-// TestNamesOfIssuers: with several issuers a proxy's word makes nobody somebody whom one of
-// them names.
+// TestNamesOfIssuers: with several issuers, a proxy cannot name a principal that belongs to one of the
+// issuers.
 func TestNamesOfIssuers(t *testing.T) {
 	p, q := authtest.New(t), authtest.New(t)
 	a := newAuth(t, p, func(o *auth.Options) {
@@ -553,8 +552,8 @@ func TestNamesOfIssuers(t *testing.T) {
 	}
 }
 
-// TestEmptyID: a token whose id is empty is nobody's, with one issuer and with several, whose
-// names come before it.
+// TestEmptyID: a token with an empty id identifies no one, both with one issuer and with several, whose
+// names are put before the id.
 func TestEmptyID(t *testing.T) {
 	p, q := authtest.New(t), authtest.New(t)
 	for name, more := range map[string]func(*auth.Options){

@@ -1,6 +1,6 @@
-// Package auth finds out who sends a request: a bearer token of an issuer (a JWT, RFC
+// Package auth identifies the sender of a request: a bearer token of an issuer (a JWT, RFC
 // 9068), an API key of the gateway's own, a client certificate, a user of a Unix socket,
-// a proxy that authenticates, or, where the configuration says so, nobody in
+// a proxy that authenticates, or, where the configuration says so, no one in
 // particular. It knows HTTP and nothing of MCP.
 //
 // A request passes these steps; a refusal of any is a [*Refusal], which says what to
@@ -18,5 +18,5 @@
 //     [refetch] for an issuer, and never because of a bad signature.
 //   - A token says less than the configuration, never more: roles are those that the
 //     configuration gives or maps, cut down to what the token allows.
-//   - Tokens, keys and their parts stand in no error, no record and no log.
+//   - Errors, records and logs contain no tokens, no keys and no parts of them.
 package auth

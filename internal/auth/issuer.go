@@ -29,7 +29,7 @@ type Issuer struct {
 	// instead of what the issuer's metadata says.
 	Keys    []byte
 	KeysURL string
-	// Audience has the values of aud that are taken beside the URL of the resource.
+	// Audience has the accepted values of aud, in addition to the URL of the resource.
 	Audience []string
 	// Algorithms are those that may sign; nil: RS256, PS256, ES256, EdDSA.
 	Algorithms []string
@@ -45,7 +45,7 @@ type Issuer struct {
 	// Roles maps values of the claim of roles to roles of the configuration; a name that
 	// ends in * maps all that begin so. What it does not map is no role.
 	Roles map[string]string
-	// Groups maps values of the claim of groups to groups of tools, in the same way. Who has
+	// Groups maps values of the claim of groups to groups of tools, in the same way. A caller that has
 	// none of them has no access.
 	Groups map[string]string
 	// Fetch gets the issuer's documents.
@@ -63,8 +63,8 @@ type Claims struct {
 	Keep []string
 }
 
-// DefaultAlgorithms are those of an issuer that lists none. None that is symmetric can be
-// listed: whoever verifies could sign.
+// DefaultAlgorithms are those of an issuer that lists none. Symmetric algorithms cannot be listed:
+// anyone who can verify with them can also sign.
 var DefaultAlgorithms = []string{"RS256", "PS256", "ES256", "EdDSA"}
 
 var knownAlgorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}

@@ -222,7 +222,7 @@ func (k *Keys) find(text string) (*Key, *Refusal) {
 	if known {
 		want = key.sum
 	}
-	// Compared also when the key is not known: nobody learns by time which ids there are.
+	// Compared even if the key is not known: the time must not reveal which ids exist.
 	if same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1; !known || !same {
 		return nil, invalid("this gateway did not make this API key, or it was deleted")
 	}

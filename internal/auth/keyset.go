@@ -75,8 +75,8 @@ func (s *keySet) key(ctx context.Context, t *token) (*jose.JSONWebKey, *Refusal)
 	}
 }
 
-// find looks for the key, and begins a fetch where that can help. Who has to wait for one
-// gets a channel that closes with it.
+// find looks for the key, and begins a fetch where that can help. A caller that has to wait for a fetch
+// gets a channel that is closed when the fetch ends.
 func (s *keySet) find(t *token) (*jose.JSONWebKey, chan struct{}, *Refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A Sighting is what an issuer shows of itself, for whoever looks for mistakes.
+// A Sighting is what an issuer publishes about itself. It helps to find mistakes in the configuration.
 type Sighting struct {
 	Said    string        // the issuer that its metadata names; "" if there is none
 	Keys    []string      // its keys, by their ids

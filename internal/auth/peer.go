@@ -17,8 +17,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A Peer is what the connection of a request proves by itself, beside a client
-// certificate. The zero Peer proves nothing.
+// A Peer is what the connection of a request proves by itself, apart from a client certificate. The
+// zero Peer proves nothing.
 type Peer struct {
 	Unix  bool // it is a Unix socket, and
 	UID   int  // the number of the user at the other end
@@ -51,8 +51,8 @@ type Proxy struct {
 	Roles               map[string]string // as [Issuer].Roles, of what is in Groups
 }
 
-// proves reports whether a request comes from the proxy. A certificate of many names with a * is
-// nobody's in particular.
+// proves reports whether a request comes from the proxy. A wildcard certificate, for many names, proves
+// none of them.
 func (p *Proxy) proves(r *http.Request, now time.Time) bool {
 	switch {
 	case p.Socket:
@@ -84,8 +84,8 @@ func (p *Proxy) forget(r *http.Request) {
 	}
 }
 
-// named returns the id of whom a proxy or a certificate names. With several issuers nobody
-// gets one of an issuer's by the name that goes before it.
+// named returns the id that a proxy or a certificate names. With several issuers it refuses a name that
+// begins like the ids of an issuer.
 func (a *Authenticator) named(name string) (string, *Refusal) {
 	if first, _, in := strings.Cut(name, "/"); in && len(a.issuers) > 1 && slices.ContainsFunc(a.o.Issuers, func(i Issuer) bool { return i.Name == first }) {
 		return "", stranger("the id begins like those of issuer %s", first)

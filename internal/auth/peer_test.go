@@ -120,8 +120,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestProxyCertificate: the proxy is who shows a certificate of that very name which has not ended, and nobody whose certificate is
-// for a whole domain.
+// TestProxyCertificate: the proxy proves itself by an unexpired certificate with exactly its name; a
+// wildcard certificate does not count.
 func TestProxyCertificate(t *testing.T) {
 	soon := time.Now().Add(time.Hour)
 	for name, tt := range map[string]struct {

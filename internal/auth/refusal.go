@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Refusal says how a request is answered that nobody is let in with (RFC 6750, 3.1; MCP,
-// basic/authorization, "Error Handling").
+// A Refusal says how to answer a request that is not let in (RFC 6750, 3.1; MCP, basic/authorization,
+// "Error Handling").
 type Refusal struct {
 	Status      int           // 400, 401, 403 or 503
 	Code        string        // RFC 6750's error; "" for a request without a credential
@@ -68,7 +68,7 @@ func invalid(format string, args ...any) *Refusal {
 	}
 }
 
-// expired tells apart what clients mend by themselves.
+// expired refuses an expired token, with a description of its own: clients fix that by themselves.
 func expired(format string, args ...any) *Refusal {
 	r := invalid(format, args...)
 	r.Description = descriptionExpired
@@ -88,7 +88,7 @@ func unavailable(retry time.Duration, format string, args ...any) *Refusal {
 	}
 }
 
-// stranger refuses who is verified, and nobody that the configuration knows.
+// stranger refuses a sender that is verified, but that the configuration does not know.
 func stranger(format string, args ...any) *Refusal {
 	return &Refusal{Status: http.StatusForbidden, Description: "this account has no access here", Reason: fmt.Sprintf(format, args...)}
 }

@@ -86,7 +86,7 @@ func TestKeySets(t *testing.T) {
 	}
 }
 
-// TestForeignIssuerMetadata: keys are taken from nobody but the issuer that was asked.
+// TestForeignIssuerMetadata: keys come only from the issuer that was asked.
 func TestForeignIssuerMetadata(t *testing.T) {
 	p := authtest.New(t)
 	a := newAuth(t, p, func(o *auth.Options) {
@@ -104,7 +104,7 @@ func TestForeignIssuerMetadata(t *testing.T) {
 	}
 }
 
-// TestClaims: what the configuration asks of claims is there, or nobody is let in.
+// TestClaims: a token must have the claims that the configuration asks for, or it is not let in.
 func TestClaims(t *testing.T) {
 	p := authtest.New(t)
 	for name, tt := range map[string]struct {
@@ -140,7 +140,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestBound: a token that is bound to a certificate is taken from who shows it, and one that is bound by more than that from nobody.
+// TestBound: a token that is bound to a certificate is taken only with that certificate. One that is
+// bound to more is never taken.
 func TestBound(t *testing.T) {
 	p := authtest.New(t)
 	a := newAuth(t, p, nil)

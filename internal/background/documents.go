@@ -25,7 +25,7 @@ func (k *keptDocuments) of(r *gate.Record) bool {
 		slices.ContainsFunc(k.tools, func(p string) bool { return match.Pattern(p).Matches(r.Tool.Name.String()) })
 }
 
-// openDocuments returns what is kept beside the audit log of a configuration.
+// openDocuments opens the store of arguments and results that belongs to a configuration's audit log.
 func openDocuments(cfg *config.Config, failed func(error)) (*documents.Store, error) {
 	secret, err := state.Secret(cfg.State)
 	if err != nil {
@@ -64,8 +64,8 @@ func (b *Work) keepDocuments(ctx context.Context, all *sync.WaitGroup, cfg *conf
 	})
 }
 
-// Documents returns the arguments and results that are kept beside the audit log of a
-// configuration, of those digests that are wanted: most bytes of them in all, or all if that is 0.
+// Documents returns the kept arguments and results that have one of the wanted digests. They belong to
+// the audit log of a configuration. Most limits them to so many bytes in all; 0 is no limit.
 func Documents(cfg *config.Config, wanted map[string]bool, most int64) (map[string][]byte, error) {
 	store, err := openDocuments(cfg, func(error) {})
 	if err != nil {

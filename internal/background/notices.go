@@ -66,7 +66,7 @@ type Condition struct {
 }
 
 // news returns the conditions that were not there before and are reported here, few of each kind, and
-// remembers all that are there. What ends and comes again is told again.
+// remembers all that are there. A condition that ends and comes again is reported again.
 func (b *Work) news(ctx context.Context, now []Condition) (news []notify.Notice) {
 	before := b.noticed
 	b.noticed = make(map[string]bool)

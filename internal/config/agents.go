@@ -15,7 +15,7 @@ type Agent struct {
 	As            string `key:"as"`                     // the principal whose calls its calls are; empty is local
 	MCP           string `key:"mcp"`                    // the name under which it knows the gateway; empty is wasmgate
 	RequireHook   bool   `key:"require_hook"`           // its calls of the gateway's tools need a hook that announced them
-	TrustHeadless bool   `key:"trust_headless_prompts"` // its prompts vouch for values when nobody sits at it, too
+	TrustHeadless bool   `key:"trust_headless_prompts"` // its prompts vouch for values even when no one sits at it
 }
 
 // agentNames are those whose hooks are understood.

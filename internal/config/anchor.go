@@ -8,7 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
-// An Anchor says where the head of the audit log is kept beside it. The zero Anchor keeps
+// An Anchor says where the head of the audit log is kept, other than in the log. The zero Anchor keeps
 // it nowhere.
 type Anchor struct {
 	File    string        `key:"file path"`       // to which lines are appended; empty for none

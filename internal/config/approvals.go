@@ -12,7 +12,7 @@ import (
 type Approvals struct {
 	Channels []string      `key:"channels client|cli" default:"client cli"` // none: what a policy would ask is refused
 	By       []string      `key:"by approver"`                              // who may answer, in the words of grants: ids or role:NAME; nil: anybody who is asked
-	NotSelf  bool          `key:"not_self"`                                 // nobody answers about their own calls; says nothing while everybody is local
+	NotSelf  bool          `key:"not_self"`                                 // no one answers about their own calls; no effect while everybody is local
 	Hold     time.Duration `key:"hold 0s..1h" default:"55s"`                // how long a call waits for an answer
 	Propose  bool          `key:"propose"`                                  // agents can ask one question about several calls
 	Expire   time.Duration `key:"expire 1m..24h" default:"10m"`             // how long a question can be answered, and the answer be used

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
-// Arguments says of which tools what calls were made with, and returned, is kept beside the
-// audit log. The zero Arguments keeps nothing.
+// Arguments says for which tools the arguments and results of calls are kept, in addition to the audit
+// log. The zero Arguments keeps nothing.
 type Arguments struct {
 	Tools []string      `key:"tools tool"` // names, or their beginnings and *
 	Keep  time.Duration `key:"keep age"`   // how long; 14 days unless the file says otherwise

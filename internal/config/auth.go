@@ -20,7 +20,7 @@ type Auth struct {
 	Local   bool           `key:"local deny|allow" default:"allow"`
 	Issuers []Issuer       `key:"issuers"`
 	Keys    bool           `key:"keys"` // API keys of the gateway's own, in the state folder
-	MTLS    *MTLS          `key:"mtls"` // nil: a client certificate identifies nobody
+	MTLS    *MTLS          `key:"mtls"` // nil: a client certificate identifies no one
 	Unix    map[int]string // users of a Unix socket, by their number
 	Proxy   *Proxy         `key:"proxy"` // nil: no proxy is believed
 }
@@ -35,8 +35,8 @@ type Issuer struct {
 	Name       string        `key:"*"`
 	URL        string        `key:"issuer endpoint"`                                                  // iss, byte for byte
 	JWKS       string        `key:"jwks keyset"`                                                      // a URL or an absolute path; empty: what the issuer's metadata says
-	Audience   []string      `key:"audience"`                                                         // beside the URL of the resource; nil: none
-	Algorithms []string      `key:"algs RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA"` // nil: RS256, PS256, ES256, EdDSA. Of symmetric ones whoever verifies could sign
+	Audience   []string      `key:"audience"`                                                         // besides the URL of the resource; nil: none
+	Algorithms []string      `key:"algs RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA"` // nil: RS256, PS256, ES256, EdDSA. Not symmetric: anyone who verifies could sign
 	Types      []string      `key:"typ"`                                                              // nil: at+jwt, JWT
 	Skew       time.Duration `key:"skew 1s..5m"`
 	MaxAge     time.Duration `key:"max_age 1m..1000h"`
@@ -53,7 +53,7 @@ type Issuer struct {
 type SignIn struct {
 	ClientID     string   `key:"client_id"`
 	ClientSecret Secret   `key:"client_secret"`
-	Scopes       []string `key:"scopes scope"` // beside those that every token must have
+	Scopes       []string `key:"scopes scope"` // in addition to those that every token must have
 }
 
 // Check implements [decode.Checker].

@@ -36,7 +36,7 @@ type Verify struct {
 	Algorithm string `key:"algorithm RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA"` // with a public key, that OPA knows; empty: the usual one for the kind of key
 }
 
-// PEM begins a key that stands in the configuration itself.
+// PEM begins a key that is written in the configuration itself.
 const PEM = "-----BEGIN "
 
 // String names the bundle and its path or host, and leaves out what may be secret.
@@ -118,8 +118,8 @@ func bundleName(b Bundle) string {
 	return name
 }
 
-// shadow reads the policy that decides beside the one in use. What is left out is
-// as there.
+// shadow reads the policy that is evaluated in addition to the one in use. Keys that are left out are
+// taken from that one.
 func shadow(base Policy, v decode.Value) *Policy {
 	to := base
 	to.Shadow = nil

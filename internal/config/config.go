@@ -60,7 +60,7 @@ type Config struct {
 	Dev        string // path of the module that its author works on; see [Config.Develop]
 }
 
-// ServerInfo is what clients are told of the gateway; empty members are wasmgate's own.
+// ServerInfo is what the gateway tells clients about itself; empty members are wasmgate's own.
 type ServerInfo struct {
 	Name        string `key:"name"`
 	Version     string `key:"version"`

@@ -13,7 +13,7 @@
 // lookup.go finds the files.
 //
 // What deserves a look but stops nothing (an ignored key of a host, a renamed
-// server, a plain http address, a project's file that is not trusted) stands in
+// server, a plain http address, a project's file that is not trusted) is in
 // [Config].Warnings. Values that may hold secrets are of type [Secret], which
 // neither fmt, slog nor JSON prints; problems quote values as the file has
 // them, before expansion, and those of env and headers never.
@@ -32,9 +32,9 @@
 // is the user's file, or the defaults. The project's .wasmgate/wasmgate.yaml,
 // looked for from the working directory up to the root of its repository, is
 // added to the base if [Trust] has stored its digest: only servers and tools
-// may stand in it, none under an id that the base uses, since the base's grants
+// may be in it, none under an id that the base uses, since the base's grants
 // would then hold for it. It stays inert, and is not even parsed, until then.
-// With a project the gateway is another one than without, so its state and its
+// With a project the gateway is not the same as without, so its state and its
 // audit log go into a folder of their own below the base's.
 //
 // The package opens no connection, and starts and prints nothing. Reading writes nothing.

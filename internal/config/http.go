@@ -2,7 +2,7 @@ package config
 
 import "regexp"
 
-// HTTP lists what the endpoint accepts beside loopback.
+// HTTP lists what the endpoint accepts in addition to loopback.
 type HTTP struct {
 	Origins []string `key:"origins origin"` // scheme://host[:port]
 	Hosts   []string `key:"hosts host"`     // host[:port]

@@ -53,7 +53,7 @@ func Parse(path string, data []byte, o Options) (*Config, error) {
 	return c, nil
 }
 
-// parseAll is Parse that returns what it has understood, beside the problems.
+// parseAll is Parse that returns what it has understood even if there are problems.
 func parseAll(path string, data []byte, o Options) (*Config, tree.Problems, error) {
 	o, err := o.filled()
 	if err != nil {

@@ -20,7 +20,7 @@ type ServerAuth struct {
 	Scopes       []string `key:"scopes scope"`              // nil: as the server says
 	Actor        bool     `key:"actor"`                     // an exchange names the gateway by a token of its own
 	Shared       bool     `key:"identity principal|shared"` // one login is everybody's
-	Discovery    Secret   `key:"discovery"`                 // the header Authorization by which it is listed while nobody has logged in; empty: none
+	Discovery    Secret   `key:"discovery"`                 // the header Authorization for listing it while no one has logged in; empty: none
 	IDP          string   `key:"idp endpoint"`              // the identity provider of id_jag
 	IDPClient    Client   `key:"idp_client"`                // who the gateway is there
 }
@@ -113,7 +113,7 @@ func (a *ServerAuth) checkIDJAG(v decode.Value) {
 	}
 }
 
-// checkAuth reports what cannot stand beside a credential.
+// checkAuth reports settings that cannot be combined with a credential.
 func (s *Server) checkAuth(v decode.Value) {
 	if s.Auth == nil {
 		return

@@ -245,7 +245,7 @@ func TestProjectIsInertUntilTrusted(t *testing.T) {
 	}
 }
 
-// A file that nobody trusts is not even parsed.
+// A file that is not trusted is not even parsed.
 func TestUntrustedNonsense(t *testing.T) {
 	h := newHome(t, "", "{{{ \xff")
 	if c := h.open(); len(c.Servers) != 0 || c.File != "" || c.State != h.o.Dirs.State {

@@ -28,7 +28,7 @@ type Module struct {
 	Config    map[string]Secret `key:"config config"`                   // given to the module as it is
 	Args      []string          `key:"args args"`                       // of a WASI program; nil: as the module's manifest says
 	Isolation string            `key:"isolation call|instance|session"` // empty: as the module's manifest says
-	Verify    *SignedBy         `key:"verify"`                          // who has to have signed it; nil is nobody
+	Verify    *SignedBy         `key:"verify"`                          // who has to have signed it; nil: no one
 	MustSign  bool              // it is refused without Verify
 	Fault     string            // why it cannot be used as written; empty if it can
 	Dev       bool              // its author works on it: see [Config.Develop]
@@ -39,9 +39,8 @@ type Module struct {
 // SignedBy says by which key a module has to be signed.
 type SignedBy struct {
 	Key string `key:"key path exists"` // a public key in PEM
-	// Bundle is the path of a bundle of cosign for the module's file; empty: that of a
-	// file with .sigstore.json behind its name, of an artifact what the registry has
-	// beside it.
+	// Bundle is the path of a bundle of cosign for the module's file. If it is empty, a file has its
+	// bundle at its own name with .sigstore.json appended, and an artifact has it in the registry.
 	Bundle   string `key:"bundle path"`
 	SignedAs string `key:"signed_as repository"` // registry/repository under which an artifact was signed; empty: where it is
 }
@@ -64,8 +63,7 @@ type ModuleLimits struct {
 	FilesBytes int64         `key:"files_bytes 1KiB..1024GiB"` // written to files
 }
 
-// A ModuleGrant is what a module may use beside its arguments. The zero value is
-// nothing.
+// A ModuleGrant is what a module may use in addition to its arguments. The zero value is nothing.
 type ModuleGrant struct {
 	HTTP    []HTTPGrant `key:"http"`
 	Dirs    []DirGrant  `key:"dirs"`
@@ -137,7 +135,7 @@ func (m *Module) Readers() map[string]decode.Reader {
 	return map[string]decode.Reader{"module": module(m)}
 }
 
-// checkSignedBy reports what of it means nothing for the module.
+// checkSignedBy reports the keys under verify that have no effect for the module.
 func (m *Module) checkSignedBy(v decode.Value) {
 	switch by := m.Verify; {
 	case by == nil:

@@ -7,8 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
-// A Notify is somebody who is told what a person should look at. One of Target.URL, Command
-// and Desktop says how.
+// A Notify says where notices for people are sent. One of Target.URL, Command and Desktop says how.
 type Notify struct {
 	Name      string   `key:"*"`
 	About     []string `key:"about approval|quarantine|server|audit"` // nil is all

@@ -20,8 +20,8 @@ type Policy struct {
 	RateLimits string        // path of the rate limits file, see [ReadRateLimits]; empty for none
 	Timeout    time.Duration `key:"timeout 1ms..1m" default:"50ms"`
 	Bundles    []Bundle      `key:"bundles"`
-	// Shadow is a policy that decides beside this one, with its timeout and bundles,
-	// and enforces nothing; nil for none.
+	// Shadow is a policy that is evaluated in addition to this one, with its timeout and bundles, and
+	// enforces nothing; nil for none.
 	Shadow *Policy
 }
 

@@ -51,8 +51,8 @@ func identity(s string) error {
 	return nil
 }
 
-// shared reports whether a domain is that of a mail provider, or one of which others have
-// parts.
+// shared reports whether a domain belongs to a mail provider, or is a suffix under which others
+// register domains.
 func shared(domain string) bool {
 	suffix, _ := publicsuffix.PublicSuffix(domain)
 	return suffix == domain || slices.Contains(mailProviders, domain)

@@ -82,8 +82,8 @@ func TestNeedRestart(t *testing.T) {
 	}
 }
 
-// TestEveryKeyCounts: no part of a configuration changes in silence. Who adds one has to
-// say whether a running gateway takes it over.
+// TestEveryKeyCounts: no part of a configuration changes silently. A change that adds a key has to say
+// whether a running gateway takes it over.
 func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
 	taken := []string{"Agents", "Servers", "Tools", "MustSign", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Notify", "Drain", "Sanitize", "Approvals", "HTTP", "Log", "Policy", "Pins", "Jobs", "PublicURL", "ServerInfo", "Registry"} // but for parts that are named

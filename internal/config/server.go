@@ -63,7 +63,7 @@ type Server struct {
 	Origin     *Origin    `key:"origin"`                            // nil: it is of no registry
 	Apps       *Apps      `key:"apps apps"`                         // nil: once a person has approved a page
 	Skills     *Skills    `key:"skills skills"`                     // nil: as pins say
-	Methods    []string   `key:"methods methods"`                   // of its own that it may be asked, beside those of MCP
+	Methods    []string   `key:"methods methods"`                   // methods of its own that it may be asked, besides those of MCP
 	Groups     []string   `key:"groups group"`                      // that all it has is in
 	Fault      string     // why it cannot be started as written; empty if it can
 }
@@ -166,7 +166,7 @@ var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 // reserved are the servers that the gateway itself offers.
 var reserved = []string{"local", "jobs", "catalog"}
 
-// servers reads servers, beside those of base, which another file has.
+// servers reads servers, whose ids must not be those of base, which is from another file.
 func servers(to *[]Server, base []Server) decode.Reader {
 	return func(v decode.Value) {
 		alike := alike(base)

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
-// Telemetry says what monitoring systems are told. The zero Telemetry tells them nothing,
-// unless the environment does: see [Telemetry.Exports].
+// Telemetry says what monitoring systems get. The zero Telemetry sends them nothing, unless the
+// environment says otherwise: see [Telemetry.Exports].
 type Telemetry struct {
 	Metrics Metrics `key:"metrics"`
 	OTLP    OTLP    `key:"otlp"`
@@ -28,7 +28,7 @@ type Telemetry struct {
 // Metrics says where Prometheus finds what is counted.
 type Metrics struct {
 	Listen string `key:"listen hostport"`                    // empty for nowhere
-	Series int    `key:"series 500..1000000" default:"2000"` // the most there are, beside those of Go and the process
+	Series int    `key:"series 500..1000000" default:"2000"` // the maximum, not counting those of Go and the process
 }
 
 // OTLP says where signals go by OpenTelemetry's protocol over HTTP. What is empty, the

@@ -252,9 +252,7 @@ const (
 
 var errReaders = fmt.Errorf("%d open pages show events already: close one of them, and try again", maxReaders)
 
-// getEvents tells records as they are written, after that with the number Last-Event-ID (WHATWG
-// HTML, server-sent events). Who has signed out is told nothing more.
-// readers are those who read events.
+// readers are the open streams of events.
 type readers struct {
 	mu  sync.Mutex
 	all map[*reader]*reader
@@ -291,6 +289,8 @@ func (t *readers) enter(by caller, end func()) (leave func(), err error) {
 	}, nil
 }
 
+// getEvents sends records as they are written, after the one with the number Last-Event-ID (WHATWG
+// HTML, server-sent events). It sends nothing more to a reader that has signed out.
 func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 	f := audit.Filter{Follow: true, Since: time.Now()}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -313,7 +313,7 @@ func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 	_ = flush.Flush()
 	for e, err := range audit.Read(ctx, c.app.AuditPath(), f) {
 		if err != nil {
-			continue // damage, of which verify tells
+			continue // damage, which verify reports
 		}
 		if _, err := c.caller(r, false, false); err != nil {
 			return nil
@@ -354,7 +354,7 @@ type decision struct {
 	Always  bool         `json:"always"`
 	// Destination approves the call's destinations, too, until its session ends.
 	Destination bool `json:"destination"`
-	// Beside approves those that are shown beside them as well.
+	// Also approve the values that are shown next to the destinations.
 	Beside bool `json:"beside"`
 }
 

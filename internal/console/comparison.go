@@ -19,11 +19,11 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// Bounds of a comparison, of which one is made at a time.
+// Limits of a comparison. Only one is made at a time.
 const (
 	compareTime  = time.Minute
 	compareCalls = 20_000   // that are read
-	compareBytes = 64 << 20 // of their arguments and results, in the log or kept beside it
+	compareBytes = 64 << 20 // of their arguments and results, from the log or kept apart from it
 	compareSince = 7 * 24 * time.Hour
 )
 

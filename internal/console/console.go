@@ -88,9 +88,8 @@ func (c *Console) OverSocket() http.Handler {
 	})
 }
 
-// contentPolicy: nothing is loaded but our own style and script, nothing runs that stands
-// in a page, nobody frames it, and no script makes markup of text (W3C Content Security Policy
-// Level 3, Trusted Types).
+// contentPolicy allows only our own style and script. Inline code does not run, no site may frame the
+// pages, and no script turns text into markup (W3C Content Security Policy Level 3, Trusted Types).
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -101,10 +100,10 @@ func (c *Console) SignIn(url string) desks.SignIn {
 	return desks.SignIn{URL: c.URL(url) + "/ui/signin#t=" + token, Code: code, At: url + "/ui/", Until: until}
 }
 
-// URL is url by the console's own name, which nobody else knows. Browsers send a cookie to every
-// port of a host (RFC 6265, 8.5): one of 127.0.0.1 would be sent to whoever else serves pages on
-// this machine, if they get the browser to ask. Names below localhost are this machine's, and
-// nobody is asked about them (RFC 6761, 6.3).
+// URL is url with the console's own host name, which no one else knows. Browsers send a cookie to every
+// port of a host (RFC 6265, 8.5): they would send one of 127.0.0.1 to any other program that serves
+// pages on this machine, if that gets the browser to ask. Names below localhost always mean this
+// machine, and are not looked up anywhere else (RFC 6761, 6.3).
 func (c *Console) URL(base string) string {
 	u, err := url.Parse(base)
 	if err != nil || u.Port() == "" {

@@ -224,7 +224,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// Nobody gets in who has not signed in, nor a page of another site that uses who has.
+// Requests of people who have not signed in are refused, and so are those that a page of another site
+// makes in the browser of someone who has.
 func TestNobodyElse(t *testing.T) {
 	d := open(t, "")
 	cookie := d.cookie

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// BenchmarkEvents makes 500 calls a second while so many pages of calls are live, and says what of a
-// core they take then: the difference to none is what the pages cost the gateway. A page
-// that is told less than everything, or in another order, fails.
+// BenchmarkEvents makes 500 calls a second while so many pages of calls are live, and reports which
+// part of a core that takes: the difference to no page is the cost of the pages. A page that gets less
+// than everything, or in another order, fails.
 func BenchmarkEvents(b *testing.B) {
 	for _, pages := range []int{0, 1, 4} {
 		b.Run(fmt.Sprintf("pages=%d", pages), func(b *testing.B) {
@@ -55,7 +55,7 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// live reads events as a page of calls does, and returns the numbers of those it is told of.
+// live reads events as a page of calls does, and returns the numbers of the records in them.
 func live(b *testing.B, d *desk, url string) chan uint64 {
 	ctx, cancel := context.WithCancel(b.Context())
 	b.Cleanup(cancel)

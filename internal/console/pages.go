@@ -99,7 +99,7 @@ func page(w http.ResponseWriter, status int, name string, v view) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // an error means that nobody looks
+	_, _ = w.Write(b.Bytes()) // an error means that the browser has gone
 }
 
 func (c *Console) show(w http.ResponseWriter, r *http.Request, name, title string, of any) error {
@@ -443,7 +443,7 @@ func wordsOf(c lock.Reviewed) words {
 	return words{strings.Join(a[:head], ""), middle(a), middle(b), strings.Join(a[len(a)-tail:], "")}
 }
 
-// servers returns those of which something is quarantined.
+// servers returns the ids of the servers with something quarantined.
 func servers(pins []lock.Entry) (ids []string) {
 	for _, e := range pins {
 		if e.State.Quarantined() && !slices.Contains(ids, e.Server) {

@@ -72,8 +72,8 @@ func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 	page(w, http.StatusOK, "leaving", view{Title: "Sign in", Out: true, Of: begun})
 }
 
-// comeBack signs in the person with whom a browser comes back from an issuer. It has to be the
-// browser that went there: nobody is signed in as somebody else by a link.
+// comeBack signs in the person with whom a browser comes back from an issuer. It has to be the browser
+// that went there: otherwise a link could sign people in as somebody else.
 func (c *Console) comeBack(w http.ResponseWriter, r *http.Request) {
 	ticket := ""
 	if kept, err := r.Cookie(cookieName(leavingName, r)); err == nil {

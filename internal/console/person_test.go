@@ -121,8 +121,8 @@ func newBrowser(t *testing.T, at string) *browser {
 	return b
 }
 
-// A person who signs in at an issuer is not the operator, and may do what policies say of their
-// roles, as long as their token is good. What belongs to the browser of one signs in nobody else.
+// A person who signs in at an issuer is not the operator, and may do what policies say of their roles,
+// as long as their token is valid. Nothing that belongs to one browser signs in another.
 func TestPersons(t *testing.T) {
 	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", `package wasmgate
 
@@ -246,7 +246,7 @@ func TestSignInBounds(t *testing.T) {
 		t.Errorf("%d browsers stay signed in", len(s.persons))
 	}
 	asks, waits := s.come(gate.Owner{ID: "alice"}, "a token"), s.come(gate.Owner{ID: "alice"}, "a token")
-	for range 3 { // of which the second alone waits, as a page does that reads events
+	for range 3 { // the second one only waits, like a page that reads events
 		now = now.Add(stayTime * 2 / 5)
 		for cookie, more := range map[string]bool{asks: true, waits: false} {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)

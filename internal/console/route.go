@@ -86,8 +86,8 @@ type overSocketKey struct{}
 
 var errSignIn = errors.New("sign in with: wasmgate console; programs bring an API key")
 
-// caller finds out who sends a request. Whoever brings a key is its holder, signed in or not.
-// If it asks, and does not only wait, a browser stays signed in for longer.
+// caller finds out who sends a request. A request with a key is the key holder's, even if its browser
+// is signed in. If the request asks, and does not only wait, the browser stays signed in for longer.
 func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
 	if r.Header.Values("Authorization") != nil && !isPage {
 		who, err := c.app.Callers.KeyHolder(r)
@@ -167,7 +167,7 @@ func codeOf(err error) int {
 func problem(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "detail": escaped.Text(detail)}) // an error means that nobody listens
+	_ = json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "detail": escaped.Text(detail)}) // the client may have gone
 }
 
 func problemPage(w http.ResponseWriter, status int, detail string) {
@@ -184,7 +184,7 @@ func answer(w http.ResponseWriter, v any, err error) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(b, '\n')) // an error means that nobody listens
+	_, _ = w.Write(append(b, '\n')) // the client may have gone
 	return nil
 }
 

@@ -206,7 +206,7 @@ func (c *Console) signin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/ui/", http.StatusSeeOther)
 }
 
-// signout is no act that a policy decides on: whoever is in may go.
+// signout needs no decision of a policy: anyone who is signed in may sign out.
 func (c *Console) signout(w http.ResponseWriter, r *http.Request) {
 	c.signins.out(r)
 	http.Redirect(w, r, "/ui/signin", http.StatusSeeOther)

@@ -124,7 +124,7 @@ func (c *Console) argumentsPage(w http.ResponseWriter, r *http.Request) error {
 	return c.show(w, r, "arguments", "Arguments and result", map[string]any{"Call": e, "Test": replay.Test(e)})
 }
 
-// try says what the policy decides on a call that nobody makes.
+// try returns the policy's decision on a hypothetical call.
 func (c *Console) try(ctx context.Context, t replay.Trial) (*replay.Tried, error) {
 	who, err := c.app.Principal(t.Principal)
 	if err != nil {

@@ -117,7 +117,8 @@ deny contains "not this one" if {
 		ended <- err
 		t.Fatal("it ended:", err)
 	}
-	// What is kept is kept beside the calls, a little later, and once the gateway has begun to.
+	// Arguments and results are kept in the background, a little later than the calls, and only once
+	// the gateway has begun to.
 	seen := func() bool {
 		if err := d.call("local__hash", `{"text":"canary","algorithm":"sha256"}`); err != nil {
 			t.Fatal(err)

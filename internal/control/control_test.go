@@ -120,8 +120,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The lock of another process holds as long as it lives, and what it leaves
-// behind when it is killed is in nobody's way.
+// The lock of another process holds as long as it lives, and what it leaves behind when it is killed
+// does not block the next process.
 func TestLockOfAnotherProcess(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	c := exec.Command(os.Args[0])

@@ -34,8 +34,8 @@ func (b *telling) Client(string, []string) (func(context.Context, io.Reader, io.
 	return nil, errors.New("no clients")
 }
 
-// TestNotes: who listens is told what the gateway says meanwhile, in order and before the
-// outcome; who does not gets the outcome alone.
+// TestNotes: a caller that listens gets what the gateway says meanwhile, in order and before the
+// outcome; a caller that does not listen only gets the outcome.
 func TestNotes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		listens, fails bool
@@ -58,7 +58,7 @@ func TestNotes(t *testing.T) {
 			}
 			var heard bool
 			err := c.CallNoted(t.Context(), "x", nil, &heard, note)
-			(<-b.later)() // after the outcome nobody is told
+			(<-b.later)() // sends nothing, because the outcome was sent already
 			if e := new(control.Error); tt.fails != errors.As(err, &e) || tt.fails && e.Code != "broken" {
 				t.Errorf("the error is %v", err)
 			}

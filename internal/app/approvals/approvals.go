@@ -100,8 +100,8 @@ type Approval struct {
 	// named; Met is where the session has met values of the arguments, by JSON Pointers.
 	Destinations []string                       `json:"destinations,omitempty"`
 	Met          map[string][]provenance.Origin `json:"met,omitempty"`
-	// Beside are the others at the place of a result at which all destinations stand, and
-	// BesideAt says in words which place that is.
+	// The other values at the same place of the result, if all destinations are at one place. BesideAt
+	// describes that place in words.
 	Beside   []string `json:"beside,omitempty"`
 	BesideAt string   `json:"beside_at,omitempty"`
 	// Approvers are who may answer, a list for each who says so; NotSelf says that the
@@ -171,7 +171,7 @@ type DecideRequest struct {
 	Always  bool         `json:"always,omitempty"` // write a grant for the tool as well
 	// Destination approves the call's destinations, too, until its session ends.
 	Destination bool `json:"destination,omitempty"`
-	// Beside approves those that were shown beside them as well.
+	// Also approve the values that were shown next to the destinations.
 	Beside bool   `json:"beside,omitempty"`
 	As     string `json:"as,omitempty"`    // a principal of the configuration: the operator says that it is they who answer
 	Token  string `json:"token,omitempty"` // a bearer token or an API key of who answers
@@ -211,8 +211,8 @@ func (a *Approvals) Options(c config.Approvals, node string) *approval.Options {
 	return o
 }
 
-// alone reports whether everyone is local: no one is told apart, by a credential or by
-// name.
+// alone reports whether everyone is local: callers are not distinguished, neither by a credential nor
+// by name.
 func (a *Approvals) alone() bool {
 	c := a.Config()
 	return !c.Auth.On() && !slices.ContainsFunc(c.Principals, func(p config.Principal) bool { return p.ID != gate.Local().ID })
@@ -319,8 +319,8 @@ type GlassRequest struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// BreakGlass has the operator answer any question, whoever may otherwise, until a time, which it
-// returns. It opens nothing else, and ends with the gateway, unless gateways share it.
+// BreakGlass lets the operator answer any question until a time, which it returns, even questions that
+// only others may answer. It opens nothing else, and ends with the gateway, unless gateways share it.
 func (a *Approvals) BreakGlass(ctx context.Context, r GlassRequest) (time.Time, error) {
 	until, err := a.glass.Break(r.For, func(what string) error {
 		return a.Gateway.Admin(context.WithoutCancel(ctx), policy.AdminQuery{
@@ -380,7 +380,7 @@ func (a *Approvals) always(ctx context.Context, r approval.Request) (*Always, er
 	return done, nil
 }
 
-// alwaysFor returns whom the grant that [Approvals.always] writes is for, and of which tool.
+// alwaysFor returns the principal and the tool that [Approvals.always] writes a grant for.
 func alwaysFor(r approval.Request) (to, tool string) {
 	of := r.Question
 	return match.Name(of.Call.Who.Tenant, of.Call.Who.ID), of.Tool.Name.String()

@@ -101,7 +101,7 @@ type Error struct {
 	Approval   string   `json:"approval,omitempty"`   // for which the call waits
 	// Destinations are those that an approval can be for, until the session ends.
 	Destinations []string `json:"destinations,omitempty"`
-	// Beside are those that it can be for as well.
+	// Further values that the approval can be for as well.
 	Beside   []string `json:"beside,omitempty"`
 	Question string   `json:"-"` // what a person would have to approve, in words
 	Remedy   string   `json:"-"` // the command that would allow it

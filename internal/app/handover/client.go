@@ -27,7 +27,7 @@ const (
 	replayTime = 10 * time.Second
 )
 
-// What a client is told of a request that has no answer of a gateway.
+// Errors that a client gets for a request that no gateway has answered.
 const (
 	textRestarted = "the gateway was restarted; the call may or may not have been carried out"
 	textTooMany   = "too many requests are under way"
@@ -63,8 +63,8 @@ type request struct {
 // repeatable reports whether a request of a method has no effect.
 func repeatable(method string) bool { return method == "ping" || strings.HasSuffix(method, "/list") }
 
-// New returns the client that speaks on in, a line of which has at most
-// max bytes, and out. It begins to read in, and goes on until in ends.
+// New returns a client that reads requests from in and writes answers to out. A line of in has at most
+// max bytes. It begins to read in, and goes on until in ends.
 func New(in io.Reader, out io.Writer, max int64) *Client {
 	c := &Client{out: &lineWriter{w: out}, lines: make(chan []byte), left: make(chan struct{}), pending: make(map[string]request)}
 	go func() {

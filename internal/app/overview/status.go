@@ -101,13 +101,13 @@ type Status struct {
 	Paused []string `json:"paused,omitempty"`
 	// BreakGlass is until when the operator answers any question; absent if that is not so.
 	BreakGlass time.Time `json:"break_glass,omitzero"`
-	// Broken are the tools of which calls were refused by their input schema.
+	// Broken are the tools with calls that their input schema refused.
 	Broken []broken.Input `json:"refused_by_schema,omitempty"`
 	// Altered are the tools whose results the sanitizer changes often.
 	Altered []altered.Tool `json:"often_changed,omitempty"`
 
-	// OwnProcesses are the servers of which each client has a process of its own, since the
-	// configuration says nothing else.
+	// OwnProcesses are the servers that run one process for each client because the configuration does
+	// not choose.
 	OwnProcesses []string `json:"own_processes,omitempty"`
 
 	Replays string `json:"replays,omitempty"` // the recording that calls are answered from
@@ -256,8 +256,8 @@ func (o *Overview) countJobs(s *Status) {
 	s.Jobs = counts
 }
 
-// ownByDefault names the servers of which each client has a process of its own, since the
-// configuration says nothing else.
+// ownByDefault names the servers that run one process for each client because the configuration does
+// not choose.
 func ownByDefault(cfg *config.Config) (names []string) {
 	for _, s := range cfg.Servers {
 		if s.OwnByDefault() {

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// Tools that carry out others are decided on as any: a configuration that offers them to
-// nobody says so.
+// Tools that carry out other tools are decided on like any tool. A configuration that offers them to no
+// one gives a warning.
 func TestRelayWarnings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		packs []string

@@ -36,7 +36,7 @@ type state struct {
 	cfg     *config.Config
 	files   string          // as they were at the start; see files
 	err     error           // why what the files hold now is not in use
-	unset   []string        // what of it could not be put in place, and is tried again
+	unset   []string        // parts that could not be put in place, and are tried again
 	stuck   []config.Server // that could not be removed
 	restart []string        // keys that have changed since the start, and wait for the next
 
@@ -44,12 +44,12 @@ type state struct {
 	state   [32]byte           // of these, when they were read
 }
 
-// mended reports whether the files of a policy have changed that kept a configuration from
-// being put in place.
+// mended reports whether the policy files that kept a configuration from being put in place have
+// changed since.
 func (c *state) mended() bool { return c.refused != nil && c.refused.State() != c.state }
 
-// Settings are the configuration in use of one gateway, and what of its files is not. The exported fields are set before
-// the files are watched.
+// Settings are the configuration that one gateway uses, and the parts of its files that are not in use.
+// The exported fields are set before the files are watched.
 type Settings struct {
 	Gateway    *gateway.Gateway
 	Servers    *translation.Servers
@@ -60,7 +60,8 @@ type Settings struct {
 	Background *background.Work
 	Listens    []string // addresses for HTTP
 	TLS        *web.TLS // of those that speak it; nil if none does
-	// Reloaded is called after each reading of the files, with what of them is not in use; may be nil.
+	// Reloaded is called after each reading of the files; the error says which parts of them are not in
+	// use. It may be nil.
 	Reloaded func(context.Context, error)
 
 	start *config.Config
@@ -172,7 +173,7 @@ func (set *Settings) Reload(ctx context.Context) error {
 	return set.PutRest(ctx, next)
 }
 
-// PutRest puts in place what of a configuration does not say how calls are checked.
+// PutRest puts in place the parts of a configuration that do not say how calls are checked.
 func (set *Settings) PutRest(ctx context.Context, next *config.Config) error {
 	before := set.now.Load()
 	after := &state{read: time.Now(), cfg: next, restart: set.start.NeedRestart(next)}
@@ -262,8 +263,7 @@ func (set *Settings) setModules(ctx context.Context, next *config.Config) error 
 	return errors.Join(embedded, besideModules(err))
 }
 
-// besideModules returns what of a joined error is no module that was left out, whose status
-// says so.
+// besideModules removes from a joined error the modules that were left out: the status reports those.
 func besideModules(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var rest []error
@@ -327,7 +327,7 @@ func (set *Settings) setServers(ctx context.Context, before []config.Server, nex
 	return errors.Join(errs...)
 }
 
-// Problems say what of the configuration's files is not in use.
+// Problems say which parts of the configuration's files are not in use, and why.
 func (set *Settings) Problems() []string {
 	c := set.now.Load()
 	var problems []string

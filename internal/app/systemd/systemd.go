@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a manager is told.
+// The states that a manager understands.
 const (
 	Ready    = "READY=1"
 	Stopping = "STOPPING=1"
@@ -17,8 +17,8 @@ const (
 // Status is a line for people.
 func Status(text string) string { return "STATUS=" + text }
 
-// Notify tells the manager of a state, if there is one. A manager that cannot be reached is
-// an error that stops nobody.
+// Notify reports a state to the manager, if there is one. Callers go on after an error, which says that
+// the manager cannot be reached.
 func Notify(state string) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {

@@ -81,7 +81,7 @@ func Of(calls []audit.Entry) Flow {
 	return f
 }
 
-// maxCalls is of how many calls of a session a flow is told at most, the newest.
+// maxCalls is the maximum number of calls in a flow: the newest of its session.
 const maxCalls = 1000
 
 // Read tells the flow of a session from the log at path: from the first call with which one of

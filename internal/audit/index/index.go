@@ -134,7 +134,7 @@ func (x *Index) advance(f *file) (n int, err error) {
 		at := f.at
 		f.at += size
 		if err := r.parse(line); err != nil {
-			continue // damage, of which verify tells
+			continue // damage, which verify reports
 		}
 		if f.made != nil && f.made.full(at, x.rows) {
 			if err := x.seal(f); err != nil {

@@ -383,7 +383,7 @@ func TestNoAuthority(t *testing.T) {
 	}
 }
 
-// A file that cannot be read keeps nothing else from being found, and is told of.
+// A file that cannot be read is reported, and does not keep other files from being searched.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t, audit.Options{MaxSize: 20 << 10})
 	w.write(200)
@@ -453,7 +453,7 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// It runs beside a log that is written to, and ends.
+// Run indexes a log while it is being written to, and ends with its context.
 func TestRun(t *testing.T) {
 	w := newWorld(t, audit.Options{MaxSize: 40 << 10})
 	ctx, cancel := context.WithCancel(t.Context())

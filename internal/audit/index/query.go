@@ -22,7 +22,7 @@ type Query struct {
 	Action    gate.Action
 	Call      string    // the records of a call, and of what was asked for on its behalf
 	Tool      string    // a name, or a pattern as of [path.Match]
-	Server    string    // this and the next: as they stand in the log
+	Server    string    // this and the next: as they are in the log
 	Principal string    //
 	Session   string    //
 	Code      string    //
@@ -169,8 +169,8 @@ func (x *Index) views() (all []view) {
 	return all
 }
 
-// open returns a part's table, of which no more is read than is asked for; nil if nothing in it
-// can be wanted. Whoever has it closes it.
+// open returns a part's table, and reads no more of it than the query needs; nil if no row of it can
+// match. The caller closes it.
 func (p part) open(q *Query) (*table, error) {
 	h := &head{}
 	if p.rows != nil {
@@ -278,8 +278,8 @@ type wish struct {
 	good   []bool
 }
 
-// named are the conditions on names, of each of which one wish has to come true; nil if no row
-// can be wanted, which the words alone say: most segments have none of a rare name.
+// named returns the conditions on names: a row matches if it fulfills one wish of each. It returns nil
+// if no row can match, which the vocabulary alone shows: most segments do not contain a rare name.
 func (t *table) named(q *Query) ([][]wish, error) {
 	all := [][]wish{}
 	add := func(wants func(string) bool, columns ...int) (any bool, err error) {

@@ -72,7 +72,7 @@ type table struct {
 	kept []*[]byte // blocks of the file that are in use
 }
 
-// spare are blocks that nobody uses: those of a large log would be megabytes a question.
+// spare are unused blocks: allocating those of a large log would take megabytes for each query.
 var spare = sync.Pool{New: func() any { return new([]byte) }}
 
 func newTable(file string, from int64) *table {
@@ -193,7 +193,7 @@ func openSegment(name string) (*segment, error) {
 	return &segment{h, name, body}, err
 }
 
-// table opens a segment, of which nothing is read yet. Whoever has it closes its file.
+// table opens a segment, and reads nothing of it yet. The caller closes its file.
 func (s *segment) table() (*table, error) {
 	f, err := os.Open(s.name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package authtest has an authorization server for tests: its metadata, its keys, and
-// tokens of them, good ones and others.
+// Package authtest provides an authorization server for tests: its metadata, its keys, and tokens of
+// it, valid ones and others.
 package authtest
 
 import (
@@ -45,7 +45,7 @@ func New(t testing.TB) *Provider {
 // spare are the RSA keys of providers that have ended: making one takes longer than most tests.
 var spare = make(chan *rsa.PrivateKey, 8)
 
-// ownRSA returns a key that nobody else has until the test ends.
+// ownRSA returns a key that no one else uses until the test ends.
 func ownRSA(t testing.TB) *rsa.PrivateKey {
 	t.Helper()
 	var key *rsa.PrivateKey

@@ -20,8 +20,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Hostile are tokens for a resource of which none may be let in, by what is wrong with them. The keys of the
-// provider are known to whoever is tried with them: none is a reason to fetch keys.
+// Hostile returns tokens for a resource that must all be refused, by what is wrong with them. The
+// caller has to know the keys of the provider already: no token is a reason to fetch keys.
 func Hostile(t testing.TB, p *Provider, resource string) map[string]string {
 	t.Helper()
 	of := func(changes map[string]any) map[string]any {

@@ -97,8 +97,8 @@ func (c *Counts) Reset() {
 	clear(c.byTool)
 }
 
-// Often returns those of the tools whose results are changed often, the most changed first,
-// without those of which the labels already say what their results are.
+// Often returns the tools whose results are changed often, the most changed first. Tools whose labels
+// already say what their results are, are left out.
 func (c *Counts) Often(tools []*gate.Tool, labels interface {
 	Labels(*gate.Tool) (provenance.ToolLabels, bool)
 }) (often []Tool) {

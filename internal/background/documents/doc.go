@@ -1,4 +1,4 @@
-// Package documents keeps what calls were made with, and what they returned, beside an audit
-// log that has their digests alone: sealed, one file a day, so that it can be deleted, as a
-// whole or by age, while the chain of the log holds.
+// Package documents keeps the arguments and results of calls, because an audit log has only their
+// digests. They are sealed, one file a day, so that they can be deleted, as a whole or by age, while
+// the chain of the log holds.
 package documents

@@ -60,8 +60,8 @@ type document struct {
 	text   []byte
 }
 
-// New returns a store in a folder, which is made when something is kept. The key is derived
-// of secret. Failed is told what goes wrong, and with nil that it works.
+// New returns a store in a folder, which is made when something is kept. The key is derived from
+// secret. Failed is called with each error, and with nil when the store works again.
 func New(dir string, secret []byte, failed func(error)) (*Store, error) {
 	key, err := hkdf.Key(sha256.New, secret, nil, "wasmgate audit.arguments 1", 32)
 	if err != nil {

@@ -43,7 +43,7 @@ type Notice struct {
 	Text  string    `json:"text"`           // a sentence, with names that clients and servers may have chosen
 	// Command is what shows it, in a shell on the gateway's machine.
 	Command string `json:"command,omitempty"`
-	// Link is the page of the console that shows it. It carries no right: whoever follows it has
+	// Link is the page of the console that shows it. The link gives no right: anyone who follows it has
 	// to sign in.
 	Link      string          `json:"link,omitempty"`
 	ID        string          `json:"id,omitempty"` // of an approval
@@ -76,8 +76,8 @@ type Channel struct {
 	lost      atomic.Uint64
 }
 
-// NewChannel returns a channel that sends by send. Failed is told what was not sent and why,
-// and with nil that it works. Nothing is sent before [Channel.Run].
+// NewChannel returns a channel that sends by send. Failed is called with the reason whenever a notice
+// was not sent, and with nil when sending works. Nothing is sent before [Channel.Run].
 func NewChannel(send func(context.Context, Notice) error, failed func(error)) *Channel {
 	return &Channel{send: send, failed: failed, waiting: make(chan Notice, maxWaiting)}
 }

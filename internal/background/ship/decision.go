@@ -13,9 +13,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/forms"
 )
 
-// A Decision is a record of a decision in OPA's words
-// (openpolicyagent.org, "Decision Logs"), as far as they mean the same here. What
-// the audit log knows beside that stands under custom.
+// A Decision is a record of a decision in OPA's format (openpolicyagent.org, "Decision Logs"), as far
+// as its terms mean the same here. Everything else that the audit log knows is under custom.
 type Decision struct {
 	Labels     map[string]string        `json:"labels"` // id: node/boot of the gateway
 	DecisionID string                   `json:"decision_id"`
@@ -44,10 +43,9 @@ type decisionError struct {
 	Message string `json:"message"`
 }
 
-// DecisionOf returns the decision of which a record tells. There is none in those
-// of other events, of calls that were refused before they were decided on, and in
-// granted records, whose decision stands in the record of the call's end. Relays says whose
-// tools carry out others.
+// DecisionOf returns the decision in a record. There is none in records of other events, in those of
+// calls that were refused before they were decided on, and in granted records: their decision is in the
+// record of the call's end. Relays reports whether a server's tools carry out other tools.
 func DecisionOf(e audit.Entry, relays func(server string) bool) (Decision, bool) {
 	failed := e.Effect == "" && e.Code == "refused_authorize"
 	if e.Event != gate.Done && e.Event != gate.HostCall || e.Effect == "" && !failed {
@@ -158,8 +156,8 @@ func inputOfUse(e audit.Entry, input map[string]any) (map[string]any, []string) 
 	return input, erased
 }
 
-// decisionMetrics returns the times in OPA's units. Beside the evaluation, that of
-// the step authorize holds looking at the session.
+// decisionMetrics returns the times in OPA's units. The time of the step authorize includes looking at
+// the session, not only the evaluation.
 func decisionMetrics(e audit.Entry) map[string]int64 {
 	m := map[string]int64{"timer_server_handler_ns": e.TookUS * 1000}
 	for _, s := range e.Steps {

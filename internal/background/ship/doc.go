@@ -3,7 +3,7 @@
 // logs.
 //
 // A [Shipper] reads the log's files, never a call: calls do not wait for it, and what it has
-// not sent yet is what the log has. How far it is stands in a file that is written after a
+// not sent yet is what the log has. Its position is in a file that is written after a
 // batch was taken, so that each record is sent at least once, over restarts and failures;
-// log and seq together tell one that came twice.
+// log and seq together identify one that came twice.
 package ship

@@ -39,8 +39,8 @@ type Shipper struct {
 	Resource []telemetry.Attribute    // of OTLP
 	Relays   func(server string) bool // of OPA: whose tools carry out others
 	Head     func() audit.Head        // of the log
-	// Failed is told of failures, after which it goes on, and with nil that it works. It
-	// may be called at any time.
+	// Failed is called with each failure, after which the shipper goes on, and with nil when shipping
+	// works. It may be called at any time.
 	Failed func(error)
 	// Retry is how long after a refusal for good a batch is sent again; zero means 30 s.
 	Retry time.Duration
@@ -145,7 +145,7 @@ func (s *Shipper) run(ctx context.Context) error {
 	}
 }
 
-// read reads records until ctx ends. A line that is none is told of and passed over.
+// read reads records until ctx ends. It reports a line that is no record, and passes it over.
 func (s *Shipper) read(ctx context.Context, to chan<- audit.Entry) error {
 	for e, err := range audit.Read(ctx, s.Log, audit.Filter{After: s.at.Seq, Follow: true}) {
 		var damage *audit.ChainError

@@ -29,7 +29,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// A siem takes what is sent to it, or answers as it is told.
+// A siem takes what is sent to it, or answers as its test says.
 type siem struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -183,8 +183,8 @@ func TestAtLeastOnce(t *testing.T) {
 	}
 }
 
-// TestPositionCannotBeWritten: a disk that takes no position keeps nothing from being sent, is told of,
-// and costs no record after a restart.
+// TestPositionCannotBeWritten: if the disk does not take the position, that is reported, records are
+// sent all the same, and none is lost after a restart.
 func TestPositionCannotBeWritten(t *testing.T) {
 	unraced.Long(t)
 	t.Parallel() // it waits most of the time
@@ -284,7 +284,7 @@ func TestDead(t *testing.T) {
 	stop := running(t, s)
 	timelimit.Wait(t, "a failure", func() bool { _, ok := failed.Load("it answered with status 503"); return ok })
 	stop()
-	record(t, l, 100) // most of which Keep does not keep
+	record(t, l, 100) // Keep drops most of them
 	dead.Lock()
 	isDead = false
 	dead.Unlock()

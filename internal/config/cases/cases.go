@@ -14,7 +14,7 @@ import (
 type Cases struct {
 	File   string
 	Config map[string]string // that the module may know, as under tools.X.config
-	Dirs   []config.DirGrant // of which each case has copies
+	Dirs   []config.DirGrant // each case gets copies of them
 	Cases  []Case
 }
 

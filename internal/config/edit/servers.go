@@ -16,11 +16,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
-// AddServers adds servers to the wasmgate.yaml at path, which it creates for its owner
-// alone if need be, and returns the ids of those that were not there yet. What else
-// stands in the file stays as it is, comments included. A server that the file has with
-// other settings is an error, and so is a file that is written in a way that only a
-// person can edit: then nothing is written. The servers are those of [config.ImportMCP].
+// AddServers adds servers to the wasmgate.yaml at path, and returns the ids of those that were not
+// there yet. If there is no file, it creates one that only its owner can read. Everything else in the
+// file stays as it is, comments included. If the file has a server with other settings, or is written
+// in a way that only a person can edit, AddServers returns an error and writes nothing. The servers are
+// those of [config.ImportMCP].
 func AddServers(path string, servers []config.Server) (added []string, err error) {
 	path = files.Canonical(path) // not the link to it, if it is one
 	if tree.IsJSON(path, nil) {

@@ -1,4 +1,4 @@
-// Package except counts what the rules have found by which texts are made safe, and writes an
+// Package except counts what the sanitizing rules have found in texts, and writes an
 // exception from one into the configuration, as a person would: one entry more, and every other
 // line as it was.
 //

@@ -24,7 +24,7 @@ type Finding struct {
 	At          string `json:"at"` // the place: a finding's, with * for each number in it
 	Calls       int    `json:"calls"`
 	Found       int    `json:"found"`                 // in all of them
-	Removed     int    `json:"removed"`               // of these were made inert
+	Removed     int    `json:"removed"`               // so many of these were neutralized
 	Last        string `json:"last"`                  // the newest of the calls
 	Fingerprint string `json:"fingerprint,omitempty"` // of the secret in it
 }
@@ -79,7 +79,7 @@ func List(ctx context.Context, path string, f audit.Filter) ([]Finding, error) {
 	var calls []audit.Entry
 	for e, err := range audit.Read(ctx, path, f) {
 		switch {
-		case errors.As(err, new(*audit.ChainError)): // damage, of which verify tells
+		case errors.As(err, new(*audit.ChainError)): // damage, which verify reports
 		case errors.Is(err, fs.ErrNotExist):
 			return Count(nil), nil
 		case err != nil:

@@ -22,8 +22,8 @@ type Moved struct {
 }
 
 // Servers returns the servers with what looks like a credential replaced by
-// ${NAME}, and says what has to be put into the environment for it. What looks
-// like one is told by the name of the variable, header, flag or query
+// ${NAME}, and says what has to be put into the environment for it. A credential
+// is recognized by the name of the variable, header, flag or query
 // parameter (token, key, secret, password, authorization, ...) or by the shape
 // of the value. It errs towards moving: a variable too many is a nuisance, a
 // token in a file that is committed is not.
@@ -217,10 +217,9 @@ var (
 	aboutWord  = regexp.MustCompile(`^(PATH|FILE|DIR|URL|URI|NAME|TYPE|TTL|LENGTH|LIMIT|SOCK|METHOD)$`)
 )
 
-// secretName reports whether a name says that its value is secret: one of its
-// words ends as such names do, and the last word does not make it something
-// about a secret (where it is, how long it lives). Words are told apart alike
-// in API_KEY, apiKey, api-key and X-Api-Key.
+// secretName reports whether a name says that its value is secret: one of its words ends as such names
+// do, and the last word does not make it something about a secret (where it is, how long it lives).
+// Words are split alike in API_KEY, apiKey, api-key and X-Api-Key.
 func secretName(name string) bool {
 	name = variables.Name(wordEnd.ReplaceAllStringFunc(name, func(s string) string { return s[:1] + "_" + s[1:] }))
 	words := strings.Split(name, "_")

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
-// A Manifest is the file beside a WASM module that says what the module offers.
+// A Manifest is the file next to a WASM module that says what the module offers.
 type Manifest struct {
 	File   string // its path
 	Source []byte // what the file holds
@@ -23,9 +23,8 @@ type Manifest struct {
 	root *tree.Node
 }
 
-// Read returns the manifest that stands beside a WASM module: the YAML file with
-// the module's name and the ending .yaml. It is nil if there is none. The error is a
-// [tree.Problems] if the file is no manifest.
+// Read returns the manifest that is next to a WASM module: the YAML file with the module's name and the
+// ending .yaml. It is nil if there is none. The error is a [tree.Problems] if the file is no manifest.
 func Read(module string) (*Manifest, error) {
 	path := File(module)
 	data, err := tree.Read(path)
@@ -38,8 +37,8 @@ func Read(module string) (*Manifest, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a manifest in YAML, of which JSON is a part. The name of the file
-// stands in errors, which are [tree.Problems].
+// Parse reads a manifest in YAML, or in JSON, which is a part of YAML. Errors contain the name of the
+// file, and are [tree.Problems].
 func Parse(file string, data []byte) (*Manifest, error) {
 	f := &decode.File{Name: file}
 	root, ok := f.Parse(data, false)

@@ -67,7 +67,7 @@ func TestReadManifest(t *testing.T) {
 
 func at(p tree.Problem) string { return "line " + string(rune('0'+p.Line)) + " " + p.Path }
 
-// Any bytes beside a module are JSON, or problems.
+// Whatever bytes a manifest has, reading them gives JSON, or problems.
 func FuzzReadManifest(f *testing.F) {
 	for _, s := range []string{"", "tools: []\n", "a: .inf\n", "a: &x [1]\nb: *x\n", "a: 1_000\n", "a: |\n  b\n", "{\"a\": 1e5000}"} {
 		f.Add([]byte(s))

@@ -11,9 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
-// An editor changes entries of a grants file and leaves its other lines alone.
-// It does so by lines, which does not suit every way of writing YAML: whoever
-// uses it reads the result back.
+// An editor changes entries of a grants file and leaves its other lines alone. It does so by lines,
+// which does not suit every way of writing YAML: its callers read the result back.
 type editor struct {
 	grants []Grant // as the lines are meant to read
 	edited bool

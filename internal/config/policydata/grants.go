@@ -206,8 +206,8 @@ func (g Grant) grants(other Grant) bool {
 	return !slices.ContainsFunc(slices.Concat(other.Tools, other.Prompts, other.Resources, other.Methods, other.Agents, whole), g.excepts)
 }
 
-// AddAlways adds, for one principal or role, the grant of a tool about which nobody
-// is asked again, as [AddGrant] does.
+// AddAlways adds, for one principal or role, a grant of a tool with which calls of the tool need no
+// further approval. It writes as [AddGrant] does.
 func AddAlways(ctx context.Context, at state.Document, tool, to string) (added bool, err error) {
 	return AddGrant(ctx, at, Grant{To: []string{to}, Tools: []string{tool}, Always: []string{tool}})
 }
