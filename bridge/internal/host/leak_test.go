@@ -26,9 +26,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// TestLeakOverCalls: over thousands of calls, by clients of both eras, to a server on
-// stdio and one over HTTP, each connects once, and goroutines and sockets stay as many
-// as they were.
+// TestLeakOverCalls: over thousands of calls, by clients of both protocol revisions, to a server on
+// stdio and one over HTTP, each connects once, and the numbers of goroutines and sockets do not
+// grow.
 func TestLeakOverCalls(t *testing.T) {
 	unraced.Long(t)
 	calls := 1000
@@ -90,7 +90,7 @@ func TestLeakOverCalls(t *testing.T) {
 			era, session = rig.Newest, ""
 		}
 		params := `"name":"` + server + `__echo","arguments":{}`
-		if i%8 == 0 { // the server is told that it may say how far it is
+		if i%8 == 0 { // lets the server report its progress
 			params += `,"_meta":{"progressToken":` + strconv.Itoa(i) + `}`
 		}
 		resp, err := rig.Post(context.WithoutCancel(t.Context()), front.URL, era, session, rig.Request(era, strconv.Itoa(i+1), "tools/call", params))

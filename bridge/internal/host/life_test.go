@@ -219,8 +219,8 @@ func testRefused(t *testing.T, x *rig.Fixture, session string) {
 	}
 }
 
-// TestSDKClient lists, calls and learns of changes with the SDK's client, in both
-// eras, over HTTP and stdio.
+// TestSDKClient lists, calls and learns of changes with the SDK's client, in both protocol
+// revisions, over HTTP and stdio.
 func TestSDKClient(t *testing.T) {
 	for _, era := range []string{rig.Old, rig.Newest} {
 		for _, way := range []string{"HTTP", "stdio"} {
@@ -329,8 +329,8 @@ func forget(x *rig.Fixture) {
 	x.Records.All = nil
 }
 
-// FuzzHost sends whatever to a host over HTTP, in both eras: it answers, and it
-// lives. What the screen lets through is strict JSON.
+// FuzzHost sends arbitrary input to a host over HTTP, in both protocol revisions: it answers, and
+// it lives. Whatever the screen lets through is strict JSON.
 func FuzzHost(f *testing.F) {
 	var forged atomic.Bool // an answer that the host has taken for one to a question of its own
 	h, err := host.New(host.Config{

@@ -17,8 +17,8 @@ import (
 
 const answers = `{"ask-1":{"action":"accept","content":{"name":"Ada"}}}`
 
-// At the limit the call makes room whose client has not come back for the longest time,
-// once it has waited for its grace; its client is told that it has ended.
+// At the limit the call whose client has not come back for the longest time makes room, once it has
+// waited for its grace. Its client gets an error that it has ended.
 func TestParkedMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := offline(t, host.Config{Config: dispatch.Config{ParkIdle: 20 * time.Second}}) // a grace of a second
@@ -97,8 +97,8 @@ func (c *lineClient) leave() {
 	<-c.left
 }
 
-// A client with a connection of its own keeps nobody else from waiting, and its calls end
-// with it.
+// A client with a connection of its own does not keep others from waiting, and its calls end with
+// the connection.
 func TestParkedOfAConnection(t *testing.T) {
 	x := newAsking(t, host.Config{})
 	greedy, other := x.line(t), x.line(t)

@@ -214,7 +214,7 @@ func (x *asking) asksWell(t testing.TB, way, era string, o sdk.ClientOptions) *s
 	return x.connect(t, c, way, era)
 }
 
-// Whatever the client's era, its server can ask it within a call: a form, its model, its
+// With either protocol revision, a server can ask its client within a call: a form, its model, its
 // folders, one after the other and at once.
 func TestServersAskClients(t *testing.T) {
 	everyWay(t, func(t *testing.T, way, era string) {
@@ -587,8 +587,8 @@ func TestParkedProgress(t *testing.T) {
 	}
 }
 
-// What a server says while nobody waits for its call, or to who has no stream, is lost, and the call
-// goes on; one that panics is answered with an error.
+// Messages of a server for a call that no request waits for, or for a client without a stream, are
+// dropped, and the call goes on; a call that panics is answered with an error.
 func TestParkedIsToldNothing(t *testing.T) {
 	parked, told := make(chan struct{}), make(chan struct{})
 	h, err := host.New(host.Config{
@@ -675,7 +675,7 @@ func TestServersAskWithinUses(t *testing.T) {
 	})
 }
 
-// The gateway is told when a client's roots change, and when its session ends.
+// The gateway learns when a client's roots change, and when its session ends.
 func TestPeerHooks(t *testing.T) {
 	for _, way := range []string{"HTTP", "stdio"} {
 		x := newAsking(t, host.Config{})

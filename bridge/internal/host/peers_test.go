@@ -51,7 +51,7 @@ func TestSessionsOverHTTPAreBounded(t *testing.T) {
 	}
 }
 
-// One principal who begins sessions without end takes room from nobody else.
+// A principal that begins sessions without end takes room only from itself.
 func TestSessionsOfOneMakeRoom(t *testing.T) {
 	d := newDesk(t, host.Config{Access: transport.Access{Principal: byHeader}})
 	d.host.Clients().Bound(3, 1024)

@@ -20,8 +20,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A client with a token is told how far its call is: by its own token, in the
-// server's order, before the result, and of no other client's call.
+// A client with a token gets the progress of its call: by its own token, in the server's order,
+// before the result, and of no other client's call.
 func TestProgressReachesWhoAsked(t *testing.T) {
 	const steps = 20
 	up := mcp.NewServer(&mcp.Implementation{Name: "up", Version: "1"}, nil)
@@ -95,7 +95,7 @@ func TestProgressReachesWhoAsked(t *testing.T) {
 				for i := range steps {
 					want = append(want, fmt.Sprintf("same %d (%s)", i+1, who))
 				}
-				// The SDK's client runs its handlers beside the answer.
+				// The SDK's client runs its handlers concurrently with the answer.
 				for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 					mu.Lock()
 					n := len(got)

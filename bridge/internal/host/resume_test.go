@@ -374,7 +374,7 @@ func TestBrokenStreamBesideAnother(t *testing.T) {
 	})
 }
 
-// TestDeafClientWithoutASession: nobody can come back for a call without a session.
+// TestDeafClientWithoutASession: a client cannot come back for a call without a session.
 func TestDeafClientWithoutASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)
@@ -423,7 +423,7 @@ func TestBrokenStreamOfAListing(t *testing.T) {
 	})
 }
 
-// TestBrokenStreamAtTheEnd: while the gateway ends, nobody is waited for who has lost a stream.
+// TestBrokenStreamAtTheEnd: a gateway that ends does not wait for clients that have lost a stream.
 func TestBrokenStreamAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)
@@ -461,8 +461,8 @@ func TestStreamThatHasEnded(t *testing.T) {
 	})
 }
 
-// TestDeafClient: a client that reads nothing holds up nobody, is given up in time, and
-// may come back for the rest.
+// TestDeafClient: a client that reads nothing does not hold up others, is given up in time, and may
+// come back for the rest.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)

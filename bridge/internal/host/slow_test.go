@@ -75,8 +75,8 @@ func TestDeafStdio(t *testing.T) {
 	}
 }
 
-// TestSlowSender: who does not send a message in the time that it has is told so. The time is
-// the gateway's to give.
+// TestSlowSender: a client that does not send a message in its time gets an error that says so. The
+// gateway sets the time.
 func TestSlowSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)
@@ -92,8 +92,8 @@ func TestSlowSender(t *testing.T) {
 	})
 }
 
-// TestSlowReaders: a hundred clients that open the stream of changes and never read it
-// hold up nobody who does, and the memory that they hold has a bound.
+// TestSlowReaders: a hundred clients that open the stream of changes and never read it do not hold
+// up clients that do, and the memory that they hold has a bound.
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)

@@ -182,8 +182,8 @@ func TestForgedShape(t *testing.T) {
 	}
 }
 
-// TestAnswerUnasked: clients of the older revisions know no answers that come with a
-// call, and a host that asks nobody has given no state.
+// TestAnswerUnasked: clients of the older revisions know no answers that come with a call, and a
+// host that asks no client has given no state.
 func TestAnswerUnasked(t *testing.T) {
 	d := newDesk(t, host.Config{})
 	if got := d.call(t, "t", approve("{}", "x")); !strings.Contains(got.String(), "did not give this requestState") || d.shapes != 1 {

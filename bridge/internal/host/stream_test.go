@@ -60,7 +60,8 @@ func TestStreamOfAnOlderRevision(t *testing.T) {
 	})
 }
 
-// TestNothingBehindTheAnswer: what a server says of a call once it is answered is told to nobody.
+// TestNothingBehindTheAnswer: messages of a server about a call that is already answered reach no
+// client.
 func TestNothingBehindTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tell := make(chan func(), 1)
@@ -186,8 +187,8 @@ func TestStreamsOfOneLine(t *testing.T) {
 	}
 }
 
-// TestStreamsOfSessionsAreBounded: where all places are taken, and nobody has more than its
-// share, a session opens no stream until another has ended.
+// TestStreamsOfSessionsAreBounded: if all places are taken, and no client has more than its share,
+// a session opens no stream until another has ended.
 func TestStreamsOfSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)
@@ -212,8 +213,8 @@ func TestStreamsOfSessionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestStreamsOfOneClient: whoever opens streams without end is told to stop, and keeps
-// nobody else from opening one.
+// TestStreamsOfOneClient: a client that opens streams without end is refused, and does not keep
+// others from opening one.
 func TestStreamsOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting(t)

@@ -181,8 +181,8 @@ func TestTaskWhoseClientRefuses(t *testing.T) {
 	}
 }
 
-// TestListenToTasks: a client without a session is told how the tasks are that it names,
-// and of no others'.
+// TestListenToTasks: a client without a session gets the states of its own tasks that it names, and
+// of no others.
 func TestListenToTasks(t *testing.T) {
 	const listens = `"notifications":{"taskIds":[%s,"none",%[1]s]}`
 	for name, listen := range map[string]func(*testing.T, *rig.Fixture, string) <-chan string{
@@ -253,7 +253,7 @@ func TestListenToManyTasks(t *testing.T) {
 	}
 }
 
-// hear returns the next thing that a client is told.
+// hear returns the next message to a client.
 func hear(t *testing.T, told <-chan string) string {
 	t.Helper()
 	select {
@@ -286,8 +286,8 @@ func listenStdio(t *testing.T, x *rig.Fixture, msg string) <-chan string {
 	return serveLines(t, x, gate.Local(), msg)
 }
 
-// serveLines serves a client on stdio that sends some messages, and returns what it is
-// told.
+// serveLines serves a client on stdio that sends some messages, and returns the messages that it
+// gets.
 func serveLines(t *testing.T, x *rig.Fixture, who *gate.Principal, msgs ...string) <-chan string {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()

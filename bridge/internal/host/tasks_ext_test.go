@@ -347,7 +347,7 @@ func TestCallForWhichThereIsNoTask(t *testing.T) {
 	}
 }
 
-// What came of a task that ran when the gateway ended nobody knows.
+// The result of a task that ran when the gateway ended is unknown.
 func TestTaskOfAGatewayThatHasEnded(t *testing.T) {
 	db := memoryStore(t)
 	before, err := jobs.New(t.Context(), jobs.Options{Store: db})

@@ -424,7 +424,7 @@ func TestTaskIsItsPrincipalsAlone(t *testing.T) {
 	}
 }
 
-// A task whose time has come is told from one that never was, and is in no list.
+// A task that has expired is distinguished from one that never existed, and is in no list.
 func TestTaskThatHasExpired(t *testing.T) {
 	runner, err := jobs.New(t.Context(), jobs.Options{Store: memoryStore(t)})
 	if err != nil {
@@ -453,8 +453,9 @@ func TestTaskThatHasExpired(t *testing.T) {
 	}
 }
 
-// The task of a tool that is there no more is known to who is offered everything, and to
-// nobody who is offered some groups: nobody knows whether it was in one.
+// The task of a tool that no longer exists is shown only to clients that are offered everything.
+// Clients that are offered some groups do not see it, because it is unknown whether the tool was in
+// one.
 func TestTaskOfAToolThatIsGone(t *testing.T) {
 	runner, err := jobs.New(t.Context(), jobs.Options{Store: memoryStore(t)})
 	if err != nil {

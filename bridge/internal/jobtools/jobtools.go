@@ -1,8 +1,8 @@
-// Package jobtools has the tools of the server jobs, by which clients start calls that outlive
-// their requests, wait for them, and fetch what came of them.
+// Package jobtools implements the tools of the server jobs. With them clients start calls that
+// outlive their requests, wait for them, and fetch their results.
 //
-// They need no grant: what they start does. Jobs themselves are package bridge/jobs'; clients
-// that know MCP's tasks use those, of package host.
+// The tools need no grant: the calls that they start do. Package bridge/jobs implements the jobs
+// themselves. Clients that know MCP's tasks use those instead, from package host.
 package jobtools
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// Parts are what the tools need beside jobs.
+// Parts are what the tools need in addition to jobs.
 type Parts struct {
 	// Offered reports whether the client of a call may know of the calls of a tool.
 	Offered func(ctx context.Context, c *gate.Call, tool string) bool
@@ -41,7 +41,7 @@ const (
 	perPage = 50
 )
 
-// metaJob is the member of a result's _meta that says of which job it is.
+// metaJob is the member of a result's _meta that names its job.
 const metaJob = "io.github.wasmgate/job"
 
 // New returns the tools.
@@ -101,8 +101,8 @@ func (t *tools) start(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Re
 	return told(statusOf(j), false)
 }
 
-// approving is the client of a call of which servers ask nothing: its answer would come to a
-// call that has ended.
+// approving is the client of a call, without the capability to answer servers: a server's question
+// would come after the call has ended.
 type approving struct{ gate.Client }
 
 // Reach implements [gate.Client].
@@ -183,8 +183,8 @@ func (t *tools) list(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Res
 // maxError bounds the words of a tool in the state of its job, in bytes.
 const maxError = 500
 
-// result returns the result of a job's call as it was, with a word in _meta of which
-// job it is. The session that reads it learns its labels.
+// result returns the result of a job's call as it was, except that _meta names the job. The session
+// that reads it learns its labels.
 func (t *tools) result(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 	j, err := t.jobOf(ctx, c)
 	if err != nil {

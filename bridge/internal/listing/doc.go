@@ -1,8 +1,9 @@
-// Package listing makes what a server lists safe to be shown: definitions are sanitized,
-// names made such as clients accept, schemas compiled and texts looked through (tools,
-// schemas, scan), and so are prompts, resources and templates (features, templates), and
-// methods that MCP does not have (methods). What cannot be made safe is quarantined alone,
-// with a [status.Note] for the operator.
+// Package listing sanitizes what a server lists. It sanitizes definitions, gives tools names that
+// clients accept, compiles schemas and scans texts (tools, schemas, scan). It does the same for
+// prompts, resources and templates (features, templates), and for methods that MCP does not have
+// (methods). A definition that cannot be sanitized is quarantined; the others are not affected. A
+// [status.Note] informs the operator.
 //
-// [options.Tools] say how, and [options.Groups] in which groups of the operator a thing is.
+// [options.Tools] say how to sanitize, and [options.Groups] in which groups of the operator a thing
+// is.
 package listing

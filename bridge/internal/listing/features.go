@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
-// Features are what one server offers beside tools, immutable once listed.
+// Features are what one server offers in addition to tools, immutable once listed.
 type Features struct {
 	Server  string
 	Options options.Tools
@@ -33,8 +33,8 @@ type Features struct {
 	Notes                         []status.Note
 }
 
-// Add makes features of the definitions that a server listed. One that cannot be
-// made safe is quarantined alone.
+// Add makes features of the definitions that a server listed. It quarantines only those that cannot
+// be sanitized.
 func (s *Features) Add(f gate.Feature, defs []gate.Doc) {
 	taken, seen := map[string]bool{}, map[string]string{} // taken by prompts whose names need no change; digests by name
 	for _, def := range defs {
@@ -166,8 +166,8 @@ func (s *Features) addTemplate(def gate.Doc) error {
 	return nil
 }
 
-// maxTemplates bounds the templates of one server, each of which is tried for a URI
-// that nobody lists.
+// maxTemplates bounds the templates of one server, because each of them is tried for a URI that is
+// not listed.
 const maxTemplates = 1000
 
 func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err error) {

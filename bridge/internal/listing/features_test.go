@@ -26,7 +26,7 @@ import (
 // everyCapability is the answer to initialize of a server that has all.
 const everyCapability = `{"protocolVersion":"2025-11-25","capabilities":{"prompts":{},"resources":{},"completions":{}},"serverInfo":{"name":"s","version":"1"}}`
 
-// newLister returns a server that lists what it is told, by method.
+// newLister returns a server that lists the given answers, by method.
 func newLister(answers map[string]string) *rig.Script {
 	all := map[string]string{
 		"initialize": everyCapability, "prompts/list": `{"prompts":[]}`, "resources/list": `{"resources":[]}`, "resources/templates/list": `{"resourceTemplates":[]}`,
@@ -281,8 +281,8 @@ func TestFeatureListings(t *testing.T) {
 	}
 }
 
-// TestFeatureChanges: what a server adds later is offered, and clients of every
-// revision are told.
+// TestFeatureChanges: what a server adds later is offered, and clients of every revision are
+// notified.
 func TestFeatureChanges(t *testing.T) {
 	lib := mcp.NewServer(&mcp.Implementation{Name: "lib", Version: "1"}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{ListChanged: true}},

@@ -21,8 +21,8 @@ func groupsOf(g options.Groups, name gate.ToolName) []string {
 	return in
 }
 
-// Grouped returns what a server offers, in these groups beside those of its own server. What
-// is in none more is t itself.
+// Grouped returns what a server offers, in these groups in addition to those of its own server. If
+// it is in no further group, Grouped returns t itself.
 func Grouped(t *gate.Tool, g options.Groups) *gate.Tool {
 	more := groupsOf(g, t.Name)
 	if len(more) == 0 {

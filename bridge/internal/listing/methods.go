@@ -42,7 +42,7 @@ func NewMethods(server string, o options.Tools, methods []string) []*gate.Tool {
 	return all
 }
 
-// methodParams is the schema of the parameters of a method of which nothing is known.
+// methodParams is the schema of the parameters of an unknown method.
 type methodParams struct{}
 
 // Validate implements [gate.Schema].

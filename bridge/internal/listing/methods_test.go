@@ -209,10 +209,10 @@ func actions(r *rig.Records) (all []string) {
 	return all
 }
 
-// TestMethods: a method that MCP does not have passes in each combination of eras and
-// transports, with parameters and result as they were written but for what is not safe, and
-// what a client may not use is to it as if there were no such method. A result may say
-// isError, by which it is recorded, as it may say anything.
+// TestMethods: a method that MCP does not have passes in each combination of protocol revisions and
+// transports. Parameters and result pass as they were written, except for unsafe texts. For a
+// client that may not use a method, the method does not exist. A result may contain isError, as it
+// may contain anything, and is then recorded as an error.
 func TestMethods(t *testing.T) {
 	const found = `{"text":"found (b)it(/b)","big":12345678901234567890,"isError":true`
 	for up, reach := range customUpstreams {
@@ -380,7 +380,7 @@ func TestMethodUnknownAlike(t *testing.T) {
 	}
 }
 
-// TestMethodProgress: a client with a token is told how far the method is.
+// TestMethodProgress: a client with a token gets the progress of the method.
 func TestMethodProgress(t *testing.T) {
 	for up, reach := range customUpstreams {
 		x := newMethodFixture(t, reach(t, newCustom(t).Server))
@@ -472,8 +472,8 @@ type rawResultOf struct {
 
 func (r *rawResultOf) UnmarshalJSON(b []byte) error { r.raw = bytes.Clone(b); return nil }
 
-// TestMethodConflicts: of two servers with one method the first in the configuration has it,
-// the other is reached by its name, and that is told. What is listed can change.
+// TestMethodConflicts: if two servers have the same method, the first in the configuration keeps
+// it, the other is reached by its name, and the conflict is reported. The lists can change.
 func TestMethodConflicts(t *testing.T) {
 	first, second := rig.NewScript(map[string]string{"acme/search": `{"by":"files"}`}), rig.NewScript(map[string]string{"acme/search": `{"by":"wiki"}`, "acme/new": `{"by":"wiki, new"}`})
 	files, wiki := first.Config("files"), second.Config("wiki")

@@ -12,9 +12,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
-// scanTime bounds how long the definitions of one listing are scanned: it is
-// advice, and a server that lists what is slow to scan keeps nobody waiting. Ten
-// thousand tools of usual size take less than half of it.
+// scanTime bounds how long the definitions of one listing are scanned: the scan is advice, and
+// clients must not wait for a server whose listing is slow to scan. Ten thousand tools of usual
+// size take less than half of it.
 const scanTime = 2 * time.Second
 
 // scanner leaves to [offer] what is hidden in texts.

@@ -44,7 +44,7 @@ type Tools struct {
 	Foreign  []bool               // of local tools: whether they are
 	Modules  []options.ToolModule // of local tools: what they run in
 
-	Features *Features // what the server offers beside tools; nil if that is nothing
+	Features *Features // what the server offers in addition to tools; nil if that is nothing
 }
 
 // Lookup finds a tool by its offered or its qualified name; an error wraps
@@ -57,8 +57,8 @@ func (s *Tools) Lookup(action gate.Action, name string) (*gate.Tool, error) {
 	return t, nil
 }
 
-// Same reports whether the server lists what it listed before, and it was made safe in the
-// same way.
+// Same reports whether the server lists what it listed before, and it was sanitized in the same
+// way.
 func (s *Tools) Same(old *Tools) bool {
 	return sameTools(s.All, old.All) && slices.Equal(s.Notes, old.Notes) && s.Features.same(old.Features)
 }
@@ -69,8 +69,8 @@ func sameTools(a, b []*gate.Tool) bool {
 	})
 }
 
-// NewTools makes tools of the definitions that a server listed. One that
-// cannot be made safe is quarantined alone.
+// NewTools makes tools of the definitions that a server listed. It quarantines only those that
+// cannot be sanitized.
 func NewTools(server string, o options.Tools, raw []gate.Doc) *Tools {
 	s := &Tools{ByName: make(map[string]*gate.Tool, len(raw)), Listed: raw}
 	taken := map[string]bool{} // by tools whose names need no change
@@ -270,8 +270,8 @@ func offer(t *gate.Tool, def gate.Doc, o options.Tools) (gate.Doc, error) {
 	return cleaned(t, def, o, machineRead)
 }
 
-// cleaned returns a definition with its texts sanitized, of which the findings are
-// added to t. machine names the kind of a string that cannot be changed.
+// cleaned returns a definition with its texts sanitized, and adds the findings to t. machine names
+// the kind of a string that cannot be changed.
 func cleaned(t *gate.Tool, def gate.Doc, o options.Tools, machine func(doc.Leaf) string) (gate.Doc, error) {
 	def = withIcons(t, withoutApp(def), o)
 	text := gate.Text{Server: t.Name.Server, Profile: "text"}

@@ -14,17 +14,17 @@ import (
 const (
 	// maxQuery bounds the text of a search, in bytes.
 	maxQuery = 200
-	// maxFound bounds what one search returns, usualFound what it returns unless it is
-	// told otherwise: it all goes into the context of a model.
+	// maxFound bounds what one search returns; usualFound is how much it returns by default: it all
+	// goes into the context of a model.
 	maxFound   = 50
 	usualFound = 20
-	// maxSaid bounds what of a description a search returns, in bytes.
+	// maxSaid bounds the part of a description that a search returns, in bytes.
 	maxSaid = 300
 )
 
-// CatalogTools returns the tools of the server catalog: search, describe and call. What
-// they show and reach is what tools returns for whoever calls, a gate's, in the groups
-// that the client is offered.
+// CatalogTools returns the tools of the server catalog: search, describe and call. They show and
+// reach what the function tools, a gate's, returns for the caller, in the groups that the client is
+// offered.
 func CatalogTools(tools func(context.Context, *gate.Principal) ([]*gate.Tool, error)) []options.LocalTool {
 	c := catalogTools{tools}
 	return []options.LocalTool{
@@ -137,8 +137,8 @@ func (c catalogTools) call(ctx context.Context, call *gate.Call, p gate.Permit) 
 	return p.Relay(ctx, inner)
 }
 
-// offered returns the tools that whoever calls is offered, but for those of the gateway
-// that find and call others.
+// offered returns the tools that the caller is offered, except those of the gateway that find and
+// call others.
 func (c catalogTools) offered(ctx context.Context, call *gate.Call) ([]*gate.Tool, error) {
 	tools, err := c.tools(ctx, call.Who)
 	if err != nil {

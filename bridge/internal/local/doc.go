@@ -1,8 +1,7 @@
-// Package local is a server without a connection: a [Server] is made of Go functions,
-// behind which WASM modules may stand. Its tools by which clients search for others are
-// [CatalogTools].
+// Package local implements servers without a connection: a [Server] is made of Go functions, which
+// may call WASM modules. [CatalogTools] are the tools by which clients search for others.
 //
-// The fleet has it beside the servers with a connection; a call comes with its permit and is a
-// function call. local.go has the tools, features.go prompts and resources beside them, catalog.go
-// the tools of the catalog.
+// A fleet has local servers and servers with a connection. A call of a local server comes with its
+// permit and is a function call. local.go implements the tools, features.go prompts and resources,
+// catalog.go the tools of the catalog.
 package local

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Features are what a local server offers beside tools.
+// Features are what a local server offers in addition to tools.
 type Features struct {
 	Prompts, Resources []gate.Doc // definitions, as prompts/list and resources/list have them
 	// Call gets a prompt or reads a resource, as [options.LocalTool.Call] calls a tool.

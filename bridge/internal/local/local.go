@@ -24,7 +24,7 @@ type Server struct {
 	options options.Tools
 	changed func()
 
-	features *listing.Features // beside tools; nil if there are none
+	features *listing.Features // other than tools; nil if there are none
 	more     func(context.Context, *gate.Call, gate.Permit) (gate.Result, error)
 
 	mu    sync.Mutex
@@ -61,10 +61,10 @@ func (l *Server) ID() string { return l.server }
 // server is in use.
 func (l *Server) OnChange(changed func()) { l.changed = changed }
 
-// ListedFeatures returns what the server offers beside tools; nil if that is nothing.
+// ListedFeatures returns what the server offers in addition to tools; nil if that is nothing.
 func (l *Server) ListedFeatures() *listing.Features { return l.features }
 
-// Set replaces the tools. Clients that are connected are told.
+// Set replaces the tools. Clients that are connected are notified.
 func (l *Server) Set(tools ...options.LocalTool) error {
 	var raw []gate.Doc
 	for _, t := range tools {

@@ -46,7 +46,7 @@ func (d *Dispatcher) release(call, uri string) {
 	d.listeners.mu.Lock()
 	delete(d.listeners.calls, call)
 	d.listeners.mu.Unlock()
-	_ = d.cfg.Unsubscribe(context.Background(), call, uri) // whether it succeeds does not matter, as no client listens any more
+	_ = d.cfg.Unsubscribe(context.Background(), call, uri) // no client listens any more, so an error does not matter
 }
 
 // Notify tells clients what a server says outside of calls: it is for [fleet.Fleet.OnNotice]. It does

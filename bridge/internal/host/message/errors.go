@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-// Codes of JSON-RPC errors beside those of JSON-RPC itself.
+// Codes of JSON-RPC errors in addition to those of JSON-RPC itself.
 const (
 	// CodeNoResource is of MCP up to 2025-11-25 (server/resources, "Error Handling");
 	// later revisions say it by invalid parameters.
@@ -51,16 +51,16 @@ func Duplicate(id gate.Doc) error {
 	return &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "duplicate in-flight request ID " + idText(id)}
 }
 
-// ErrorOf returns what a client is told of an error.
+// ErrorOf returns the error that a client gets for err.
 func ErrorOf(err error) *mcp.Error {
 	if rpc, ok := errors.AsType[*mcp.Error](err); ok {
 		return rpc
 	}
-	return &mcp.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"} // nobody waits for the answer
+	return &mcp.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"} // the client no longer waits for the answer
 }
 
-// ServerError gives a client the JSON-RPC error that a server answered with, of
-// which the gate has seen the text: see [mcp.MetaError].
+// ServerError gives a client the JSON-RPC error that a server answered with. The gate has already
+// seen its text: see [mcp.MetaError].
 func ServerError(res gate.Doc) error {
 	e := res.Get("_meta").Get(mcp.MetaError)
 	code, err := strconv.ParseInt(e.Get("code").String(), 10, 64)

@@ -39,9 +39,8 @@ func Peek(body []byte) (id []byte, method, name string) {
 	return id, method, name
 }
 
-// members gives f the members of the object that d has entered, until something
-// is wrong: of arrays and objects the opening, the rest of which is passed over
-// unless f has entered it.
+// members gives f the members of the object that d has entered, until something is wrong. Of an
+// array or object f gets the opening delimiter; the rest is skipped unless f has entered it.
 func members(d *json.Decoder, f func(key string, value json.Token) (entered bool)) {
 	for d.More() {
 		key, _ := d.Token()

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// What a message of MCP looks like, whoever sends it and whatever is offered: nothing here
-// knows a host.
+// This file describes the shape of MCP messages, independent of their sender and of what is
+// offered: nothing here knows a host.
 
 // Served are the methods that the host has an answer to.
 var Served = []string{

@@ -19,8 +19,8 @@ const (
 	maxParked   = 256 // of a host
 	maxParkedBy = 64  // of a principal
 	maxParkedOf = 16  // of a client that has a connection
-	// grace is which part of its time to wait a call is let wait whoever else comes:
-	// a person gets as long as that, half a minute of ten, to answer.
+	// grace is the part of its time to wait in which a call does not make room for others: a person
+	// gets that long to answer, half a minute of ten.
 	grace = 20
 )
 
@@ -36,12 +36,12 @@ type Call interface {
 
 // A Lot is where calls wait for their clients.
 //
-// Without authentication all clients are one principal, and without sessions nothing
-// that a client cannot make up tells those over HTTP apart. So that none of them can keep
-// the others from waiting, the places are lent: at a limit the call makes room whose
-// client has not come back for the longest time, of the client that has the most of them.
-// It ends, and its client is told so. Only what has waited for its grace makes room, or
-// whoever calls fastest would have all the places.
+// Without authentication all clients are one principal. Without sessions, everything that tells
+// clients over HTTP apart can be made up by a client. To prevent one client from keeping the others
+// from waiting, places are lent. At a limit, the client that has the most of them gives one up: the
+// call whose client has not come back for the longest time ends, and its client gets an error. Only
+// a call that has waited for its grace makes room; otherwise the fastest caller would take all the
+// places.
 //
 // Use it from several goroutines.
 type Lot[C Call] struct {

@@ -75,8 +75,8 @@ func TestLot(t *testing.T) {
 	})
 }
 
-// The calls of a client, and those of a principal, make room for one another and for nobody
-// else's; where all places are taken the client makes room that has the most of them.
+// The calls of a client, and those of a principal, make room only for one another. If all places
+// are taken, the client that has the most of them makes room.
 func TestWhoMakesRoom(t *testing.T) {
 	type some struct {
 		who, client string

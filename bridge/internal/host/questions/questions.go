@@ -1,5 +1,5 @@
-// Package questions has what the server of a call asks a client that comes for it: each
-// question is open until the client, on whichever request, brings the answer.
+// Package questions keeps the questions that the server of a call asks a client which fetches them.
+// Each question is open until the client brings the answer, with any request.
 package questions
 
 import (

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// Clients of the older revisions whose stream breaks can come back with a GET for what
-// they have missed (MCP 2025-11-25, basic/transports, "Resumability and Redelivery").
-// That takes two things: what was sent is kept for a while, here, and a call outlives
-// its connection for a while, of which the host takes care.
+// Clients of the older revisions whose stream breaks can come back with a GET for what they have
+// missed (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). That takes two things:
+// sent events are kept for a while, which is done here, and a call outlives its connection for a
+// while, which the host takes care of.
 
 // Bounds of what is kept for clients that come back, of all sessions together.
 const (
 	maxKept        = 10 << 20 // bytes
 	maxKeptStreams = 4096
-	// keptOverhead is what an event takes beside its bytes.
+	// keptOverhead is what an event takes in addition to its bytes.
 	keptOverhead = 64
 )
 
@@ -30,8 +30,8 @@ type Kept struct {
 
 type streamKey struct{ session, stream string }
 
-// keptStream is one stream. Of one that was dropped and is used again nobody knows
-// what came first: it is lost.
+// keptStream is one stream. A stream that was dropped and is used again is lost, because its first
+// events are unknown.
 type keptStream struct {
 	key    streamKey
 	events [][]byte
@@ -94,9 +94,8 @@ func (k *Kept) Add(session, stream string, data []byte) {
 	}
 }
 
-// After returns the events after a number; false if they are not kept. Who opens the
-// stream "" without having had it, which a negative number says, wants what comes from now
-// on.
+// After returns the events after a number; false if they are not kept. A negative number for the
+// stream "" means that the client did not have it yet, and wants what comes from now on.
 func (k *Kept) After(session, stream string, n int) ([][]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A client that does not read what it is sent, or sends what it has to say byte by
-// byte, holds up nobody else, and a bounded part of memory for a bounded time. Streams
-// over HTTP are written by a goroutine of their own; what servers tell a client in the
-// middle of its calls is dropped where it does not keep up, see maxRemarks of package upstream.
+// A client that does not read its answers, or sends its requests byte by byte, does not hold up
+// others, and takes a bounded part of memory for a bounded time. Streams over HTTP are written by a
+// goroutine of their own. Messages of servers for a client in the middle of its calls are dropped
+// if it does not keep up: see maxRemarks of package upstream.
 
 const (
 	// writeTime is how long a client may take to read maxChunk, or any answer that is
@@ -21,8 +21,8 @@ const (
 	// maxUnread is how many bytes of a stream wait for its client before who writes
 	// more waits, too.
 	maxUnread = 1 << 20
-	// maxBuffered is how much of an answer net/http takes without writing any of it, in
-	// bytes: what is not longer waits for nobody.
+	// maxBuffered is how much of an answer net/http takes without writing any of it, in bytes: a
+	// shorter answer does not wait for its client.
 	maxBuffered = 2048
 	// silence is how long a stream says nothing before a comment shows that it lives: proxies
 	// and clients give up silent ones (HTML Living Standard, 9.2.7, "Authoring notes").
@@ -193,9 +193,9 @@ func (k *Sink) HangUp() {
 	_ = conn.Close()
 }
 
-var ofJSON = []string{"application/json"} // nobody changes it
+var ofJSON = []string{"application/json"} // must not be changed
 
-// Uncached is the value of Cache-Control that all answers have. Nobody changes it.
+// Uncached is the value of Cache-Control that all answers have. It must not be changed.
 var Uncached = []string{"no-cache, no-transform"}
 
 // retryAfter is when a gateway that is about to end may have been replaced, in seconds.

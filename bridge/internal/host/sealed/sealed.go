@@ -81,8 +81,8 @@ func (s Sealer) Open(c *gate.Call, state string) (approval string, err error) {
 	return string(inside), err
 }
 
-// unseal opens what stands in a state behind its form. What has expired is returned with
-// the error that says so.
+// unseal opens the part of a state that follows its form. If the state has expired, unseal returns
+// its content together with the error that says so.
 func (s Sealer) unseal(text string, bound []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // decoding passes over line ends

@@ -17,8 +17,8 @@ const maxWaiting = 64
 // sendTime bounds how long sending one may take.
 const sendTime = 10 * time.Second
 
-// An Outbox sends what a client is told, one after the other. It has a goroutine only
-// while there is something to send.
+// An Outbox sends notifications to a client, one after the other. It has a goroutine only while
+// there is something to send.
 type Outbox struct {
 	Send  func(ctx context.Context, method string, params gate.Doc)
 	Clean func(server string, params gate.Doc) (gate.Doc, bool)

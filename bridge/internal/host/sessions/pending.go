@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// maxClientError bounds what a server is told of a client's error, in bytes.
+// maxClientError bounds the error of a client that is passed on to a server, in bytes.
 const maxClientError = 4 << 10
 
 // pendingRequests are the requests of the host to a client that wait for an answer. A client may
@@ -27,8 +27,8 @@ type pendingRequests struct {
 	by   map[string]chan gate.Doc // by the JSON of the id; each has room for the only answer
 }
 
-// request sends a request, and waits for its answer. One that nobody waits for any more is
-// withdrawn.
+// request sends a request, and waits for its answer. The request is withdrawn once its caller no
+// longer waits.
 func (a *pendingRequests) request(ctx context.Context, send func([]byte), method string, params gate.Doc) (gate.Doc, error) {
 	id, answer := a.add()
 	defer a.remove(id)

@@ -20,10 +20,10 @@ const (
 	// sessionIdle is how long a session over HTTP lives without a sign of its client: a
 	// request, or a stream that is open.
 	sessionIdle = 24 * time.Hour
-	// maxSessions bounds the sessions over HTTP. Clients that come again and again without
-	// ending theirs would fill the memory until those are idle for long: of the principal
-	// who has the most the one that was not used for the longest time makes room for
-	// another, and its client is told to begin anew.
+	// maxSessions bounds the sessions over HTTP. Clients that come again and again without ending
+	// theirs would fill the memory until those have been idle for long. At the bound, the principal
+	// with the most sessions loses the one that was not used for the longest time, and that
+	// session's client gets an answer to begin anew.
 	maxSessions = 2048
 	// maxListens bounds the streams of notifications that one session has open, and
 	// maxAllListens those of all: see [shares.Places].
@@ -34,7 +34,7 @@ const (
 // A Client is the sender of a request.
 type Client struct {
 	Who           *gate.Principal
-	Groups        gate.Groups // that it is offered, beside the principal's
+	Groups        gate.Groups // narrow what it is offered, as the principal's do
 	SessionID     string      // "" if the client has none: the principal's own
 	Name, Version string      // as the client claims
 	Traceparent   string      // of the HTTP request
@@ -60,7 +60,7 @@ type Session struct {
 	Client   Client          // who its client is; in lines set with initialize
 	Protocol string          // revision; "" before initialize
 	pending  pendingRequests // what its client is asked
-	out      Outbox          // what it is told outside of its requests
+	out      Outbox          // notifications outside of its requests
 
 	mu          sync.Mutex
 	calls       map[string]context.CancelFunc // requests under way, by id
@@ -172,8 +172,8 @@ func (s *Session) standaloneStream() *stream {
 	return s.standalone
 }
 
-// notify tells the client something outside of its requests. Over HTTP nobody hears it who
-// has no stream for that.
+// notify sends the client a notification outside of its requests. Over HTTP it is dropped if the
+// client has no stream for that.
 func (s *Session) notify(_ context.Context, method string, params gate.Doc) {
 	s.mu.Lock()
 	told := s.standalone
@@ -257,7 +257,7 @@ func (s *Session) IsInitialized() bool {
 	return s.initialized
 }
 
-// wantsLists reports whether the client is told of lists that have changed.
+// wantsLists reports whether the client wants to hear of lists that have changed.
 func (s *Session) wantsLists() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

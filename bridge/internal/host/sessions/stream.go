@@ -201,7 +201,7 @@ func (s *stream) write(msg []byte) {
 	}
 }
 
-// event writes an event. The caller holds mu, or nobody else has the stream yet.
+// event writes an event. The caller holds mu, or has the only reference to the stream.
 func (s *stream) event(name string, data []byte) {
 	id, data := "", mcp.OneLine(data)
 	if s.session != nil {
@@ -392,7 +392,7 @@ func (s *Session) streamFor(r *http.Request) (st *stream, after int, no *message
 // detached are the requests whose clients have lost their streams, and may come back.
 type detached struct {
 	mu     sync.Mutex
-	closed bool // nobody is waited for any more
+	closed bool // clients are no longer waited for
 	by     map[*Answer]*time.Timer
 }
 
@@ -425,7 +425,7 @@ func (w *detached) late(a *Answer) {
 	}
 }
 
-// remove says that the client of an answer is there again, or that nobody waits for it.
+// remove stops waiting for the client of an answer: it is back, or no longer expected.
 func (w *detached) remove(a *Answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,3 +1,3 @@
-// Package shares gives out a bounded number of places, such that nobody can keep others
-// out of them.
+// Package shares gives out a bounded number of places, so that no client can keep others out of
+// them.
 package shares

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Places are held by whoever K names. Use them from several goroutines.
+// Places are held by keys. Use them from several goroutines.
 type Places[K comparable] struct {
 	max int
 
@@ -21,9 +21,9 @@ func New[K comparable](max int) *Places[K] {
 	return &Places[K]{max: max, by: make(map[K][]*place)}
 }
 
-// Enter takes a place for key, until leave is called. Once all are taken, the oldest of
-// whoever has the most makes room for one of another: its end is called, in a goroutine.
-// For who has the most ok is false.
+// Enter takes a place for key, until leave is called. If all are taken, the key that has the most
+// gives up its oldest place: the end function of that place is called, in a goroutine. ok is false
+// if no other key has at least two places more than this one.
 func (p *Places[K]) Enter(key K, end func()) (leave func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Whoever sends a request is its principal, found out anew for each. What a request makes
-// and leaves behind is that principal's: sessions, streams, parked calls, tasks, questions
-// and subscriptions. To anybody else none of it exists.
+// The sender of a request is its principal, found out anew for each request. What a request makes
+// and leaves behind is that principal's: sessions, streams, parked calls, tasks, questions and
+// subscriptions. For any other principal none of it exists.
 
 type principalKey struct{}
 
@@ -34,7 +34,7 @@ func (f *Front) caller(r *http.Request) (*gate.Principal, error) {
 	return who, err
 }
 
-// errNobody is the error of a request that is nobody's.
+// errNobody is the error of a request without a principal.
 type errNobody struct{}
 
 func (errNobody) Error() string { return "authentication is required" }
@@ -54,8 +54,8 @@ func refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
 // (basic/transports, "Session Management"), and what clients look for.
 const codeNoSession = -32001
 
-// noSession answers a request that names a session which is not there, or is not the
-// sender's: nobody learns which.
+// noSession answers a request that names a session which does not exist, or is not the sender's:
+// the sender must not learn which.
 func noSession(w http.ResponseWriter) {
 	message.Refuse(http.StatusNotFound, nil, codeNoSession, "Session not found").Write(w)
 }

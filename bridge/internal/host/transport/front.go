@@ -26,15 +26,15 @@ type Front struct {
 
 // Access says which clients over HTTP are served, and as whom.
 type Access struct {
-	// Principal finds out who sends a request over HTTP, before its body is read; nil says
-	// Who of all. An error that is an [http.Handler] answers the request; any other is
-	// answered with 401 and told to nobody. The principal in the context of a request goes
-	// before: see [WithPrincipal].
+	// Principal finds out who sends a request over HTTP, before its body is read. If Principal is
+	// nil, all requests are from Who. An error that is an [http.Handler] answers the request; any
+	// other is answered with 401, and its text is not shown. The principal in the context of a
+	// request takes precedence: see [WithPrincipal].
 	Principal func(*http.Request) (*gate.Principal, error)
 	// Challenge, if not nil, returns the header WWW-Authenticate of the answer to a request over
 	// HTTP whose token lacks scopes for it.
 	Challenge func(r *http.Request, scopes []string) string
-	// Who is whoever comes over HTTP; nil is [gate.Local].
+	// Who is the principal of all requests over HTTP if Principal is nil; nil is [gate.Local].
 	Who *gate.Principal
 	// Group reports whether there is a group, for clients over HTTP that are offered one
 	// alone: see [GroupParam]. Nil knows none.

@@ -13,10 +13,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// checkHeaders holds the headers of a request of [mcp.Stateless] against what the message
-// says of tools and tasks (MCP 2026-07-28, basic/transports/streamable-http, "Server
-// Validation"); [Front.checkPost] does the rest. A name that the client has encoded is
-// decoded for whoever reads it next.
+// checkHeaders compares the headers of a request of [mcp.Stateless] with what the message says of
+// tools and tasks (MCP 2026-07-28, basic/transports/streamable-http, "Server Validation");
+// [Front.checkPost] does the rest. It replaces a name that the client has encoded by the decoded
+// one, for later readers.
 func (f *Front) checkHeaders(r *http.Request, p sessions.Client, msg gate.Doc) *message.Refusal {
 	params := msg.Get("params")
 	if names := r.Header[mcp.HeaderName]; len(names) > 0 {
@@ -95,7 +95,7 @@ func accepts(h http.Header) (a acceptance) {
 	return a
 }
 
-// checkPost checks what a message and the headers around it say of its era.
+// checkPost checks that a message and its headers agree on the protocol revision.
 func (f *Front) checkPost(r *http.Request, p sessions.Client, m message.Message) *message.Refusal {
 	if p.Session != nil && r.Header[mcp.HeaderLastEvent] != nil {
 		return &message.Refusal{Status: http.StatusBadRequest, Plain: "can't send Last-Event-ID for POST request"}

@@ -225,7 +225,7 @@ func (c *lineClient) answer(ctx context.Context, p sessions.Client, m message.Me
 	res, err := c.front.dispatch.Respond(ctx, p, m)
 	c.session.Finish(m.ID)
 	p.Stateless = message.SaysStateless(m.Params)
-	if c.ctx.Err() == nil { // else nobody reads it
+	if c.ctx.Err() == nil { // else the client no longer reads
 		_ = c.write(c.front.dispatch.Reply(p, m, res, err)) // who has gone is noticed by what it sends
 	}
 }
@@ -244,7 +244,7 @@ func (c *lineClient) write(b []byte) error {
 	return err
 }
 
-// Notify implements [sessions.Channel]. It is also how the client is told what is said outside of its
+// Notify implements [sessions.Channel]. It also carries notifications outside of the client's
 // requests.
 func (c *lineClient) Notify(_ context.Context, method string, params gate.Doc) {
 	_ = c.write(message.Notification(method, params))

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
 )
 
-// FuzzReadMessages: each line is read, and those that are too long are told.
+// FuzzReadMessages: each line is read, and those that are too long are reported.
 func FuzzReadMessages(f *testing.F) {
 	f.Add([]byte("{}\n{\"a\":1}\r\n\nend"))
 	f.Add(bytes.Repeat([]byte("x"), 100))
