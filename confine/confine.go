@@ -66,15 +66,15 @@ type Command struct {
 	// a [*MissingError] if the system cannot enforce it. A confined child has a
 	// temporary folder of its own, which TMPDIR names and which goes with it.
 	Confine *Rules
-	// Learn is told what the child and its descendants use, which Confine is not
-	// to restrict then: see [Propose]. It is called by one goroutine at a time, until
-	// Wait returns. Nil watches nothing.
+	// Learn is called with what the child and its descendants use. Confine does not restrict that
+	// then: see [Propose]. It is called by one goroutine at a time, until Wait returns. Nil watches
+	// nothing.
 	Learn func(Access)
 
 	without string // the guard that a test leaves out
 }
 
-// constraints are what startTree is told about the confinement of a child.
+// constraints are what startTree has to know about the confinement of a child.
 type constraints struct {
 	rules   *Rules // checked; nil restricts nothing
 	learn   func(Access)

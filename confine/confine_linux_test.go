@@ -88,7 +88,7 @@ func TestCloseEndsWhoDoesNotListen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, out := begin(t, command(tt.mode))
 			if tt.mode == "closed" {
-				if _, err := io.ReadAll(out); err != nil { // nobody else holds its stdout
+				if _, err := io.ReadAll(out); err != nil { // no other process holds its stdout
 					t.Fatal(err)
 				}
 				if _, err := c.Stdin().Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
@@ -220,7 +220,7 @@ func TestTheGroupEndsWithAKilledSupervisor(t *testing.T) {
 	timelimit.Wait(t, "all processes are gone", func() bool { return len(marked(m)) == 0 })
 }
 
-// Nobody but the kernel is left to end this child.
+// Only the kernel is left to end this child.
 func TestTheChildEndsWithAKilledSupervisorOfAStoppedGateway(t *testing.T) {
 	m := t.Name() + strconv.Itoa(os.Getpid())
 	gw, out := beginGateway(t, m, "helper", "echo")

@@ -26,17 +26,16 @@
 //     There is no SIGTERM; CTRL_BREAK takes its place and reaches only children
 //     that share the gateway's console.
 //
-// Children stand in a process group of their own (under a supervisor in a
-// session of their own), so an interrupt typed at the gateway's terminal does
-// not end them before the gateway has drained its calls.
+// Children are in a process group of their own (under a supervisor in a session of their own), so
+// an interrupt typed at the gateway's terminal does not end them before the gateway has drained its
+// calls.
 //
 // # Confinement
 //
-// With [Command.Confine] a child and its descendants may do only what [Rules]
-// say, from before the first instruction of the program. Linux alone has what it
-// takes, on amd64 and arm64, and [Main] must have been called. The supervisor
-// starts the program itself once more, as a launcher, which restricts its one
-// thread and then executes the server:
+// With [Command.Confine] a child and its descendants may do only what [Rules] say, from before the
+// first instruction of the program. Only Linux has what it takes, on amd64 and arm64, and [Main]
+// must have been called. The supervisor starts the program itself once more, as a launcher, which
+// restricts its one thread and then executes the server:
 //
 //   - Landlock: paths, TCP ports, signals to processes outside, and with them
 //     every look into such processes by /proc.
@@ -50,6 +49,6 @@
 //     temporary folder. Where Landlock does not restrict signals yet (before
 //     Linux 6.12) it decides about those too.
 //
-// [baseExecute] and [baseRead] are what every confined child may use beside its
-// rules, so that programs start at all.
+// [baseExecute] and [baseRead] are what every confined child may use in addition to its rules, so
+// that programs start at all.
 package confine

@@ -58,9 +58,9 @@ var networked = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
 }
 
-// Network returns what a child that may use the network gets beside [Environ]: the variables
-// of proxies and certificate authorities, as far as lookup knows them. An address with a
-// password is left out: who wants it passed on names it.
+// Network returns what a child that may use the network gets in addition to [Environ]: the
+// variables of proxies and certificate authorities, as far as lookup knows them. An address with a
+// password is left out, unless the operator names its variable.
 func Network(lookup func(string) (string, bool)) map[string]string {
 	found := map[string]string{}
 	for _, name := range networked {
@@ -143,7 +143,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 	var unreadable []string
 	for _, d := range filepath.SplitList(path) {
 		if !filepath.IsAbs(d) {
-			continue // a file in the working directory must not stand in for a program
+			continue // a file in the working directory must not replace a program
 		}
 		file, err := program(filepath.Join(d, name), suffixes)
 		switch {

@@ -4,7 +4,7 @@ package confine
 
 import "encoding/gob"
 
-// watch is that of a supervisor who confines, which nobody does here.
+// watch is that of a supervisor that confines; here none does.
 type watch struct{}
 
 func (*watch) close() {}

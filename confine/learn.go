@@ -30,8 +30,7 @@ const (
 )
 
 const (
-	// foldFrom is how many folders beside each other are proposed as the one
-	// around them.
+	// foldFrom is how many folders next to each other are proposed as the one around them.
 	foldFrom = 3
 	// maxLeft bounds the list of what a proposal leaves out.
 	maxLeft = 20
@@ -45,12 +44,11 @@ type Proposal struct {
 	Left []string
 }
 
-// Propose folds what a child used into rules: files into their folders, many
-// folders beside each other into the one around them. What every confined child
-// may use is left out, and it never proposes the root, home or any other folder
-// that holds more than one concern, nor keys, what runs when its user signs in, or
-// what belongs to the gateway: the files and folders in own. Home and own may be, or
-// lead through, symbolic links.
+// Propose folds what a child used into rules: files into their folders, many folders next to each
+// other into the one around them. What every confined child may use is left out, and it never
+// proposes the root, home or any other folder that holds more than one concern, nor keys, what runs
+// when its user signs in, or what belongs to the gateway: the files and folders in own. Home and
+// own may be, or lead through, symbolic links.
 //
 // A proposal allows what was seen, good or bad: it is to be read before it is
 // used.
@@ -106,7 +104,7 @@ func (p *proposer) add(a Access) {
 		}
 	case a.Kind == AccessSocket:
 		p.leave(leftSocket, a.Path+": sockets other than TCP are never allowed")
-	case ownProcess.MatchString(a.Path): // of the child, or nobody's business
+	case ownProcess.MatchString(a.Path): // of the child itself, or of no concern
 	case beneathAny(a.Path, systemFolders):
 		p.leave(leftSystem, a.Path+": of the system, and mostly not needed; name it under "+string(a.Kind)+" if it is")
 	case beneathAny(a.Path, p.own):
@@ -165,8 +163,7 @@ func (p *proposer) proposal() Proposal {
 	return Proposal{Rules: r, Left: left}
 }
 
-// fold returns the paths of a kind, without those in folders of which others
-// speak already.
+// fold returns the paths of a kind, without those in folders that known contains already.
 func (p *proposer) fold(kind AccessKind, known []string) []string {
 	set := make(map[string]bool)
 	for path := range p.paths[kind] {

@@ -26,7 +26,7 @@ func (w *watch) look(n *notification) {
 		}
 		if !w.seen[a] && len(w.seen) < maxSeen {
 			w.seen[a] = true
-			_ = w.reports.Encode(report{Seen: &a}) // nobody may be there to read it
+			_ = w.reports.Encode(report{Seen: &a}) // the gateway may be gone, and not read it
 		}
 	}
 }

@@ -412,7 +412,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A program that does not call Main has nobody to confine its children.
+// A program that does not call Main has no supervisor to confine its children.
 func TestAProgramThatCannotConfineSaysSo(t *testing.T) {
 	tests := map[string]struct{ mode, want string }{
 		"and starts nothing":               {"confine", "confine cannot be enforced on this system: everything: this program does not call confine.Main"},

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter refuses what Landlock does not cover (seccomp(2)). It lists what
-// is refused rather than what is allowed: runtimes use some three hundred calls,
-// and nearly all of them act only on what a process holds already. Calls that
-// are newer than the list are refused too, for nobody has looked at them.
+// The filter refuses what Landlock does not cover (seccomp(2)). It lists what is refused rather
+// than what is allowed: runtimes use some three hundred calls, and nearly all of them act only on
+// what a process holds already. Calls that are newer than the list are refused too, because no one
+// has examined them.
 
 // newest is the last call that the list below has been compared with.
 const newest = unix.SYS_REMOVEXATTRAT

@@ -124,8 +124,8 @@ func (s *supervision) begin(ctx context.Context, x *exec.Cmd, under constraints)
 
 func (s *supervision) terminate() { _ = s.orders.Encode(orderTerminate) }
 
-// kill closes the pipe of orders after the order: a supervisor that cannot
-// read the one sees the other. What cannot be written has nobody to read it.
+// kill closes the pipe of orders after the order: a supervisor that cannot read the one sees the
+// other. If the order cannot be written, no supervisor is left to read it.
 func (s *supervision) kill() {
 	_ = s.pipes[0].SetWriteDeadline(time.Now().Add(killWait))
 	_ = s.orders.Encode(orderKill)

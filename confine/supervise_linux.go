@@ -79,8 +79,8 @@ func superviseIfAsked() {
 	}
 }
 
-// supervise is the life of a supervisor: it starts one program, reaps whoever
-// is orphaned among its descendants, and ends when the last of them has.
+// supervise is the life of a supervisor: it starts one program, reaps those of its descendants that
+// are orphaned, and ends when the last of them has.
 //
 // It trusts that a process without children has no descendants: it is their
 // subreaper, so each of them has an ancestor among its children.
@@ -90,8 +90,8 @@ func supervise() int {
 	// Only the gateway ends a supervisor. Notify and not Ignore, because an
 	// ignored signal stays ignored in the child.
 	signal.Notify(make(chan os.Signal, 1))
-	// The child gets stdin, stdout and stderr, also if whoever started the
-	// gateway left it other descriptors. Kernels before 5.11 lack this.
+	// The child gets stdin, stdout and stderr only, even if the gateway was started with other
+	// descriptors that it inherits. Kernels before 5.11 lack this.
 	_ = unix.CloseRange(ordersFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	syscall.CloseOnExec(ordersFD)
 	syscall.CloseOnExec(reportsFD)
@@ -114,7 +114,7 @@ func supervise() int {
 		go end() // the gateway is gone
 	}
 	go obey(orders)
-	_ = reports.Encode(report{Status: reap(first.Pid)}) // nobody may be there to read it
+	_ = reports.Encode(report{Status: reap(first.Pid)}) // the gateway may be gone, and not read it
 	return 0
 }
 
@@ -235,9 +235,9 @@ func signalAll(sig syscall.Signal) {
 	}
 }
 
-// parentOf returns the parent of a process by /proc/PID/stat (proc_pid_stat(5)):
-// the second field after the name, which stands in parentheses and may itself
-// contain any. It returns 0 if the process is gone.
+// parentOf returns the parent of a process by /proc/PID/stat (proc_pid_stat(5)): the second field
+// after the name, which is in parentheses and may itself contain any. It returns 0 if the process
+// is gone.
 func parentOf(pid string) int {
 	b, _ := os.ReadFile("/proc/" + pid + "/stat")
 	stat := string(b)

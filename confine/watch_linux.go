@@ -89,7 +89,7 @@ func newWatch(l *launch, reports *gob.Encoder) (*watch, error) {
 	return w, nil
 }
 
-// close removes the temporary folder. Nobody is left who could put more into it.
+// close removes the temporary folder. No process is left that could put more into it.
 func (w *watch) close() {
 	if w != nil {
 		_ = os.RemoveAll(w.l.Temp) // what cannot be removed stays, in a folder that only its user reads
@@ -103,7 +103,7 @@ func (w *watch) begin() {
 	}
 }
 
-// listen serves the calls on the listener until nobody is left to make one.
+// listen serves the calls on the listener until no process is left to make one.
 func (w *watch) listen(listener int) {
 	go func() {
 		defer unix.Close(listener)
@@ -195,7 +195,7 @@ func (w *watch) ours(pid int32, group bool) bool {
 		return false
 	}
 	for _, p := range all {
-		if p.group == int(-pid) { // and so are all in it: their sessions hold nobody else
+		if p.group == int(-pid) { // and so are all in it: their sessions hold no other processes
 			return true
 		}
 	}
@@ -205,8 +205,8 @@ func (w *watch) ours(pid int32, group bool) bool {
 // A process is what stat tells of one.
 type process struct{ parent, group, threads int }
 
-// descendants returns the descendants of this process by number, those that
-// nobody has waited for too.
+// descendants returns the descendants of this process by number, including those that have ended
+// but were not waited for.
 func descendants() map[int]process {
 	entries, _ := os.ReadDir("/proc") // without it there is no supervisor
 	all, ours := make(map[int]process, len(entries)), make(map[int]process)
@@ -235,10 +235,10 @@ func descendants() map[int]process {
 	return ours
 }
 
-// stat reads /proc/PID/stat (proc_pid_stat(5)) behind the name, which stands in
-// parentheses and may itself contain any.
+// stat reads /proc/PID/stat (proc_pid_stat(5)) behind the name, which is in parentheses and may
+// itself contain any.
 func stat(pid int) process {
-	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // gone: of nobody
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // gone: it has no parent and no group
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(fields) < 18 {
 		return process{}

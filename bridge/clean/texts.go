@@ -135,7 +135,7 @@ func (s *Texts) Check(c gate.Content) gate.ContentVerdict {
 		v.Text = &text
 		return v
 	}
-	if raw, err := base64.StdEncoding.DecodeString(c.Data); err == nil { // of another encoding, of which ASCII is a part
+	if raw, err := base64.StdEncoding.DecodeString(c.Data); err == nil { // of another encoding that includes ASCII
 		as.Text = string(bytes.ToValidUTF8(raw, []byte("?")))
 		if clean, _ := s.Sanitize(as); clean == as.Text {
 			return v
@@ -144,8 +144,8 @@ func (s *Texts) Check(c gate.Content) gate.ContentVerdict {
 	return gate.ContentVerdict{Refused: "text that is not in UTF-8, and not safe"}
 }
 
-// of returns the sanitizer for a text. A profile that nobody knows, which a policy may
-// ask for, is taken for the strictest.
+// of returns the sanitizer for a text. A policy may ask for a profile that does not exist: that is
+// taken for the strictest.
 func (s *Texts) of(t gate.Text) *sanitize.Sanitizer {
 	if one := s.byProfile[s.profile(t)]; one != nil {
 		return one
@@ -210,7 +210,7 @@ func (s *Texts) Same(o *Texts) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Knows reports a profile that nobody knows; "" is none.
+// Knows returns an error for a profile that does not exist; "" is no profile, and no error.
 func (s *Texts) Knows(profile string) error {
 	if profile != "" && s.byProfile[profile] == nil {
 		return unknownProfile(profile)

@@ -1,6 +1,6 @@
-// Package dial is the one way out for HTTP requests that an untrusted tool asks
-// for. The tool never has a socket: it describes a [Request], and an [Egress]
-// carries it out if everything below agrees.
+// Package dial sends HTTP requests for untrusted tools: it is their only way out. The tool never
+// has a socket: it describes a [Request], and an [Egress] carries it out if everything below
+// agrees.
 //
 // A request goes through these steps, and so does each redirect, from the top:
 //

@@ -18,10 +18,10 @@ const (
 	maxResponseHeader = 64 << 10
 )
 
-// ours are the fields that a tool may not set: those that frame the message or
-// belong to the connection (RFC 9110, 7.6.1; RFC 9112, 6), those that ask for a
-// body which we could not read, and those by which some servers are told another
-// method or path than the one that was judged. Names with Proxy- count too.
+// ours are the fields that a tool may not set: those that frame the message or belong to the
+// connection (RFC 9110, 7.6.1; RFC 9112, 6), those that ask for a body which we could not read, and
+// those that give some servers a method or path different from the one that was judged. Names with
+// Proxy- count too.
 var ours = map[string]bool{
 	"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true, "Te": true,
 	"Connection": true, "Keep-Alive": true, "Upgrade": true, "Http2-Settings": true, "Expect": true,
@@ -30,8 +30,8 @@ var ours = map[string]bool{
 	"X-Original-Url": true, "X-Rewrite-Url": true,
 }
 
-// portable are the fields that follow a redirect to another origin. All others
-// stay behind: nobody knows which of them let somebody in.
+// portable are the fields that follow a redirect to another origin. All others stay behind: any of
+// them may be a credential.
 var portable = []string{"Accept", "Accept-Language", "User-Agent", "Content-Type", "Content-Language", "Content-Encoding"}
 
 // newHeader returns fields as a header, placeholders of secrets still in place.
@@ -88,7 +88,7 @@ func checkValue(v string) error {
 	return nil
 }
 
-// abroad returns what of a header goes to another origin.
+// abroad returns the fields of a header that go to another origin.
 func abroad(header http.Header) http.Header {
 	kept := http.Header{}
 	for _, name := range portable {

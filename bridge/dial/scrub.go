@@ -15,8 +15,8 @@ import (
 // that look escaped themselves.
 const maxLayers = 8
 
-// A form is one way in which a secret may stand in a text, in lower case.
-// Letters are compared without case: the few more hits are no loss.
+// A form is one way in which a text may contain a secret, in lower case. Letters are compared
+// without case: the few more hits are no loss.
 type form struct {
 	text []byte
 	// before and after are true if the neighbour in a base64 text holds bits of

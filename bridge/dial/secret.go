@@ -35,8 +35,8 @@ type sealed struct {
 	forms []form
 }
 
-// NewSecret returns the secret with that name and value, bound to an origin. The
-// value has 8 to 4096 bytes, and may stand in a header.
+// NewSecret returns the secret with that name and value, bound to an origin. The value has 8 to
+// 4096 bytes, all of them allowed in a header.
 func NewSecret(name, value, origin string) (Secret, error) {
 	o, err := parseOrigin(origin)
 	switch {

@@ -105,8 +105,8 @@ func TestPlaceholderInABodyStays(t *testing.T) {
 	}
 }
 
-// A secret goes to its origin, and stays there when the request is redirected:
-// whatever the field, and whoever writes the location.
+// A secret goes to its origin, and stays there when the request is redirected, whichever field
+// holds it and whichever server writes the location.
 func TestSecretsDoNotFollowRedirects(t *testing.T) {
 	value := randomText(20)
 	encoded := url.QueryEscape(value)

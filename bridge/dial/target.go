@@ -63,8 +63,7 @@ func NewTarget(method, rawURL string) (Target, error) {
 	return Target{Method: method, Scheme: o.scheme, Host: o.host, Port: o.port, Path: path, query: u.RawQuery}, nil
 }
 
-// String returns the URL without its query, which may hold what nobody wants in
-// a log.
+// String returns the URL without its query, which may hold what must not be in a log.
 func (t Target) String() string {
 	t.query = ""
 	return t.URL()
@@ -104,8 +103,7 @@ type origin struct {
 
 func (o origin) String() string { return o.scheme + "://" + o.authority() }
 
-// authority is host and port as they stand in a URL: without the port that the
-// scheme implies.
+// authority is host and port as in a URL: without the port that the scheme implies.
 func (o origin) authority() string {
 	if o.port != schemePort(o.scheme) {
 		return net.JoinHostPort(o.host, strconv.Itoa(o.port))
@@ -167,7 +165,7 @@ func parseURL(raw string) (*url.URL, origin, error) {
 	return u, o, nil
 }
 
-// checkText refuses what never stands in a URL. A backslash is a slash to some.
+// checkText refuses what is never part of a URL. Some programs read a backslash as a slash.
 func checkText(raw string) error {
 	if len(raw) > maxURL {
 		return fmt.Errorf("its URL is longer than %d bytes", maxURL)

@@ -32,7 +32,7 @@ const (
 	TimedOut Kind = "timeout"
 	// Limit: the server's answer is larger than it may be.
 	Limit Kind = "refused_limit"
-	// Pinned: in the client's own process the tool is another than the one that was listed.
+	// Pinned: in the client's own process the tool is different from the one that was listed.
 	Pinned Kind = "refused_pin"
 	// Credential: the server wants a credential that there is none of for the caller.
 	Credential Kind = "refused_credential"

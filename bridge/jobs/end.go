@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/codes"
 )
 
-// ends keeps the outcome of a call: of one that nobody knows of, and that the gate has
-// not let pass, nothing.
+// ends keeps the outcome of a call. It keeps nothing of a call that the gate has not let pass and
+// that no client knows of.
 func (r *Runner) ends(ctx context.Context, one *run, res gate.Result, err error) {
 	r.mu.Lock()
 	one.ending = true

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/store"
 )
 
-// A call is started, and its result fetched later, by whoever started it.
+// A call is started, and its result fetched later, by the same principal.
 func Example() {
 	ctx := context.Background()
 	db, err := store.Open(ctx, store.Memory) // or the path of a file, to outlive the process

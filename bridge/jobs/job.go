@@ -46,8 +46,8 @@ type Job struct {
 // Terminal reports whether the job has ended.
 func (j Job) Terminal() bool { return j.State != Running }
 
-// Lost reports whether the job has ended with the gateway that carried it out, so that
-// nobody knows what came of the call.
+// Lost reports whether the job has ended with the gateway that carried it out, so that the outcome
+// of the call is unknown.
 func (j Job) Lost() bool { return j.State == Failed && j.Code == codes.Cancelled }
 
 // Expires returns when the outcome is given up; zero while the job runs.
@@ -92,8 +92,8 @@ var ErrRunning = errors.New("the job is running")
 // ErrTooLarge says that a result is larger than a [Store] keeps.
 var ErrTooLarge = errors.New("the result is larger than can be kept")
 
-// Bounds are how much is kept of the jobs of one node. What is over them goes first
-// that is oldest, of the owner who has the most: nobody can push out what others keep.
+// Bounds are how much is kept of the jobs of one node. Beyond them the oldest job of the owner that
+// has the most goes first: no one can push out what others keep.
 type Bounds struct {
 	Jobs  int           // that have ended, expired ones included
 	Bytes int64         // results together

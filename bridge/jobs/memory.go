@@ -195,7 +195,8 @@ func (k *kept) one() int64 {
 	return 1
 }
 
-// shrink has less happen to the first job of whoever has most, until all weigh no more than most.
+// shrink calls less for the first job of the owner that has most, until all weigh no more than
+// most.
 func shrink(all []*kept, most int64, weight func(*kept) int64, less func(*kept)) {
 	for {
 		var sum, heaviest int64

@@ -48,9 +48,9 @@ const (
 )
 
 const (
-	// startTime is how long a start waits for the gate to let the call pass, so that
-	// who started it is told of a refusal: a little more than calls are held for a
-	// person to approve.
+	// startTime is how long a start waits for the gate to let the call pass, so that the client
+	// that started it gets a refusal as its answer. It is a little more than calls are held for a person
+	// to approve.
 	startTime = 60 * time.Second
 	// endTime bounds how long the end of a job may take to be kept.
 	endTime = 10 * time.Second
@@ -92,8 +92,8 @@ type Runner struct {
 
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// New returns a runner. Jobs that an earlier run of the same node has left running
-// are failed: nobody carries them out any more. It starts nothing; see [Runner.Run].
+// New returns a runner. Jobs that an earlier run of the same node has left running are failed:
+// nothing carries them out any more. It starts nothing; see [Runner.Run].
 func New(ctx context.Context, o Options) (*Runner, error) {
 	if err := o.fill(); err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)

@@ -323,7 +323,7 @@ func TestExpiry(t *testing.T) {
 				if _, _, err := r.Result(t.Context(), alice.Owner, j.ID); err != nil {
 					t.Errorf("before its time: %v", err)
 				}
-				time.Sleep(2 * time.Second) // and nobody has swept
+				time.Sleep(2 * time.Second) // and nothing has been swept
 				expired(t, r, j.ID)
 				if err := r.Sweep(t.Context()); err != nil {
 					t.Fatal(err)

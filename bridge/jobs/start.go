@@ -52,8 +52,8 @@ func (r *Runner) Start(ctx context.Context, do Do, c gate.Call, keep time.Durati
 	return r.started(ctx, one)
 }
 
-// starter is the client of a job's call: whoever has started it, as far as that can be
-// asked, and does not wait.
+// starter is the client of a job's call: the client that started it, as far as it can be asked. It
+// does not wait for the answer.
 type starter struct {
 	gate.Nobody
 	of      gate.Client
@@ -119,7 +119,7 @@ func (r *Runner) newRun(c gate.Call, keep time.Duration, cancel context.CancelCa
 	}
 }
 
-// begin keeps a job that begins. Who has begun one calls work.End at its end.
+// begin keeps a job that begins. If it succeeds, the caller calls work.End at the end of the job.
 func (r *Runner) begin(ctx context.Context, one *run) error {
 	if err := r.enter(one); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (r *Runner) Runs(of gate.Owner) bool {
 
 func (r *Runner) newID() string { return r.o.Node + "-" + strings.ToLower(rand.Text()) }
 
-// enter takes a place among the jobs that run. Who has it calls work.End.
+// enter takes a place among the jobs that run. If it succeeds, the caller calls work.End.
 func (r *Runner) enter(one *run) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

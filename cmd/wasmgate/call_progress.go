@@ -10,14 +10,14 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/calls"
 )
 
-// progressEvery is how often at most a terminal is told how far a call is.
+// progressEvery is how often at most a terminal shows how far a call is.
 const progressEvery = 100 * time.Millisecond
 
 // maxProgress is the width of what is said of it, in characters.
 const maxProgress = 70
 
-// progress returns what shows on one line of the terminal how far a call is, and what
-// takes the line away again. Nobody is told where no person looks.
+// progress returns a function that shows on one line of the terminal how far a call is, and one
+// that removes the line again. Where no person looks, nothing is shown.
 func (c callCommands) progress() (draw func(calls.Progress), end func()) {
 	if c.JSON || !show.IsTerminal(c.Err) {
 		return nil, func() {}

@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newCompletion stands in the place of cobra's own, which takes an unknown shell
-// for a wish for help.
+// newCompletion replaces cobra's own command, which takes an unknown shell for a wish for help.
 func newCompletion(root *cobra.Command) *cobra.Command {
 	shells := map[string]func(io.Writer) error{
 		"bash":       func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
@@ -24,8 +23,7 @@ func newCompletion(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// newHelp stands in the place of cobra's own, which takes an unknown command for
-// none.
+// newHelp replaces cobra's own command, which accepts an unknown command as if none was named.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",

@@ -108,7 +108,7 @@ func given(text string) string {
 func (e *echoServer) greeted() {
 	f, err := os.OpenFile(e.hellos, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
-		return // nobody counts
+		return // there is no file to count in
 	}
 	defer f.Close()
 	if _, err := f.WriteString("."); err != nil {

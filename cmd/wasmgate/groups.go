@@ -8,8 +8,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
-// checkGroups checks the groups that --group names. One that is not there would offer
-// nothing, and none at all everything, which nobody means.
+// checkGroups checks the groups that --group names. A group that does not exist would offer
+// nothing, and no group at all everything: neither can be meant.
 func checkGroups(cmd *cobra.Command, cfg *config.Config, names []string) error {
 	if cmd.Flags().Changed("group") && len(names) == 0 {
 		return shell.Misuse("--group is empty; name a group")

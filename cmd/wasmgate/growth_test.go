@@ -175,7 +175,7 @@ func growSessions(b *testing.B, n int) []figure {
 	}
 }
 
-// growStreams opens streams of notifications, of which nothing is read: they cost a client
+// growStreams opens streams of notifications, and reads nothing from them: they cost a client
 // nothing but a connection.
 func growStreams(b *testing.B, n int) []figure {
 	up := startUpstream(b, "http", older, 1)

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// An upstream is an echo server: over stdio, of which each of its clients starts a
-// process, or over HTTP.
+// An upstream is an echo server: over stdio, where each of its clients starts a process, or over
+// HTTP.
 type upstream struct {
 	id, revision string
 	url          string // "" over stdio

@@ -15,13 +15,12 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// BenchmarkGateway measures the whole: load clients, the gateway as a process of its own
-// and echo servers, of both revisions each, with policy, both validations, sanitizing and
-// audit on. It reports the gateway's CPU and allocations for each call, and the latency
-// beside that of clients of the server's revision that are connected directly, in turn in
-// the same run. It fails if calls make the gateway shake hands with a server again, or
-// hold more. At the end it prints a table. Its budget is 250 us of CPU
-// a call with 16 clients.
+// BenchmarkGateway measures the whole: load clients, the gateway as a process of its own and echo
+// servers, of both revisions each, with policy, both validations, sanitizing and audit on. It
+// reports the gateway's CPU and allocations for each call, and the latency, to compare with that of
+// clients of the server's revision that are connected directly, in turn in the same run. It fails
+// if calls make the gateway shake hands with a server again, or hold more. At the end it prints a
+// table. Its budget is 250 us of CPU a call with 16 clients.
 //
 //	go test ./cmd/wasmgate -run '^$' -bench 'Gateway$' -benchtime 2000x
 func BenchmarkGateway(b *testing.B) {

@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// serveMeasured makes this program wasmgate, if it was started as a gateway that is
-// measured: it tells on a Unix socket, to tests, what nobody sees from outside. Profiles
-// are there too, while a benchmark runs:
+// serveMeasured makes this program wasmgate, if it was started as a gateway that is measured: it
+// tells tests on a Unix socket what cannot be seen from outside. Profiles are there too, while a
+// benchmark runs:
 //
 //	curl --unix-socket /tmp/BenchmarkGateway*/001/measured 'http://gateway/debug/pprof/profile?seconds=5' >cpu
 //

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// serveProxy makes this program a raw reverse proxy, if it was started as one: what
-// calls cost that nobody looks at. It prints its URL and ends with its input.
+// serveProxy makes this program a raw reverse proxy, if it was started as one: it shows what calls
+// cost that nothing checks. It prints its URL and ends with its input.
 func serveProxy() {
 	to, ok := os.LookupEnv("WASMGATE_TEST_PROXY")
 	if !ok {

@@ -58,9 +58,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitCode(err)
 }
 
-// untilSignal returns a context that ends with the first signal to end. By then the second one
-// ends the process at once, so that whoever sees that it drains can rely on that; the
-// supervisors end the servers.
+// untilSignal returns a context that ends with the first signal to end. By then the second one ends
+// the process at once: a user that sees that it drains can rely on that. The supervisors end the
+// servers.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	first := make(chan os.Signal, 1)

@@ -60,11 +60,11 @@ const rounds = 9
 // another commit, or its wasmgate.
 const againstEnv = "WASMGATE_AGAINST"
 
-// BenchmarkShapes measures what calls of each shape cost the gateway, beside a raw
-// reverse proxy (httputil.ReverseProxy), a direct connection and, with WASMGATE_AGAINST,
-// another gateway, in turn in the same run. All checks are on. It prints a table: CPU as
-// a ratio to the proxy's, round by round. In front of a stdio server the proxy has
-// one over HTTP. The benchmark's N is the calls of a way in a round, fewer for large results.
+// BenchmarkShapes measures what calls of each shape cost the gateway, compared with a raw reverse
+// proxy (httputil.ReverseProxy), a direct connection and, with WASMGATE_AGAINST, another gateway,
+// in turn in the same run. All checks are on. It prints a table: CPU as a ratio to the proxy's,
+// round by round. In front of a stdio server the proxy has one over HTTP. The benchmark's N is the
+// calls of a way in a round, fewer for large results.
 //
 //	go test ./cmd/wasmgate -run '^$' -bench 'Shapes$' -benchtime 300x
 func BenchmarkShapes(b *testing.B) {

@@ -167,7 +167,7 @@ func (c statusCommands) settled(ctx context.Context, cfg *config.Config, g shell
 	}
 }
 
-// checkStatus says what of the servers cannot be used.
+// checkStatus returns an error that names the servers that cannot be used.
 func checkStatus(s *overview.Status) error {
 	if names := s.Faulted(); len(names) > 0 {
 		return shell.Exit(shell.ExitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", ")))
@@ -331,8 +331,7 @@ func (c statusCommands) printSaid(s status.Server) {
 	}
 }
 
-// printPolicies tells of the bundles, and of the policy that decides beside the one
-// in use.
+// printPolicies prints the bundles, and the shadow policy that decides along with the one in use.
 func (c statusCommands) printPolicies(s *overview.Status) {
 	for _, b := range s.Bundles {
 		how := "not verified"

@@ -29,9 +29,9 @@ type Package struct {
 	// Group is the largest group of its files that all need one another: each uses, by a
 	// chain, declarations and methods in each other.
 	Group []string
-	// Uses are how many pairs of its files there are of which one uses declarations or methods in
-	// the other. Upward are those that run upward, as "user.go used.go", in the order of its files
-	// in which the fewest do.
+	// Uses are how many pairs of its files have one file that uses declarations or methods in the
+	// other. Upward are those that run upward, as "user.go used.go", in the order of its files in
+	// which the fewest do.
 	Uses   int
 	Upward []string
 	// Struct is the struct with the most methods, Methods are how many it has.

@@ -30,8 +30,7 @@ type commands struct{ *shell.Shell }
 // maxRequest is the width of a column, in characters.
 const maxRequest = 100
 
-// lastRecords is how many records are shown if nobody asks for more or since
-// when.
+// lastRecords is how many records are shown if neither a number nor a time is asked for.
 const lastRecords = 50
 
 // Audit returns audit with its commands.
@@ -317,7 +316,7 @@ func (c commands) printReport(r audit.Report, against bool) error {
 // DecisionLog is the name of OPA's format for decisions.
 const DecisionLog = "decision-log"
 
-// printDecision prints the decision of which a record tells on one line.
+// printDecision prints the decision in a record on one line.
 func (c commands) printDecision(e audit.Entry) error {
 	d, ok := ship.DecisionOf(e, product.RelaysCalls)
 	if !ok {

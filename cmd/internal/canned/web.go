@@ -258,7 +258,7 @@ func (a addr) tls() bool {
 	return is
 }
 
-// peeked is a connection of which the beginning was read before.
+// peeked is a connection whose beginning was read before.
 type peeked struct {
 	net.Conn
 	r io.Reader

@@ -26,14 +26,14 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// The published benchmark AgentDojo, put before the packs by policy replay, with
-// the worst agent there is: it does all that the attacker's text asks for, at
-// once. Two figures count: M1, of the user's tasks those of which every call is
-// allowed; and M2, of the attacks that the benchmark itself scores as successful
-// those in which at least one call with an effect is refused.
+// The published benchmark AgentDojo, put before the packs by policy replay, with the worst agent
+// there is: it does all that the attacker's text asks for, at once. It counts two figures. M1 is
+// the number of the user's tasks whose calls are all allowed. M2 is the number of attacks, among
+// those that the benchmark itself scores as successful, with at least one call with an effect that
+// is refused.
 //
-// The labels in testdata/labels are written from names, descriptions and
-// schemas alone. Nothing else knows a suite.
+// The labels in testdata/labels are written from names, descriptions and schemas alone. Nothing
+// else knows a suite.
 
 type dojoCall struct {
 	Origin   string
@@ -63,7 +63,7 @@ type dojoSuite struct {
 	pairs   []dojoPair        // successful attacks
 	prompts map[string]string // by task
 	effects map[string]bool   // tools that have one
-	trusted map[string]bool   // tools by whose labels nobody outside writes results
+	trusted map[string]bool   // tools whose results no outsider writes, by their labels
 	tools   []map[string]any  // definitions, with qualified names
 	reads   []dojoCall        // all calls that only read which anybody has made of what was as it is at first
 	tainted map[string]string // what they are answered once an attacker has written, by injection task and call
@@ -287,7 +287,7 @@ type dojoVariant struct {
 	name    string
 	prompt  bool
 	approve bool // what is asked is approved
-	beside  bool // and the destinations with those beside them
+	beside  bool // and the destinations with the values next to them
 	packs   []string
 	rego    string
 	own     []string            // identities of the principal
@@ -326,8 +326,8 @@ func (o *dojoOutcome) add(of dojoOutcome) {
 // dojoPlace finds the argument that a reason names.
 var dojoPlace = regexp.MustCompile(`(?:named|chosen) (/\S+?)(?:;|$)`)
 
-// cause says where the values for which a person is asked about the last of a session's calls
-// can be known from, to whoever reads all of the session and the task's prompt.
+// cause says where the values for which a person is asked about the last of a session's calls can
+// be known from, to a reader of the whole session and the task's prompt.
 func (s *dojoSuite) cause(task dojoTask, calls []dojoCall, reasons []string) string {
 	kinds := map[string]bool{}
 	for _, m := range dojoPlace.FindAllStringSubmatch(strings.Join(reasons, ";"), -1) {

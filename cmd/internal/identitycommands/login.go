@@ -44,7 +44,7 @@ personal access token, or with id_jag an ID token.`,
 					return err
 				}
 				said := "logged in to " + done.Server
-				if r.Token != "" { // which nobody has used yet
+				if r.Token != "" { // which has not been used yet
 					said = fmt.Sprintf("the token for %[1]s is kept; whether %[1]s takes it: wasmgate status %[1]s%[2]s", done.Server, c.ConfigFlag())
 				}
 				if len(done.Scopes) > 0 {

@@ -95,7 +95,7 @@ func wholeServer(g policydata.Grant) bool {
 	})
 }
 
-// grantFlags adds the flags that name what is granted beside tools.
+// grantFlags adds the flags that name what is granted besides tools.
 func grantFlags(cmd *cobra.Command, g *policydata.Grant) {
 	f := cmd.Flags()
 	f.StringSliceVar(&g.Servers, "server", nil, "all of this server; may be repeated, as the others may")
@@ -189,7 +189,7 @@ of the grants that cover it. --server and the other flags remove grants of that 
 	return cmd
 }
 
-// revokeNamed takes back what grants name beside tools.
+// revokeNamed takes back what grants name besides tools.
 func (c grants) revokeNamed(cmd *cobra.Command, cfg *config.Config, at state.Document, g policydata.Grant) error {
 	removed, err := policydata.RevokeNamed(cmd.Context(), at, g)
 	switch {

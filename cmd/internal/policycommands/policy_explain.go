@@ -60,7 +60,7 @@ configuration has "audit: {record: full}"; rules about them are then shown as ru
 	}
 }
 
-// explain explains the decision of which a record tells.
+// explain explains the decision in a record.
 func (c commands) explain(ctx context.Context, cfg *config.Config, record audit.Entry) (*study.Explanation, error) {
 	p, err := c.policy(ctx, cfg)
 	if err != nil {

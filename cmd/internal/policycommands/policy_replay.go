@@ -195,7 +195,7 @@ func (c commands) replayEngine(ctx context.Context, f replayFlags) (*policy.Engi
 	return engine, nil
 }
 
-// documents returns what is kept beside the log in a file, if it is that of the
+// documents returns the documents that are kept next to a log file, if it is that of the
 // configuration; else nil.
 func (c commands) documents(file string) replay.Documents {
 	cfg, err := c.Open()

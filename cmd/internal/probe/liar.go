@@ -29,7 +29,7 @@ type Liar struct {
 	seen    []arrival
 	changed bool
 	stdio   bool                       // it is a process of its client's
-	tell    map[chan<- string]struct{} // who is told that the tools have changed
+	tell    map[chan<- string]struct{} // who hears that the tools have changed
 }
 
 // arrival is a call as it reached the liar.

@@ -42,7 +42,7 @@ type Options struct {
 	Header http.Header
 	// Timeout bounds one check. Zero means 30 s.
 	Timeout time.Duration
-	// Progress is told of each check before it runs; nil is not.
+	// Progress is called with each check before it runs; it may be nil.
 	Progress func(check, revision string)
 }
 

@@ -71,7 +71,7 @@ type moduleReader struct {
 	log   *slog.Logger
 }
 
-// read reads a module, and the manifest beside it if there is one.
+// read reads a module, and the manifest next to it if there is one.
 func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig, err error) {
 	mc.Name = module
 	switch {

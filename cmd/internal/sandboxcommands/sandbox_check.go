@@ -18,7 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// defaultCases is the file of cases beside a module.
+// defaultCases is the file of cases next to a module.
 const defaultCases = "cases.yaml"
 
 func (c commands) newSandboxCheck() *cobra.Command {

@@ -136,7 +136,7 @@ var snapshots = map[sandbox.Snapshot]string{
 	sandbox.SnapshotWarm:  "calls begin after a sample call, with the random seeds and the time that it has seen",
 }
 
-// functionsWidth is how many characters of functions stand in a line.
+// functionsWidth is how many characters of functions a line has.
 const functionsWidth = 80
 
 func (c commands) printImports(r sandbox.Report) error {

@@ -14,8 +14,8 @@ import (
 // SeverityColour is that of a finding of the scan.
 var SeverityColour = map[scan.Severity]string{scan.High: Bad, scan.Medium: "33", scan.Low: Faint}
 
-// Differences prints how definitions differ from what was approved, with what a scan finds
-// beside each change.
+// Differences prints how definitions differ from what was approved, and the findings of a scan with
+// each change.
 func Differences(w io.Writer, all []lock.Difference) {
 	for i, d := range all {
 		if i > 0 {

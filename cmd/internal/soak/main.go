@@ -351,7 +351,7 @@ func (s *soak) holds() (rss, fds, children int) {
 	return rss, len(open), len(s.processes(""))
 }
 
-// watch listens to what a client is told of lists, and looks whether they have changed.
+// watch listens for changes of lists that a client hears of, and looks whether they have changed.
 func (s *soak) watch(ctx context.Context) {
 	var last atomic.Uint64
 	for ctx.Err() == nil {

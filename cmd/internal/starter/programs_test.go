@@ -16,10 +16,10 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// TestPrograms calls programs of the world that know nothing of tools as tools, by a manifest
-// beside each. npm fetches them, into the folder that WASMGATE_MODULES names. Of the 15 that
-// were met two are left out: the Perl of zeroperl has no entry point, and a test of Wasmer's
-// calls what only its own host has.
+// TestPrograms calls programs of the world that know nothing of tools as tools, by a manifest next
+// to each. npm fetches them, into the folder that WASMGATE_MODULES names. Of the 15 that were met
+// two are left out: the Perl of zeroperl has no entry point, and a test of Wasmer's calls what only
+// its own host has.
 func TestPrograms(t *testing.T) {
 	dir := os.Getenv("WASMGATE_MODULES")
 	if dir == "" {

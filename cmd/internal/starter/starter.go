@@ -155,7 +155,7 @@ func (w *writer) mkdir(at string) error {
 	switch {
 	case err == nil:
 		w.made = append(w.made, at)
-	case errors.Is(err, fs.ErrExist): // what is no folder is found out by whoever writes into it
+	case errors.Is(err, fs.ErrExist): // if it is not a folder, the next write into it fails
 		return nil
 	}
 	return err

@@ -214,7 +214,7 @@ func (p project) try(t *testing.T, command string) (string, error) {
 	return string(out), err
 }
 
-// compile loads the module that the README names, with the manifest beside it.
+// compile loads the module that the README names, with the manifest next to it.
 func (p project) compile(t *testing.T, r *sandbox.Runtime, grants sandbox.Grants) *sandbox.Module {
 	run := p.documented(t, "run it by itself")
 	name := run[strings.LastIndex(run, " ")+1:]

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// Manifest returns the manifest of a module, beside it or in it.
+// Manifest returns the manifest of a module, from the file next to it or from the module itself.
 func Manifest(wasm []byte, mc sandbox.ModuleConfig) (sandbox.Manifest, error) {
 	if mc.Manifest != nil {
 		return *mc.Manifest, nil

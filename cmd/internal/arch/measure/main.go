@@ -1,7 +1,7 @@
 // Program measure prints the rows of the table that bounds how the module is built: what other
-// modules see of it, how entangled and how large its packages are, and what it links. Each row
-// has the goal beside what is found now, and beside it what is found of another commit. Rows
-// that another command measures name that command.
+// modules see of it, how entangled and how large its packages are, and what it links. Each row has
+// the goal, what is found now, and what is found in another commit. Rows that another command
+// measures name that command.
 //
 //	go run ./cmd/internal/arch/measure [--json] [COMMIT]
 package main

@@ -1,12 +1,12 @@
-// Program passed prints what of the module one plain tools/call passes, on its way through the
-// gateway to a server and back, both over HTTP: functions, files, packages, and the lines of those
-// files. It has to be built with coverage.
+// Program passed prints which parts of the module one plain tools/call passes, on its way through
+// the gateway to a server and back, both over HTTP: functions, files, packages, and the lines of
+// those files. It has to be built with coverage.
 //
 //	go run -cover -covermode=atomic -coverpkg=./... ./cmd/internal/arch/passed [FUNCTIONS]
 //
 // All checks are on, as a configuration file without further settings has them, and the gateway is
-// warm. What runs beside calls, such as the watchers of files, now and then runs during one; so
-// what is counted is what each of several calls passed. A file gets the names of the functions.
+// warm. Background work, such as the watchers of files, now and then runs during a call. So only
+// what each of several calls passed is counted. A file gets the names of the functions.
 package main
 
 import (

@@ -117,8 +117,7 @@ func flood(size int) http.HandlerFunc {
 	}
 }
 
-// testSickServers puts servers that do what they should not beside a good one,
-// which works all the time.
+// testSickServers runs servers that misbehave next to a good one, which works all the time.
 func testSickServers(t *testing.T, p *e2e.Program) {
 	serve := func(h http.HandlerFunc) string {
 		ts := httptest.NewServer(h)

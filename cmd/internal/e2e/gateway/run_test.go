@@ -55,7 +55,7 @@ func testReload(t *testing.T, p *e2e.Program) {
 	pl.Verify()
 }
 
-// checkBadPolicy adds a policy that does not compile, and mends it.
+// checkBadPolicy adds a policy that does not compile, and fixes it.
 func checkBadPolicy(t *testing.T, pl *e2e.Place, w *e2e.Wire) {
 	t.Helper()
 	pl.Write("policies/bad.rego", "package wasmgate\nallow contains if nonsense(")
@@ -80,7 +80,7 @@ func checkBadPolicy(t *testing.T, pl *e2e.Place, w *e2e.Wire) {
 	timelimit.Wait(t, "the policy without it is in use", func() bool { return w.MustCall(t, "up__echo", "{}").Error == nil })
 }
 
-// A watcher is a client that is told when the tools change.
+// A watcher is a client that hears when the tools change.
 type watcher struct {
 	session *mcp.ClientSession
 	changed chan bool

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
-// testShadow has a policy decide beside the one in use: what would differ is
-// recorded, nothing is enforced, and when it breaks nothing else does.
+// testShadow has a shadow policy decide along with the one in use. Differences are recorded,
+// nothing is enforced, and when it breaks nothing else does.
 func testShadow(t *testing.T, p *e2e.Program) {
 	pl := p.Place(t, "audit: {record: full}\n")
 	pl.Write("next/next.rego", "package wasmgate\n\ndeny contains \"no sha1 any more\" if input.arguments.algorithm == \"sha1\"\n")

@@ -347,7 +347,7 @@ func uses(t *testing.T, over mcp.Transport, tool string, said fmt.Stringer) (lis
 	return list, e2e.FirstText(res)
 }
 
-// clean fails if a secret stands in a file of the place other than the vault.
+// clean fails if a file of the place other than the vault contains a secret.
 func clean(pl *e2e.Place, secrets []string) {
 	pl.T.Helper()
 	if len(secrets) < 4 {

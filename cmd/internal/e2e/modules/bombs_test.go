@@ -183,7 +183,7 @@ func (l latencies) p99() time.Duration {
 	return l[len(l)*99/100].Round(100 * time.Microsecond)
 }
 
-// caller200 returns a call of a native tool, 200 of which are made a second at most.
+// caller200 returns a call of a native tool, made at most 200 times a second.
 func caller200(t *testing.T, url string) func() time.Duration {
 	w := e2e.MustWire(t, url)
 	return func() time.Duration {

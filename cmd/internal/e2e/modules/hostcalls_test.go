@@ -82,8 +82,8 @@ tools:
 	return pl
 }
 
-// request is what the guest is told to ask for: a request with further members,
-// which are written with a comma before them, in it and beside it.
+// request returns the arguments that have the guest make a request. In has further members of the
+// request, and the last parameter further arguments, each written with a comma before it.
 func (o *origin) request(path, in, beside string) string {
 	return fmt.Sprintf(`{"do":"http","request":{"url":"%s%s"%s}%s}`, o.url, path, in, beside)
 }
@@ -224,8 +224,8 @@ func secretNowhere(pl *e2e.Place, secret, said string) {
 	}
 }
 
-// testTraps has calls exceed what they may use. Each is told by its own code, and
-// the next call is as any other.
+// testTraps has calls exceed what they may use. Each has its own code, and the next call is as any
+// other.
 func testTraps(t *testing.T, p *e2e.Program) {
 	o := newOrigin(t)
 	pl := asker(t, p, o, rand.Text())

@@ -192,9 +192,9 @@ func steps(w *e2e.Wire, t *testing.T, steps []sandboxStep) string {
 	return said.String()
 }
 
-// checkCalls looks at the log: each host call was made for a call that had been
-// granted and was not done, and what a call of a sandboxed tool took is told. It
-// returns how many host calls there are of each kind.
+// checkCalls looks at the log: each host call was made for a call that had been granted and was not
+// done, and the record of a sandboxed tool's call has what it took. It returns how many host calls
+// there are of each kind.
 func checkCalls(pl *e2e.Place) map[string]int {
 	pl.T.Helper()
 	pl.Verify()

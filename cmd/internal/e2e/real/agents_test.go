@@ -34,7 +34,7 @@ type realAgent struct {
 	env           func(model string) []string
 	args          []string
 	sub           func(prompt string) step // starts a subagent; nil if the test cannot have one
-	subDoubt      string                   // why the gateway does not trust its prompt; "" if it is told none
+	subDoubt      string                   // why the gateway does not trust its prompt; "" if it gets none
 }
 
 // doing is the prompt in the arguments of a realAgent, in whose place a test puts its own.
@@ -253,7 +253,7 @@ func (r *agentRun) run(prompt string, steps ...step) string {
 	return string(out)
 }
 
-// keepPrompt has the hook keep the first prompt that it is told, in prompt.json.
+// keepPrompt has the hook keep the first prompt that it gets, in prompt.json.
 func (r *agentRun) keepPrompt() {
 	r.t.Helper()
 	script := fmt.Sprintf("#!/bin/sh\ntold=$(cat)\ncase $told in *UserPromptSubmit*|*BeforeAgent*) [ -e %[1]s ] || printf %%s \"$told\" >%[1]s;; esac\nprintf %%s \"$told\" | exec %[2]s \"$@\"\n", r.pl.File("prompt.json"), r.pl.Program.Plain)
@@ -309,7 +309,7 @@ func (a realAgent) command(line string) step {
 	return step{name: a.shell, input: string(b)}
 }
 
-// audited is what of a record these tests look at.
+// auditedCall has the members of a record that these tests look at.
 type auditedCall struct {
 	Event, Action, Code, Session string
 	LabelsBefore                 []string `json:"labels_before"`

@@ -18,8 +18,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
-// testEras has a server ask the person at the client twice in the middle of a
-// call: servers and clients of both eras of MCP, over both transports.
+// testEras has a server ask the person at the client twice in the middle of a call: servers and
+// clients of both protocol revisions of MCP, stateful and stateless, over both transports.
 func testEras(t *testing.T, p *e2e.Program) {
 	self, err := os.Executable()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
-// testMethods has clients of both eras ask servers of both eras for a method that MCP does
+// testMethods has clients of both protocol revisions ask servers of both for a method that MCP does
 // not have: as far as the configuration lists it and a grant allows it, which may change.
 func testMethods(t *testing.T, p *e2e.Program) {
 	p = &e2e.Program{Path: p.Plain, Plain: p.Plain, WASM: p.WASM} // the packages' tests look for races

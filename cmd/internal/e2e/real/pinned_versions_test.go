@@ -121,7 +121,7 @@ func (u *upgraded) strict() {
 	u.locked(2)
 }
 
-// install makes a version of the server the one that stands in the place.
+// install makes a version of the server the installed one.
 func (u *upgraded) install(version string) {
 	u.T.Helper()
 	if err := os.Remove(u.File("server")); err != nil && !os.IsNotExist(err) {

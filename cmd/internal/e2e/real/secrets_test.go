@@ -249,7 +249,7 @@ func notRecorded(pl *e2e.Place, all map[string]credential) {
 	pl.Verify()
 }
 
-// beside stands before each secret, and has to arrive.
+// beside comes before each secret, and has to arrive.
 const beside = "what stands beside: "
 
 func writeArgs(pl *e2e.Place, file, text string) string {
