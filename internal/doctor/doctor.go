@@ -45,7 +45,7 @@ type Check struct {
 	Of    string `json:"of"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	Do    string `json:"do,omitempty"` // what mends it
+	Do    string `json:"do,omitempty"` // how to fix it
 }
 
 const (

@@ -8,9 +8,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
-// effectsOf returns what words of a tool's name say that it does. After a verb of reading,
-// as in get_open_orders, words that are things as well say nothing, unless another verb is
-// to come, as in find_and_order. What is done to a letter that one has, as by mark_email, reaches nobody.
+// effectsOf returns the effects that the words of a tool's name suggest. After a verb of reading, as in
+// get_open_orders, words that can also be things count as things, unless another verb is to come, as in
+// find_and_order. Changing a letter that one already has, as mark_email does, sends nothing to anyone.
 func effectsOf(words []string) (effects []provenance.ToolEffect) {
 	reads := slices.IndexFunc(words, isVerb)
 	if reads < 0 || !isOne(words[reads], readWords) {
@@ -24,7 +24,7 @@ func effectsOf(words []string) (effects []provenance.ToolEffect) {
 				continue
 			}
 			if e.effect == provenance.EffectExternal && thing && (destroys || keeps && isOne(w, letterWords)) {
-				continue // what is gone reaches nobody
+				continue // what is destroyed or kept is sent to no one
 			}
 			if isOne(w, e.words) {
 				effects = append(effects, e.effect)
@@ -76,8 +76,8 @@ func isVerb(w string) bool {
 	return isOne(w, readWords) || slices.ContainsFunc(effectWords, func(e effectWord) bool { return isOne(w, e.words) })
 }
 
-// takesProgram reports whether a tool is told what to do in a language: it does what that
-// says, whatever its own name is.
+// takesProgram reports whether a tool takes instructions in a language: it does what those say,
+// whatever its own name is.
 func takesProgram(properties gate.Doc) bool {
 	for arg := range properties.Members() {
 		if anyOf(nameWords(arg), programWords) {

@@ -87,8 +87,8 @@ func TestDraftLabel(t *testing.T) {
 	}
 }
 
-// What a server's tools call the parts of a record tells where they stand in what others say, as long as nobody has seen it; a
-// first word that most tools share says whose they are, and not what they do.
+// As long as no result of a server was seen, the words of its tools suggest the places of a record in
+// results. A first word that most tools share says whose they are, and not what they do.
 func TestDraftOfServer(t *testing.T) {
 	tools := map[string]gate.Doc{
 		"m__acme_search_mails": gate.MustDoc(`{"description":"Each mail has a sender and comes from somebody"}`),

@@ -97,8 +97,8 @@ func draftPlaces(l *policy.Label, words []string, of family, definition gate.Doc
 	}
 }
 
-// draftUsualPlaces guesses where a tool that reads records has their ids, parties and names, of
-// which nothing is known but how the server's tools, and this one, speak of them.
+// draftUsualPlaces guesses where a tool that reads records has their ids, parties and names. It knows
+// nothing of them but how the server's tools, and this one, speak of them.
 func draftUsualPlaces(l *policy.Label, words []string, of family, about string) {
 	kind := kindOf(words)
 	if kind == "" || !slices.Equal(l.Effects, []provenance.ToolEffect{provenance.EffectRead}) ||

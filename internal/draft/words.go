@@ -14,7 +14,7 @@ type effectWord struct {
 	words  []string
 }
 
-// The words by which tools are told apart. They stand in the singular, and mean the plural, too.
+// The words that show what a tool does. They are in the singular, and mean the plural, too.
 var (
 	readWords = strings.Fields(`get list read search find query show describe view lookup look check count browse fetch download inspect status ls cat grep stat tree
 		retrieve display calculate compute think explain compare estimate preview recommend suggest summarize snapshot screenshot diff whoami`)

@@ -13,8 +13,8 @@ import (
 // being written when its process was killed.
 const Temporary = ".tmp"
 
-// Replace writes a file in one step: whoever opens it has the old one or the new one, and
-// after an error there is the old one. It may be lost with the machine.
+// Replace writes a file in one step: readers see the old file or the new one, and after an error the
+// old one is still there. The new one may be lost if the machine fails.
 func Replace(path string, data []byte, mode fs.FileMode) error {
 	return replace(path, data, mode, false, nil)
 }

@@ -60,7 +60,7 @@ func TestReplaceFails(t *testing.T) {
 	}
 }
 
-// Whoever reads while others write has one of the texts, whole.
+// A reader gets one of the texts, whole, while others write.
 func TestReplaceIsOneStep(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a file that is open cannot be replaced there")

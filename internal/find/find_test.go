@@ -52,7 +52,7 @@ func TestResolve(t *testing.T) {
 		"list.all":    {"files__list_all", nil},
 		"list_all":    {"files__list_all", nil},
 		"read":        {"", []string{"files__read", "notes__read"}},
-		"send":        {"send", nil}, // hidden: nobody is told that there is one
+		"send":        {"send", nil}, // hidden: the result does not reveal that there is one
 		"mail__send":  {"mail__send", nil},
 		"nothing":     {"nothing", nil},
 	} {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// terminal opens a terminal of which nobody else knows (pts(4)).
+// terminal opens a new pseudo terminal, which no other process uses (pts(4)).
 func terminal(t *testing.T) *os.File {
 	t.Helper()
 	all, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -18,7 +18,7 @@ import (
 // Method is the control socket's for hooks.
 const Method = "hook"
 
-// A Request is what the gateway is told.
+// A Request is what a hook sends to the gateway.
 type Request struct {
 	Agent string          `json:"agent"`
 	Event json.RawMessage `json:"event"`
@@ -29,14 +29,14 @@ type Request struct {
 	HoldMS     int64  `json:"hold_ms"` // that a person may take to answer
 }
 
-// answer is what the agent is told.
+// answer is what the agent gets.
 type answer struct {
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
 	Exit   int    `json:"exit"`
 }
 
-// Options say which agent's hook it is, and of which gateway.
+// Options say which agent runs the hook, and which gateway it asks.
 type Options struct {
 	Agent   string
 	State   string        // folder of the gateway
@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options, in io.Reader, out, errs io.Writer) int 
 		fmt.Fprintf(errs, "wasmgate: %v\n", err)
 		return exitDeny
 	}
-	if err != nil { // nothing is decided, and an exit status would only stand in the agent's way
+	if err != nil { // nothing is to be decided, and an error status would only hinder the agent
 		fmt.Fprintf(errs, "wasmgate: %v\n", err)
 		return exitDone
 	}
@@ -156,8 +156,8 @@ func firstLine(b []byte) []byte {
 	return line
 }
 
-// programs are what the processes of agents are called, and by which arguments they take
-// prompts from nobody's hands.
+// programs are the names of the agents' processes, and the arguments with which an agent takes prompts
+// from something other than a person.
 var programs = map[string]struct {
 	name     string
 	headless []string
@@ -168,10 +168,10 @@ var programs = map[string]struct {
 	"opencode":    {"opencode", []string{"run", "serve"}},
 }
 
-// headless reports whether nobody sits at the agent that has started this hook, or that
-// cannot be told: whether the agent has no terminal, or was told a prompt when it was
-// started. What Claude Code says of itself in the environment, a project's settings can say
-// too, so that it counts alone only where the system does not tell.
+// headless reports whether the agent that has started this hook runs without a person, or whether that
+// cannot be found out. An agent without a terminal is headless, and so is one that got a prompt when it
+// was started. A project's settings can forge what Claude Code says of itself in the environment, so
+// that counts by itself only if the system names no processes.
 func headless(agent string) bool {
 	p, known := programs[agent]
 	if !known || agent == "claude-code" && os.Getenv("CLAUDE_CODE_ENTRYPOINT") != "cli" {

@@ -120,10 +120,10 @@ func (d *Difference) compare(old gate.Doc, now declared, approved []Pin) {
 	d.Unchanged, d.Means = slices.Sorted(maps.Keys(same)), means
 }
 
-// shortened is how a part is shown of which only the beginning of its digest is known.
+// shortened shows a part when only the beginning of its digest is known.
 func shortened(digest string) string { return hash + digest + "…" }
 
-// review puts findings beside the changes that they are in.
+// review attaches findings to the changes that they are in.
 func (d *Difference) review(found []scan.Finding) {
 	for _, f := range found {
 		i := slices.IndexFunc(d.Changes, func(c Reviewed) bool { return c.holds(Visible(f.At)) })

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
-// digest returns a digest that is told from others by a letter.
+// digest returns a digest that consists of one letter.
 func digest(c byte) string { return strings.Repeat(string(c), 64) }
 
 func pin(kind lock.Kind, server, name string, c byte) lock.Pin {

@@ -41,7 +41,7 @@ type Program struct {
 // Identity returns what the program is: the command and its arguments, with the
 // SHA-256 of the executable, and of the script if that is an interpreter; or, for
 // npx and uvx, the package, its version and the integrity of what was installed.
-// The notes say what of it is not fixed. It is asked for once the server runs:
+// The notes say which parts of it are not fixed. Call it once the server runs:
 // npx installs what is missing.
 //
 // Modules that a script loads are not part of its identity.
@@ -117,8 +117,7 @@ func runner(command string) string {
 	return name
 }
 
-// interpreters are programs of which the first file among their arguments is what
-// really runs.
+// interpreters are programs that run the first file among their arguments.
 var interpreters = regexp.MustCompile(`^(node|nodejs|deno|bun|tsx|ts-node|python[0-9.]*|pypy[0-9.]*|ruby|perl|php|java|lua|Rscript|sh|bash|dash|zsh|fish|pwsh|powershell)$`)
 
 func (p Program) script() string {

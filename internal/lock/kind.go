@@ -13,7 +13,7 @@ type Kind string
 // and its place in kinds.
 //
 // A thing is pinned by its document. The members of that are the parts of the thing: the
-// lockfile has a digest of each beside that of the whole, and differences are shown part by
+// lockfile has a digest of each as well as of the whole, and differences are shown part by
 // part. A thing made of files has a member that maps the path of each file to its digest.
 type kind struct {
 	Kind

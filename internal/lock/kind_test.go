@@ -96,7 +96,7 @@ func TestEveryPartOfEachKind(t *testing.T) {
 	}
 }
 
-// What a scan finds stands beside the change that it is in, or apart.
+// The findings of a scan are shown with the change that they are in, or else by themselves.
 func TestFindingsBesideChanges(t *testing.T) {
 	r := newRig(t, options.PinTrustFirst)
 	r.connected("s", item(`{"name":"a","title":"A","description":"reads"}`))

@@ -26,9 +26,9 @@ var (
 	pypi    = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?:(?:==|@)(.*))?$`)
 )
 
-// npm adds to an identity what npx runs. What was installed is told by the lockfile
-// that npm writes: the integrity of each package, as the registry signed it. Files
-// that were changed after they were installed are not found out.
+// npm adds to an identity what npx runs. The lockfile that npm writes says what was installed: the
+// integrity of each package, as the registry signed it. Changes of files after their installation are
+// not detected.
 func (p Program) npm(id map[string]any) (notes []string) {
 	specs := packages(p.Started, npxValues, "-p", "--package")
 	id["packages"] = nonNil(specs)

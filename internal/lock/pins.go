@@ -349,8 +349,8 @@ func (p *Pins) observe(old, next *view, l Listing) {
 	p.keepApproved(next, l.Server)
 }
 
-// trust finds out what of a server is trusted for having been there first. It
-// returns the keys that are trusted from now on.
+// trust decides which things of a server are trusted because they were there first. It returns the keys
+// that are trusted from now on.
 func (p *Pins) trust(s, before *server, l Listing, ruled bool, now time.Time) (first []Key) {
 	if s.strict || ruled {
 		return nil
@@ -456,7 +456,7 @@ func (p *Pins) tell(old, next *view, id string, first []Key, by string) error {
 	return nil
 }
 
-// maxNames is how many names of what is quarantined are told at once.
+// maxNames is how many names of quarantined things are logged at once.
 const maxNames = 10
 
 func why(s State, fault error) string {

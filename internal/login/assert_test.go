@@ -30,8 +30,8 @@ func keep(t *testing.T, path, kind string, raw []byte, err error) {
 	}
 }
 
-// A client proves itself by a key of any common kind, to its authorization server alone, and
-// anew each time; the key stands in no request, and a new one in the file holds at once.
+// A client proves itself with a key of any common kind, only to its authorization server, and anew each
+// time. No request contains the key, and a new key in the file is used at once.
 func TestPrivateKey(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

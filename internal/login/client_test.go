@@ -12,8 +12,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 )
 
-// Who the gateway is at an authorization server: the client of the configuration goes before its own document, which goes before
-// one that it registers; the document is for those that take such, of a gateway that they reach.
+// The gateway is at an authorization server, in this order: the client of the configuration, the client
+// of its own document, or a client that it registers. The document is used if the server takes such
+// documents, and can reach the gateway.
 func TestWhoTheClientIs(t *testing.T) {
 	const public = "https://gw.example.com"
 	documents := func(m map[string]any) { m["client_id_metadata_document_supported"] = true }

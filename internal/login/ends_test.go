@@ -116,8 +116,8 @@ func needsLogin(err error) bool {
 	return helps
 }
 
-// An authorization server that gives no token is left alone for a while. Until its end the token of
-// before is used; then nothing is, and nobody is told to log in again.
+// An authorization server that gives no token is not asked again for a while. The previous token is
+// used until it ends; then calls fail, and their errors do not ask for another login.
 func TestAuthorizationServerAway(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "", nil)
@@ -161,8 +161,9 @@ func TestAuthorizationServerAway(t *testing.T) {
 	}
 }
 
-// An authorization server that has forgotten the client that the gateway registered there gives no token again: another login
-// registers one. A client of the configuration is not for who logs in to mend.
+// An authorization server that has forgotten the client that the gateway registered there gives no
+// further tokens: another login registers a new one. If the configuration names the client, another
+// login cannot fix that.
 func TestForgottenClient(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	as.Client("gw", "its secret", redirect)
@@ -182,7 +183,7 @@ func TestForgottenClient(t *testing.T) {
 	}
 }
 
-// Who is asked for a token does not keep calls waiting while the one of before holds.
+// A refresh does not keep calls waiting while the previous token is valid.
 func TestRefreshBehindCalls(t *testing.T) {
 	r := newRig(t, authtest.NewOAuth(t), "", nil)
 	if err := r.logIn(t, alice); err != nil {
@@ -227,7 +228,7 @@ func TestRefusedTwice(t *testing.T) {
 	}
 }
 
-// Who logs out while a token is refreshed stays logged out.
+// A principal that logs out during a refresh stays logged out.
 func TestLogoutDuringRefresh(t *testing.T) {
 	for name, tt := range map[string]struct {
 		need  Need
@@ -421,7 +422,8 @@ func TestBoundsOfLogins(t *testing.T) {
 	}
 }
 
-// Tokens of callers are kept where a server takes them, of tokens alone, and of so many: an API key goes to nobody.
+// Callers' tokens are kept only if a server takes them, only if they are tokens, and only up to a
+// limit: an API key is passed on to no one.
 func TestTokensOfCallers(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	as.Client("gw", "its secret")

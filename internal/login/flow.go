@@ -41,7 +41,7 @@ type Start struct {
 	Server   string
 	Owner    gate.Owner
 	Redirect string   // where the browser comes back to
-	Scopes   []string // beside those of the configuration
+	Scopes   []string // in addition to those of the configuration
 }
 
 // A Begun login goes on in a browser.
@@ -75,7 +75,7 @@ func (l *Logins) Personal(server string) bool {
 func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
 	s, err := l.people(b.Server)
 	if err == nil {
-		err = l.o.Vault.Ready() // nobody is to log in for nothing
+		err = l.o.Vault.Ready() // a login that could not be kept must not begin
 	}
 	if err != nil {
 		return nil, err

@@ -157,7 +157,7 @@ func (r *rig) calls(t *testing.T, o gate.Owner, want string) {
 	}
 }
 
-// Each has a token of their own, nobody has another's, and both are there after a restart.
+// Each principal has a token of their own, no one gets another's, and both are there after a restart.
 func TestTwoPrincipals(t *testing.T) {
 	r := newRig(t, authtest.NewOAuth(t), "", nil)
 	r.calls(t, alice, "")
@@ -183,7 +183,7 @@ func TestTwoPrincipals(t *testing.T) {
 	}
 }
 
-// Rows that were swapped in the vault open for nobody.
+// Rows that were swapped in the vault cannot be opened.
 func TestSwappedRows(t *testing.T) {
 	r := newRig(t, authtest.NewOAuth(t), "", nil)
 	if err := errors.Join(r.logIn(t, alice), r.logIn(t, bob)); err != nil {
@@ -235,8 +235,9 @@ func TestLostKey(t *testing.T) {
 	r.calls(t, alice, "alice")
 }
 
-// TestKeyOfVaultLater: while the key of the vault is not to be had nobody is sent to log in, who has a login, and nobody begins
-// one for nothing; once it is there the logins are, without a restart.
+// TestKeyOfVaultLater: while the key of the vault cannot be read, no one with a login is asked to log
+// in again, and no login can begin that could not be kept. Once the key can be read, the logins are
+// back, without a restart.
 func TestKeyOfVaultLater(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes")
@@ -540,8 +541,8 @@ func TestForeignResource(t *testing.T) {
 	}
 }
 
-// A server that says of itself what is true of another gets nobody sent to log in there, and no
-// client registered.
+// A server whose metadata is that of another server sends no one to log in there, and causes no
+// registration of a client.
 func TestForeignMetadata(t *testing.T) {
 	for _, resource := range []string{"https://evil.example/mcp", "", "/mcp"} {
 		var asked atomic.Bool
@@ -567,7 +568,7 @@ func TestForeignMetadata(t *testing.T) {
 	}
 }
 
-// A server that asks for more is told of, and the next login asks for it.
+// If a server asks for more scopes, that is reported, and the next login asks for them.
 func TestMoreScopes(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "write", nil)
@@ -589,7 +590,7 @@ func TestMoreScopes(t *testing.T) {
 	r.calls(t, alice, "alice")
 }
 
-// Nobody can log in for more where the gateway itself is the client: the configuration lacks the scopes.
+// A login cannot add scopes if the gateway itself is the client: the configuration lacks them.
 func TestMoreScopesOfGateway(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	as.Client("gw", "its secret")
@@ -736,7 +737,7 @@ func TestNotNarrowed(t *testing.T) {
 	r.calls(t, alice, "alice")
 }
 
-// The gateway as itself, and in the name of a caller whose own token goes to nobody but the
+// The gateway gets tokens as itself, and on behalf of a caller, whose own token goes to nothing but the
 // authorization server.
 func TestWithoutLogin(t *testing.T) {
 	as := authtest.NewOAuth(t)

@@ -89,7 +89,7 @@ type Options struct {
 	Node string
 	// Note records an event. A login that cannot be recorded is not kept.
 	Note func(Event) error
-	// Changed, if not nil, is told of a server for which a token has come or gone.
+	// Changed, if not nil, is called with each server for which a token has come or gone.
 	Changed func(server string)
 	Now     func() time.Time // nil: the machine's
 }
@@ -460,7 +460,7 @@ func (r *row) next(ctx context.Context, s *Server, g *grant) (*grant, error) {
 // Needed says that a request cannot be made without a credential, or a better one.
 type Needed struct {
 	server, text string
-	cause        error // nil: nobody has logged in
+	cause        error // nil: no one has logged in
 	login        bool  // is what helps
 }
 
@@ -547,7 +547,7 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 	return "Bearer " + g.Access, used, nil
 }
 
-// Check finds out whether tokens for a server are to be had, as far as nobody has to log in for them.
+// Check finds out whether a server's tokens can be had, as far as that needs no login.
 func (l *Logins) Check(ctx context.Context, id string) error {
 	s, err := l.server(id)
 	if err != nil {
@@ -763,7 +763,7 @@ func (l *Logins) changed(server string) {
 	}
 }
 
-// ErrNoLogin says that nobody has logged in there.
+// ErrNoLogin says that there is no login there.
 var ErrNoLogin = errors.New("there is no such login")
 
 // Logout forgets a login, and has the authorization server end it. The login is returned also

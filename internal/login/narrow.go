@@ -18,7 +18,7 @@ const (
 	accessToken   = "urn:ietf:params:oauth:token-type:access_token"
 )
 
-// maxNarrow bounds the tokens that are kept beside a grant.
+// maxNarrow bounds the narrowed tokens that are kept with a grant.
 const maxNarrow = 256
 
 // exchanged returns a token of a grant for what a request needs, and no more. It is kept for
@@ -183,7 +183,7 @@ func (r *row) refreshed(ctx context.Context, s *Server, scopes []string) (*grant
 		return nil, err
 	}
 	r.mu.Unlock()
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenTime) // the answer is kept, also if nobody waits for it
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenTime) // the answer is kept in any case
 	defer cancel()
 	got, err := g.ask(asking, s, r.all.o.Now(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}, "scope": {strings.Join(scopes, " ")}})
 	r.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
-// Who calls and has no login leaves nothing behind, however many they are; a login stays.
+// Principals that call without a login leave nothing behind, however many they are; a login stays.
 func TestPrincipalsWithoutLogin(t *testing.T) {
 	dir := t.TempDir()
 	l := New(Options{

@@ -80,9 +80,9 @@ func (l *Logins) open(sealed string, query url.Values) (t ticket, ok bool) {
 	return t, true
 }
 
-// SignedIn returns the access token with which a browser has come back from [Logins.SignIn], at
-// the same server. It is of the issuer that was asked, for the gateway, and says who the person is:
-// by the very claims by which callers are told apart. Nothing of it is kept.
+// SignedIn returns the access token with which a browser has come back from [Logins.SignIn], at the
+// same server. The token was issued by the issuer that was asked, for the gateway. It says who the
+// person is by the same claims that identify callers. SignedIn keeps nothing.
 func (l *Logins) SignedIn(ctx context.Context, s *Server, sealed string, query url.Values) (token string, err error) {
 	t, ok := l.open(sealed, query)
 	if !ok {

@@ -18,8 +18,8 @@ type caller struct {
 // maxTokens bounds the tokens of callers that are held, in memory alone.
 const maxTokens = 10_000
 
-// Saw keeps the token by which somebody was let in, if a server takes such in exchange. It
-// goes to the authorization server of that server and nowhere else. A nil who is nobody.
+// Saw keeps the token of a caller that was let in, if a server takes such tokens in exchange. The token
+// goes to the authorization server of that server and nowhere else. A nil who keeps nothing.
 func (l *Logins) Saw(who *gate.Principal, r *http.Request) {
 	if !l.exchanges.Load() || who == nil || who.Auth != "bearer" {
 		return

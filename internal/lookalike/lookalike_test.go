@@ -163,8 +163,8 @@ func TestIndexAgreesWithAlike(t *testing.T) {
 	}
 }
 
-// BenchmarkIndex looks up and adds names, of which many differ in one letter: the time that one
-// takes grows less than their number.
+// BenchmarkIndex looks up and adds names that mostly differ in one letter: the time for each grows less
+// than their number.
 func BenchmarkIndex(b *testing.B) {
 	for _, names := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprint(names), func(b *testing.B) {

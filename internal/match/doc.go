@@ -1,3 +1,3 @@
-// Package match has the patterns by which configurations mean names: a literal, or the
+// Package match matches names against the patterns that configurations contain: a literal, or the
 // beginning of one and *.
 package match

@@ -27,7 +27,7 @@ type Reader struct {
 	Log *slog.Logger
 }
 
-// tools reads a WASM module with tools, and the manifest beside it if there is one.
+// tools reads a WASM module with tools, and the manifest next to it if there is one.
 func (r Reader) tools(ctx context.Context, m config.Module) (gateway.Module, error) {
 	module, err := r.read(ctx, m)
 	if err != nil || m.Path == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// signer returns whose key has signed a module, "" if nobody had to. The bytes are those
-// that are run.
+// signer returns the id of the key that has signed a module, "" if no signature is required. The bytes
+// are those that are run.
 func (r Reader) signer(ctx context.Context, m config.Module, wasm []byte) (string, error) {
 	if m.Embedded() {
 		return "", nil
@@ -88,7 +88,7 @@ func subjectOf(file []byte) signature.Subject {
 	return signature.Subject{File: file, Digest: hex.EncodeToString(sum[:])}
 }
 
-// unsigned refuses a module of which no signature is asked, if all have to have one.
+// unsigned refuses a module that names no signature if all modules have to be signed.
 func unsigned(m config.Module) error {
 	switch {
 	case !m.MustSign:
@@ -111,8 +111,8 @@ func (r Reader) verify(ctx context.Context, key *signature.Key, m config.Module,
 	return r.verifyArtifact(ctx, key, m)
 }
 
-// verifyArtifact returns nil if one of the signatures that a registry has beside an
-// artifact is by a key. Others may have signed it as well.
+// verifyArtifact returns nil if the registry has a signature of an artifact by a key. There may be
+// signatures by others as well.
 func (r Reader) verifyArtifact(ctx context.Context, key *signature.Key, m config.Module) error {
 	ref, err := artifact.Parse(m.Ref)
 	if err != nil {

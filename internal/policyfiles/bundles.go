@@ -222,8 +222,7 @@ func (s *Bundle) restore() error {
 	return nil
 }
 
-// newest returns the bundle to be tried, and whether it is another than the one in
-// use.
+// newest returns the bundle to be tried, and whether it differs from the one in use.
 func (s *Bundle) newest() (b *bundle.Bundle, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +239,7 @@ func (s *Bundle) inUse() *bundle.Bundle {
 	return s.good
 }
 
-// adopt makes the newest bundle the last good one, of which a copy is kept.
+// adopt makes the newest bundle the last good one, and keeps a copy of it.
 func (s *Bundle) adopt() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

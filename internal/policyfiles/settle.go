@@ -19,8 +19,8 @@ type BundleError struct {
 func (e *BundleError) Error() string { return e.Err.Error() }
 func (e *BundleError) Unwrap() error { return e.Err }
 
-// First asks each source of which nothing is known for the first time, and takes the kept copy of one that
-// cannot be read. The error is a [*BundleError] if there is none.
+// First reads each source that was not read before. If a source cannot be read, First takes the kept
+// copy of its bundle. The error is a [*BundleError] if there is no copy.
 func (all Bundles) First(ctx context.Context, log *slog.Logger) error {
 	for _, s := range all {
 		if known, _ := s.newest(); known != nil {

@@ -1,4 +1,4 @@
-// Package product says which program this is.
+// Package product names this program and its version.
 package product
 
 import "runtime/debug"

@@ -17,7 +17,7 @@ import (
 // MaxDifferences bounds the differences that a comparison tells of.
 const MaxDifferences = 200
 
-// A Comparison is what a policy decides on recorded calls, beside what was decided then.
+// A Comparison has the decisions of a policy on recorded calls, next to the recorded decisions.
 type Comparison struct {
 	Revision string `json:"policy_revision"` // of the policy that decides now
 	Calls    int    `json:"calls"`           // that were read

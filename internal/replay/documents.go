@@ -6,8 +6,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
-// Documents returns the documents that are kept beside a log, of those digests that are
-// wanted; nil knows of none.
+// Documents returns those of the documents that are kept apart from a log which have a wanted digest;
+// nil knows of none.
 type Documents func(wanted map[string]bool) (map[string][]byte, error)
 
 // filled returns what gives the records of a log the documents that they have digests of.

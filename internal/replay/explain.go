@@ -32,7 +32,7 @@ func Decided(record audit.Entry) bool {
 	return record.Tool != "" && record.Principal != "" && (record.Code != "refused_lookup" || record.Effect != "")
 }
 
-// Explain explains the decision of which a record tells.
+// Explain explains the decision in a record.
 func (x Explainer) Explain(ctx context.Context, record audit.Entry) (*study.Explanation, error) {
 	engine, err := policy.Load(ctx, x.Policy.Files, x.Policy.Options)
 	if err != nil {
@@ -161,8 +161,8 @@ func usedIn(ctx context.Context, log string, e audit.Entry) (gate.Feature, error
 	}
 }
 
-// queryOf makes the query of which a record tells, and says which parts of the
-// input a record does not hold.
+// queryOf makes the query for the call of a record, and says which parts of the input the record does
+// not hold.
 func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, error) {
 	t := &gate.Tool{Feature: used, Name: gate.ToolName{Server: e.Server}, Local: e.Tool, Offered: e.Tool, Digest: e.ToolDigest}
 	if used == gate.FeatureMethod {

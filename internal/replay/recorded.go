@@ -56,7 +56,7 @@ type Log struct {
 	// Definitions are the tools and skills that are known. Without them tools are not looked at, and reads of
 	// skills are left out.
 	Definitions func() map[Key]*gate.Tool
-	// Documents are kept beside the log; nil knows of none.
+	// Documents are kept apart from the log; nil knows of none.
 	Documents Documents
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy/study"
 )
 
-// A Trial is a call that nobody makes.
+// A Trial is a hypothetical call.
 type Trial struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"` // {} without

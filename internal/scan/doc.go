@@ -1,10 +1,8 @@
-// Package scan reads definitions of tools, as servers declare them, for what
-// attackers put there: text that nobody sees, instructions to the model that the
-// user is not meant to know of, parameters that ask for what the tool has no use
-// for.
+// Package scan searches definitions of tools, as servers declare them, for signs of an attack: text
+// that people do not see, instructions to the model that the user is not meant to know of, parameters
+// that ask for data that the tool has no use for.
 //
-// What it finds is advice. The rules know words, and words can be chosen: an
-// attack in plain prose passes, and a harmless text may use the words of one. It
-// blocks nothing; who wants that pins definitions, or writes a policy over
-// input.tool.findings.
+// Its findings are advice. The rules know words, and words can be chosen: an attack in plain prose
+// passes, and a harmless text may use the words of one. The package blocks nothing; to block, pin
+// definitions, or write a policy over input.tool.findings.
 package scan

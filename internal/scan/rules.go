@@ -82,7 +82,7 @@ func (p *phrase) find(text string) []int {
 }
 
 const (
-	// anyOther stands for whatever tools there are beside the one described.
+	// anyOther matches mentions of other tools than the one described.
 	anyOther = `(any|all|every|each)( of)?( the)?( other)? (tool|function|task|request|action|operation)`
 	// private is what a tool that does something else has no business with.
 	private = `(conversations?|chat (history|log)|(user|chat|all) messages|credentials?|passwords?|secrets?|api[ _-]?keys?|private keys?|access tokens?|` +

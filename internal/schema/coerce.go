@@ -297,7 +297,7 @@ func (p *part) takesMembers(depth int) string {
 	return "{" + b.String() + "}"
 }
 
-// listed shows values of which one is taken.
+// listed shows the values that are allowed.
 func listed(all []any) string {
 	var b strings.Builder
 	for i, v := range all {

@@ -1,4 +1,4 @@
-// Package schema holds documents against the JSON Schemas that MCP servers
+// Package schema validates documents against the JSON Schemas that MCP servers
 // declare for their tools, and reshapes those schemas for clients that
 // understand little of JSON Schema.
 //
@@ -7,7 +7,7 @@
 // same and keeps what it has compiled. [Normalize] and [Repair] work on the text
 // of a schema and check nothing.
 //
-// Schemas come from servers that nobody vouches for, so compiling answers with
+// Schemas come from servers that are not trusted, so compiling answers with
 // an error, which says what is wrong and where, to a schema that
 //
 //   - breaks the meta-schema of its draft, or declares another dialect,

@@ -10,10 +10,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// ForModels reshapes a normalized schema of arguments into what all model providers take:
-// without allOf, and at the top without alternatives, not, enum and conditions, for which some
-// refuse a whole list of tools. It allows more than the schema does: of alternatives at the top
-// the members of all, of which those are required that each requires.
+// ForModels reshapes a normalized schema of arguments into what all model providers take: without
+// allOf, and at the top without alternatives, not, enum and conditions, because some providers refuse a
+// whole list of tools for one of these. The result allows more than the schema does: it has the members
+// of all alternatives at the top, and requires those that every alternative requires.
 func ForModels(d gate.Doc) gate.Doc {
 	var top map[string]any
 	in := json.NewDecoder(bytes.NewReader(d.Raw()))

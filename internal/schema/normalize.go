@@ -36,7 +36,7 @@ const (
 	values                // an array
 	child                 // a schema for a part of the value
 	children              // an object of such
-	tuple                 // such a schema, or an array of which the first is taken
+	tuple                 // such a schema, or an array, whose first schema is taken
 	aside                 // a schema that may rely on what stands around it
 	asides                // an array of such
 	asideMap              // an object of such, or of other values

@@ -20,7 +20,7 @@ const (
 	maxAllSteps = 100000  // of all expressions in a schema
 )
 
-// pattern is a regular expression of which it is known how large it is.
+// pattern is a regular expression of known size.
 type pattern struct {
 	*regexp.Regexp
 	source string
@@ -77,9 +77,9 @@ func (p patterns) parse(s string) (*pattern, error) {
 	return &pattern{re, s, steps}, nil
 }
 
-// What JSON Schema means by expressions is ECMA 262 (2020-12 core, section 6.4), and RE2
-// means something else by some characters: white space is more than that of ASCII, and a
-// dot is no end of a line, of which there are four.
+// JSON Schema uses the expressions of ECMA 262 (2020-12 core, section 6.4), and RE2 differs for some
+// characters: ECMA's white space is more than that of ASCII, and its dot matches none of its four ends
+// of a line.
 const (
 	ecmaSpace   = `\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
 	ecmaNoSpace = `\x00-\x08\x0e-\x1f!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A Provider is whose models are told schemas of arguments.
+// A Provider is a provider of models, which restricts the schemas of arguments that it takes.
 type Provider string
 
 // The providers, by what they answer to other schemas.
@@ -234,8 +234,7 @@ var ofGemini = []string{
 // formatsOfGemini are those that it knows of.
 var formatsOfGemini = []string{"date-time", "enum", "int32", "int64", "float", "double"}
 
-// forGemini returns a schema of one type, that may be null, or of alternatives and nothing beside
-// them.
+// forGemini returns a schema of one type, which may be null, or one that only has alternatives.
 func forGemini(s map[string]any) map[string]any {
 	common(s)
 	joinWays(s)
@@ -270,8 +269,8 @@ func forGemini(s map[string]any) map[string]any {
 	return s
 }
 
-// joinWays makes one of the alternatives of an object with what is said beside them, and has those
-// of anything else say its type.
+// joinWays joins the alternatives of an object, and the keywords next to them, into one object. For
+// other schemas it puts their type into each alternative.
 func joinWays(s map[string]any) {
 	ways, _ := s["anyOf"].([]any)
 	for _, v := range ways {
@@ -383,7 +382,8 @@ func oneEach(s map[string]any, types []string) (ways []any) {
 	return ways
 }
 
-// alone returns alternatives with nothing beside them: what was said beside them each says.
+// alone returns a schema that only has alternatives: each of them repeats the keywords that were next
+// to them.
 func alone(s map[string]any, ways []any) map[string]any {
 	nullable := s["nullable"] == true
 	var some []any

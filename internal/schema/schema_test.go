@@ -237,8 +237,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate measures the check of typical arguments, of which the
-// document has already been decoded for the policy.
+// BenchmarkValidate measures the check of typical arguments, which the policy has already decoded.
 func BenchmarkValidate(b *testing.B) {
 	s := mustCompile(b, toolSchema)
 	for name, doc := range map[string]string{"good": goodArgs, "bad": badArgs} {

@@ -117,7 +117,7 @@ func (r *simpleReader) keyword(s *simple, name string, value gate.Doc) bool {
 	case "minimum", "maximum":
 		return r.limit(s, doc.Number, name, value)
 	case "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly",
-		"format": // nobody checks it
+		"format": // not checked anywhere
 		return true
 	}
 	return false

@@ -17,15 +17,14 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// Limits of what is said about a document. They suit a model that is to mend
-// its call, and a log.
+// Limits of the description of violations. They suit a model that is to fix its call, and a log.
 const (
 	maxViolations = 50
 	maxMessage    = 300   // bytes
 	maxPointer    = 1024  // bytes; what is longer, or does not print, is cut off and leaves the ancestor
 	maxName       = 80    // bytes of a name or a value of the schema, before quoting
 	maxListed     = 10    // names or values in one message
-	maxCollected  = 10000 // violations of which the leftmost are reported
+	maxCollected  = 10000 // violations; the leftmost of these are reported
 )
 
 // A flaw is a violation on the way from the validator's tree to a message.
@@ -108,9 +107,8 @@ func (f *flaws) collect(e *jsonschema.ValidationError, prefix string) {
 	*f = append(*f, flaw{e.InstanceLocation, e.ErrorKind, prefix, e.Causes})
 }
 
-// collectAlternatives adds the causes of an anyOf or oneOf of which nothing
-// fits. If that is because of types alone, it adds one flaw that names them all
-// and reports true.
+// collectAlternatives adds the causes of an anyOf or oneOf without a matching alternative. If the
+// causes are only wrong types, it adds one flaw that names all types, and reports true.
 func (f *flaws) collectAlternatives(e *jsonschema.ValidationError, prefix string) bool {
 	types := kind.Type{}
 	for _, cause := range e.Causes {

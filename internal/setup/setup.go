@@ -138,7 +138,7 @@ func Server(id string, words []string) (config.Server, error) {
 	return one[0], nil
 }
 
-// split splits a command into words, of which some are between quotes.
+// split splits a command into words; quotes keep a word together.
 func split(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
@@ -246,7 +246,7 @@ type Left struct {
 	Why  string `json:"why"` // it may do more than read
 }
 
-// ErrThere says that the file is there, and that nobody said to add to it.
+// ErrThere says that the file exists, and that the caller did not ask to add to it.
 var ErrThere = errors.New("is there already")
 
 // Write writes a configuration: the one that explicit names, or the person's own. A file that is

@@ -120,7 +120,7 @@ func (d *DB) Job(ctx context.Context, who gate.Owner, id string) (jobs.Job, erro
 	return j, d.found(err, id)
 }
 
-// found makes of a query without a row what the caller of a [jobs.Store] is told.
+// found turns the error of a query without a row into the error that a [jobs.Store] returns.
 func (d *DB) found(err error, id string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return &jobs.HandleError{ID: id}

@@ -23,8 +23,8 @@ type DB struct {
 	path string // "" in memory
 }
 
-// pragmas are what each connection is told. Readers do not wait for the writer with
-// WAL; what is deleted is overwritten; who has the file for the moment is waited for.
+// pragmas are set on each connection. With WAL, readers do not wait for the writer. Deleted data are
+// overwritten. A connection waits for a while if another has locked the file.
 var pragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)", "secure_delete(ON)"}
 
 // Open opens a database, and makes it if there is none: dsn is the path of its file,
@@ -52,8 +52,8 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 	return d, nil
 }
 
-// own makes the file if there is none, and keeps it from everybody but its owner.
-// SQLite gives the files beside it the same mode.
+// own makes the file if there is none, and lets only its owner read it. SQLite gives the same mode to
+// the files that it puts next to it.
 func own(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -190,7 +190,7 @@ func isInvoke(s step.Time) bool { return s.Step == step.Invoke }
 // unrecorded is the code of calls whose record could not be kept.
 var unrecorded = (&gate.Refusal{Step: step.Record}).Code()
 
-// names returns what labels say of a tool: nothing of what nobody has approved.
+// names returns the labels for a tool. They contain no name that was not approved.
 func names(t *gate.Tool) (server, tool string) {
 	switch {
 	case t == nil:

@@ -1,4 +1,4 @@
-// Package telemetry tells monitoring systems how a gateway does: it counts calls by the
+// Package telemetry reports to monitoring systems how a gateway does: it counts calls by the
 // names of OpenTelemetry's conventions for MCP, and exports the counts.
 //
 // [Calls] counts on the way of a call, with atomics of its own and nothing else: no

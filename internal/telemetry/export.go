@@ -27,8 +27,8 @@ const scope = "github.com/wasmgate/wasmgate"
 // An Attribute is one of a resource, with a value of text.
 type Attribute struct{ Name, Value string }
 
-// An Exporter sends metrics and spans by OTLP until its context ends. Failed is told of
-// failures by the name of the signal, and with nil that it works.
+// An Exporter sends metrics and spans by OTLP until its context ends. Failed is called with the name of
+// the signal and the error after a failure, and with nil when sending works.
 type Exporter struct {
 	Resource []Attribute
 	Traces   *Endpoint // nil exports no spans

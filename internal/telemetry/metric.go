@@ -2,8 +2,8 @@ package telemetry
 
 import "time"
 
-// Other stands in labels for what has no series of its own: a name that the gateway does
-// not know, or one beyond the budget.
+// Other is the label of everything that has no series of its own: a name that the gateway does not
+// know, or one beyond the budget.
 const Other = "_other"
 
 // A Kind is what the values of a [Metric] do.

@@ -110,8 +110,8 @@ func zipped(body []byte) []byte {
 	return b.Bytes()
 }
 
-// Deliver sends until the message is taken, or cannot be, or ctx ends. Failed, if not nil,
-// is told of each failure after which it goes on.
+// Deliver sends until the message is taken, or cannot be, or ctx ends. Failed, if not nil, is called
+// with each error after which Deliver goes on.
 func Deliver(ctx context.Context, send func(context.Context) error, failed func(error)) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := send(ctx)

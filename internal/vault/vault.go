@@ -27,7 +27,7 @@ import (
 type Key struct {
 	Kind      string `json:"kind"` // what sort of thing is kept
 	Tenant    string `json:"tenant"`
-	Principal string `json:"principal"` // "": nobody's own
+	Principal string `json:"principal"` // "": of no single principal
 	Server    string `json:"server"`
 }
 
@@ -58,8 +58,8 @@ var ErrUnreadable = errors.New("a credential in the vault cannot be opened: its 
 // minKey is how many bytes a key has to have.
 const minKey = 32
 
-// New returns the vault in a folder. The folder is made, and the secret, of at least 32 bytes
-// that nobody can guess, is asked for, when something is kept or read.
+// New returns the vault in a folder. When something is kept or read, the folder is made, and the vault
+// asks for the secret: at least 32 bytes that cannot be guessed.
 func New(dir string, secret func() ([]byte, error)) *Vault {
 	return &Vault{rows: folder(dir), secret: secret}
 }

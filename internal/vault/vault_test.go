@@ -56,7 +56,7 @@ func TestVault(t *testing.T) {
 	get(t, v, bob, "b")
 }
 
-// Nothing in the folder tells the value, and nobody else may read the files.
+// Nothing in the folder reveals the value, and no one else may read the files.
 func TestSealed(t *testing.T) {
 	dir, canary := t.TempDir(), rand.Text()
 	if err := open(t, dir).Put(alice, []byte(canary)); err != nil {

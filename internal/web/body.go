@@ -8,9 +8,9 @@ import (
 // BodyTime bounds the body of an HTTP request.
 const BodyTime = time.Minute
 
-// BoundBody gives a client so much time to send the body of a request: also where nobody reads
-// it, for net/http reads what is left of one before it answers. The answer may take longer:
-// net/http takes the deadline away once the body has been read to its end.
+// BoundBody limits the time that a client has to send the body of a request. The limit also holds if
+// the handler does not read the body, because net/http reads the rest before it answers. The answer may
+// take longer: net/http takes the deadline away once the body has been read to its end.
 func BoundBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
 	if r.ContentLength != 0 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // a writer of a test may have none

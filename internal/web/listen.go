@@ -15,9 +15,9 @@ import (
 // UnixPrefix begins an address that is a Unix socket, by its path.
 const UnixPrefix = "unix:"
 
-// Listen listens on host:port, or on unix:PATH, which only the user of this process may
-// open then. A socket that nobody listens on any more is replaced. For an address that is taken the
-// error names its holder, and the setting that chooses another.
+// Listen listens on host:port, or on unix:PATH, which only the user of this process may open then. It
+// replaces a socket on which no process listens any more. If an address is taken, the error names its
+// holder, and the setting that chooses another address.
 func Listen(ctx context.Context, addr, setting string) (net.Listener, error) {
 	ln, err := listen(ctx, addr)
 	var taken *socketTaken
@@ -56,7 +56,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// clear removes a socket on which nobody listens.
+// clear removes a socket on which no process listens.
 func clear(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {

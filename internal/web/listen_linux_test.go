@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestClosed: a socket is nobody else's from its first moment, whatever the umask says.
+// TestClosed: a socket is closed to other users from its first moment, whatever the umask says.
 func TestClosed(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	path := filepath.Join(t.TempDir(), "s")

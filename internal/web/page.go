@@ -2,7 +2,7 @@ package web
 
 import "net/http"
 
-// Page keeps pages to the browser that asks for them: nobody else frames, opens or reads them, no
+// Page keeps pages to the browser that asks for them: other sites cannot frame, open or read them, no
 // cache keeps them, and they load what a content policy says (W3C Content Security Policy Level 3).
 func Page(contentPolicy string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

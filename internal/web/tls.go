@@ -36,7 +36,7 @@ type TLS struct {
 	looked time.Time
 }
 
-// NewTLS reads the files. Fail is told when they cannot be used later on.
+// NewTLS reads the files. Fail is called when they cannot be used later on.
 func NewTLS(f Files, fail func(error)) (*TLS, error) {
 	t := &TLS{files: f, fail: fail}
 	var err error

@@ -19,7 +19,7 @@ type Bound struct {
 	Tool     string   `json:"tool"`
 	Argument string   `json:"argument"`
 	Kind     string   `json:"kind"`           // folder, hosts or values
-	List     bool     `json:"list,omitempty"` // the argument is a list, of which each is one
+	List     bool     `json:"list,omitempty"` // the argument is a list: the bound holds for each of its values
 	Values   []string `json:"values"`
 	Calls    int      `json:"calls"`
 	Distinct int      `json:"distinct"` // values that were seen

@@ -17,8 +17,8 @@ import (
 const (
 	// leastSeen is in how many calls an argument is seen before it is narrowed.
 	leastSeen = 5
-	// mostValues is how many values an argument has at most that is one of a list, each of
-	// which was seen leastEach times.
+	// mostValues is the largest number of different values that an argument may have to be narrowed to
+	// a list of them. Each has to be seen leastEach times.
 	mostValues, leastEach = 8, 2
 	// mostTests bounds the tests that are made of calls, for each tool.
 	mostTests = 3
@@ -39,8 +39,8 @@ type Proposal struct {
 	// were refused when they were made, nothing is known of them, or a name in them reads as a pattern.
 	Calls   int `json:"calls"`
 	Refused int `json:"refused"`
-	// Unseen is of how many calls nobody has kept the arguments: their tools are granted,
-	// and nothing is narrowed by them.
+	// Unseen is the number of calls whose arguments were not kept: their tools are granted, and nothing
+	// is narrowed by them.
 	Unseen int `json:"unseen"`
 	// Held is how many of the calls in the last fifth of sessions a proposal of the others
 	// would have refused, and Later how many those are: how well it fits what is to come.

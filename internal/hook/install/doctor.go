@@ -18,8 +18,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/clients"
 )
 
-// NewLine returns what an agent starts for the gateway of a state folder: the small program, if
-// it lies beside this one, which is wasmgate.
+// NewLine returns the command that an agent starts for the gateway of a state folder: the small
+// program, if it is in the same folder as this one, which is wasmgate.
 func NewLine(state string, observe bool) (Line, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -1,8 +1,8 @@
 package install
 
-// What agents' own tools are. A file that is read may have been written by anybody, and what a
-// shell does nobody can tell from its command, so that both are the strict way round; loosen
-// what your policy can bear. A search tells its words to whoever answers it.
+// The labels of agents' own tools. Anyone may have written a file that is read, and the command of a
+// shell does not show what it does, so the labels of both are strict; loosen them as far as your policy
+// allows. A search tells its words to the service that answers it.
 const (
 	claudeLabels = `claude-code__Bash: {result: untrusted, private: true, effect: [local, external, destructive, egress, credential], control: [/command]}
 claude-code__PowerShell: {result: untrusted, private: true, effect: [local, external, destructive, egress, credential], control: [/command]}

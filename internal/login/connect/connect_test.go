@@ -299,8 +299,8 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// The caller signs in, is shown what is granted to whom and because of which call, and agrees;
-// then there is a login of theirs. All of it is good once.
+// The caller signs in, is shown what is granted to whom and for which call, and agrees; then they have
+// a login. Everything in this works once.
 func TestConnect(t *testing.T) {
 	d := newDesk(t)
 	link, ended := d.link("alice")
@@ -330,8 +330,8 @@ func TestConnect(t *testing.T) {
 	d.noted("asked alice jira call-1", "done alice jira call-1")
 }
 
-// Whoever gets hold of a link, and is not the caller, has nothing by it, and ends it: else they
-// would give the caller their own access.
+// Another person who gets hold of a link gets nothing by it, and ends it: otherwise they would give the
+// caller their own access.
 func TestOtherPerson(t *testing.T) {
 	d := newDesk(t)
 	link, ended := d.link("alice")
@@ -351,7 +351,8 @@ func TestOtherPerson(t *testing.T) {
 	d.noted("asked alice jira call-1", "refused alice jira call-1")
 }
 
-// Who calls through a proxy that signs people in is at the browser whom the same proxy names there.
+// A caller that comes through a proxy that signs people in is recognized in the browser by the name
+// that the same proxy gives there.
 func TestProxied(t *testing.T) {
 	d := newDesk(t)
 	offer := func() (string, <-chan struct{}) {
@@ -388,7 +389,7 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// Who calls with a key, and is a person of the only issuer, signs in there.
+// A caller that uses a key, and is a person of the only issuer, signs in there.
 func TestByKey(t *testing.T) {
 	d := newDesk(t)
 	p := who("alice")
@@ -424,7 +425,7 @@ func TestBareLink(t *testing.T) {
 	d.nothing()
 }
 
-// A browser in which somebody is signed in for a link of theirs is nobody for another's.
+// A browser that is signed in for a link of one person is not signed in for another person's link.
 func TestOtherLinkInOneBrowser(t *testing.T) {
 	d := newDesk(t)
 	hers, _ := d.link("alice")
@@ -467,7 +468,7 @@ func TestForeignAnswer(t *testing.T) {
 	}
 }
 
-// Nobody is signed in by an answer that their browser has not gone for, or a second time.
+// An issuer's answer signs in only the browser that asked for it, and only once.
 func TestForeignSignIn(t *testing.T) {
 	d := newDesk(t)
 	link, _ := d.link("alice")
@@ -561,7 +562,8 @@ func TestForgedButton(t *testing.T) {
 	d.nothing()
 }
 
-// Whoever knew, or has planted, the cookie of before somebody signed in is not signed in with them.
+// The cookie from before a sign-in is worth nothing after it, even for someone who knew it or planted
+// it.
 func TestFixation(t *testing.T) {
 	d := newDesk(t)
 	link, _ := d.link("alice")
@@ -697,8 +699,8 @@ func TestCookie(t *testing.T) {
 	}
 }
 
-// Whoever else opens a link, however often, takes nothing away from the caller, and costs the issuer
-// and the log little. The caller's own logins by one link are few.
+// Other people who open a link, however often, take nothing away from the caller, and cost the issuer
+// and the log little. The caller can begin only a few logins by one link.
 func TestOpenedOften(t *testing.T) {
 	d := newDesk(t)
 	link, _ := d.link("alice")

@@ -37,7 +37,7 @@ const (
 type Event struct {
 	What               string // Asked, Done or Refused
 	Who                *gate.Principal
-	Server, Tool, Call string // for which the login is, and the call because of which
+	Server, Tool, Call string // where the login is, and the call that needs it
 	Err                error  // why it was refused
 }
 
@@ -100,9 +100,9 @@ func New(o Options) *Connect {
 	return c
 }
 
-// Offer returns the link by which the caller of a call logs in, and what is closed when it has
-// ended; "" if err is none that a login of theirs would mend, or no browser could prove who
-// they are. Further calls of a tool get the link that is open already.
+// Offer returns the link by which the caller of a call logs in, and a channel that is closed when the
+// link has ended. The link is "" if a login of the caller's would not fix err, or if no browser could
+// prove who the caller is. Further calls of a tool get the link that is open already.
 func (c *Connect) Offer(call *gate.Call, err error) (url string, ended <-chan struct{}) {
 	needed, ok := errors.AsType[*login.Needed](err)
 	if !ok || c.o.Public() == "" || call.Who == nil || !c.provable(call.Who) {
@@ -172,7 +172,7 @@ func (c *Connect) open(call *gate.Call, server string) *link {
 	return nil
 }
 
-// drop ends a link; whoever waits is let go on. The caller holds mu.
+// drop ends a link and lets everything that waits for it go on. The caller holds mu.
 func (c *Connect) drop(l *link) {
 	if c.forget(l) {
 		close(l.ended)

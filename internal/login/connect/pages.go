@@ -33,8 +33,8 @@ const (
 	askTime = 30 * time.Second
 )
 
-// contentPolicy loads nothing but our own style. No script runs, nobody frames the pages, and
-// the button leads nowhere else.
+// contentPolicy loads nothing but our own style. No script runs, no site may frame the pages, and the
+// button leads nowhere else.
 const contentPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 func (c *Connect) routes() http.Handler {
@@ -88,7 +88,7 @@ func show(w http.ResponseWriter, status int, v view) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // an error means that nobody looks
+	_, _ = w.Write(b.Bytes()) // an error means that the browser has gone
 }
 
 func gone(w http.ResponseWriter) {
@@ -169,8 +169,8 @@ func (c *Connect) signedIn(w http.ResponseWriter, r *http.Request) {
 	c.proves(w, r, l, who)
 }
 
-// proves has the browser of the caller go on. Whoever is not the caller ends the link: it has come
-// into other hands.
+// proves lets the caller's browser go on. Another person ends the link: it has come into the wrong
+// hands.
 func (c *Connect) proves(w http.ResponseWriter, r *http.Request, l *link, who *gate.Principal) {
 	if who.Owner != l.who.Owner {
 		c.refuse(l, fmt.Errorf("%w: %s", errOther, match.Name(who.Tenant, who.ID)))
@@ -178,7 +178,7 @@ func (c *Connect) proves(w http.ResponseWriter, r *http.Request, l *link, who *g
 			"If somebody has sent you this link, they may have wanted your access for themselves. Nothing was granted, and the link is no longer valid."})
 		return
 	}
-	browser := c.bake(w, l) // whoever knew the cookie of before has nothing by it
+	browser := c.bake(w, l) // a cookie from before, which others may know, gives nothing now
 	c.mu.Lock()
 	l.browser, l.proved = browser, true
 	l.begun, l.form, l.state = nil, "", ""
@@ -209,7 +209,7 @@ func (c *Connect) mayBegin(l *link) bool {
 	return true
 }
 
-// ask shows what is granted to whom and because of which call, with a button.
+// ask shows what is granted to whom and for which call, with a button.
 func (c *Connect) ask(w http.ResponseWriter, r *http.Request, l *link) {
 	c.mu.Lock()
 	begun, form := l.begun, l.form

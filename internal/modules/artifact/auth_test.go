@@ -165,7 +165,7 @@ func (h rewriting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A helper is a program of the user's that nobody asked to run.
+// A credential helper is a program of the user's: the gateway must not run it without being asked.
 func TestHelperIsNotRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the helper of this test is a shell script")
@@ -248,7 +248,7 @@ func TestRedirect(t *testing.T) {
 	})
 }
 
-// Nobody but the registry gets its credentials, whatever it answers.
+// Only the registry gets its credentials, whatever it answers.
 func TestCredentialsOfOthers(t *testing.T) {
 	r := newRegistry(t)
 	at := r.offer(r.layer(wasmType, code))

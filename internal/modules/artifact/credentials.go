@@ -15,10 +15,9 @@ import (
 // maxDockerConfig bounds the Docker configuration file, in bytes.
 const maxDockerConfig = 1 << 20
 
-// A keyring is the Docker configuration file. It is read when a registry asks for
-// credentials, so a login has effect at once. Only what stands in the file itself
-// is used: a helper is a program that the file names, and a gateway does not run
-// programs that a file in the home directory names.
+// A keyring is the Docker configuration file. It is read when a registry asks for credentials, so a
+// login has effect at once. Only credentials in the file itself are used: a helper is a program that
+// the file names, and a gateway does not run programs that a file in the home directory names.
 type keyring struct{ path string } // empty: no credentials
 
 func newKeyring(path string) keyring {

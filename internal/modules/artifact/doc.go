@@ -26,5 +26,5 @@
 // guess would be somebody else's choice.
 //
 // What is not promised: whether the module is a good one. Signatures are not
-// checked, and WebAssembly is told from other files by its first four bytes only.
+// checked, and WebAssembly is recognized by the first four bytes of a file only.
 package artifact

@@ -89,8 +89,8 @@ func isWASM(d ocispec.Descriptor) bool {
 	return d.Platform != nil && (strings.HasPrefix(d.Platform.Architecture, "wasm") || strings.HasPrefix(d.Platform.OS, "wasi"))
 }
 
-// isAttestation tells what Docker's buildx puts beside an image to describe how
-// it was built.
+// isAttestation recognizes the descriptions that Docker's buildx adds to an image, about how it was
+// built.
 func isAttestation(d ocispec.Descriptor) bool {
 	return d.Annotations["vnd.docker.reference.type"] == "attestation-manifest"
 }

@@ -35,11 +35,11 @@ type Reference struct {
 	Digest     string // of the manifest or index: sha256: and 64 hex digits in lower case
 }
 
-// Parse reads a reference. It looks at nothing but s: whether a file or a module
-// is there is found out by [Store.Fetch].
+// Parse reads a reference. It looks only at s: [Store.Fetch] finds out whether the file or the module
+// exists.
 //
-// A registry's reference without a digest is an error that says how to get one:
-// a tag can be moved to another module by whoever can write to the repository.
+// A registry's reference without a digest is an error that says how to get one: anyone who can write to
+// the repository can move a tag to another module.
 func Parse(s string) (Reference, error) {
 	rest, remote := strings.CutPrefix(s, scheme)
 	switch {

@@ -49,7 +49,7 @@ func newTransport(connect func(ctx context.Context, network, addr string) (net.C
 	}
 }
 
-// closeIdle ends connections that nobody uses: modules are fetched seldom.
+// closeIdle ends unused connections: modules are fetched seldom.
 func (s *Store) closeIdle() {
 	if t, ok := s.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()

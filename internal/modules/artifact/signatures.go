@@ -26,8 +26,8 @@ const (
 	maxPayload    = 1 << 20 // bytes of a payload or a bundle
 )
 
-// A Signature is what somebody has put beside an artifact. Nothing of it is verified:
-// anybody who can write to the repository can put there what they like.
+// A Signature is attached to an artifact. Nothing of it is verified: anyone who can write to the
+// repository can attach what they like.
 type Signature struct {
 	// Payload is what Sig is a signature of; both are empty if there is a Bundle.
 	Payload, Sig []byte
@@ -35,9 +35,9 @@ type Signature struct {
 	Bundle []byte
 }
 
-// Signatures returns the signatures that lie beside what ref stands for, as cosign puts
-// them there: under the tag sha256-DIGEST.sig, and as referrers with bundles. None is no
-// error. They are not kept: who asks again asks the registry again.
+// Signatures returns the signatures that are attached to the artifact of ref, where cosign puts them:
+// under the tag sha256-DIGEST.sig, and as referrers with bundles. None is no error. They are not kept:
+// each call asks the registry again.
 func (s *Store) Signatures(ctx context.Context, ref string) (all []Signature, err error) {
 	r, err := Parse(ref)
 	if err != nil {

@@ -46,8 +46,8 @@ type Config struct {
 	// Transport sends the requests. Nil means one that verifies certificates by the
 	// system's roots, without a proxy. Requests that are not allowed never reach it.
 	Transport http.RoundTripper
-	// Progress, if not nil, is told how many bytes of a layer have arrived, and how
-	// many it has. It is called during Fetch, by its goroutine.
+	// Progress, if not nil, is called with the number of bytes of a layer that have arrived, and with
+	// its size. Fetch calls it in its own goroutine.
 	Progress func(done, total int64)
 	Log      *slog.Logger // nil discards
 }

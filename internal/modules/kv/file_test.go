@@ -98,6 +98,7 @@ func TestEmptyNamespaceHasNoFile(t *testing.T) {
 	}
 }
 
+// Every operation reports a damaged file, which stays as it is, so that it can be repaired.
 func TestCorruptFiles(t *testing.T) {
 	tests := map[string]func(own, other []byte) []byte{
 		"empty":                func(_, _ []byte) []byte { return nil },
@@ -144,6 +145,7 @@ func TestCorruptFiles(t *testing.T) {
 	}
 }
 
+// sealed returns the contents of a file with that body and its checksum.
 func sealed(body []byte) []byte { return fmt.Appendf(nil, "%x\n%s", sha256.Sum256(body), body) }
 
 func contents(t *testing.T, path string) []byte {

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/modules/kv"
 )
 
-// Many goroutines use few namespaces, of which fewer stay in memory: each finds
-// what it wrote last, no quota is passed, and all of it is in the files.
+// Many goroutines use a few namespaces, and even fewer stay in memory: each goroutine finds what it
+// wrote last, no quota is passed, and all values are in the files.
 func TestHammer(t *testing.T) {
 	const workers, rounds, spaces = 8, 40, 4
 	dir := filepath.Join(t.TempDir(), "kv")

@@ -228,10 +228,7 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// A damaged file is reported by every operation, and stays as it is for whoever
-// repairs it.
-// sealed returns a file with that body and its checksum.
-// A change that does not reach the file has not happened.
+// Every operation on a closed store is an error, and closing it again is none.
 func TestClosed(t *testing.T) {
 	both(t, func(t *testing.T, dir string) {
 		s := open(t, dir, kv.Options{})

@@ -194,7 +194,7 @@ func checksum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// save writes the file beside its place and renames it. An empty space has none.
+// save writes the file under another name and renames it. An empty namespace has no file.
 func (sp *space) save() error {
 	if sp.path == "" {
 		return nil

@@ -47,8 +47,8 @@ type Options struct {
 	Keys       int // in a namespace; default 1024
 	ValueBytes int // of one value; default 64 KiB
 	Bytes      int // of all keys and values in a namespace; default 1 MiB, at most 32 MiB
-	// Loaded is how many namespaces stay in memory while nobody uses them; others
-	// are read again. Without a directory it is how many there can be. Default 64.
+	// Loaded is how many unused namespaces stay in memory; others are read again. Without a directory
+	// it is how many there can be. Default 64.
 	Loaded int
 	// Shared keeps the values in place of a directory, where several gateways see them.
 	Shared options.ModuleValues
@@ -97,7 +97,7 @@ type Store struct {
 	mu     sync.Mutex
 	closed bool
 	slots  map[options.ModuleNamespace]*slot
-	idle   *list.List // of *slot that nobody uses; the one used last is in front
+	idle   *list.List // of *slot that are unused; the one used last is in front
 }
 
 // A slot is the place of a namespace in memory. It belongs to its Store, and is
@@ -261,9 +261,8 @@ func (s *Store) path(ns options.ModuleNamespace) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:]))
 }
 
-// use calls f with the namespace, loaded and locked. The lock is held while its
-// file is read and written, which keeps changes in order; it holds up nobody but
-// the namespace's own users.
+// use calls f with the namespace, loaded and locked. The lock is held while its file is read and
+// written, which keeps changes in order. Only users of the same namespace wait for it.
 func (s *Store) use(ns options.ModuleNamespace, f func(*space) error) error {
 	sl, err := s.take(ns)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
-// A keyring keeps one key for each name, and what it cannot do is told.
+// A keyring keeps one key for each name, and returns an error if it cannot.
 func TestKeyring(t *testing.T) {
 	keyring.MockInit()
 	keepsKeys(t)

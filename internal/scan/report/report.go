@@ -148,7 +148,7 @@ func URL(ctx context.Context, target string, log *slog.Logger) (*Report, error) 
 	return scanAll([]declared{{server: d.Server, instructions: d.Instructions, tools: d.Tools}}, everyOne)
 }
 
-// unchanged leaves texts as they are: nobody is offered the tools.
+// unchanged leaves texts as they are: the tools are not offered to anyone.
 type unchanged struct{}
 
 // Sanitize implements [gate.Sanitizer].
@@ -218,7 +218,7 @@ func definitions(d gate.Doc) []gate.Doc {
 	return nil
 }
 
-// add adds definitions that stand in content, which begins after some lines.
+// add adds definitions that are in content, which begins after some lines.
 func (d *declared) add(content []byte, after int, tools []gate.Doc) {
 	at := 0
 	for _, t := range tools {

@@ -26,7 +26,7 @@ type Inputs struct {
 	byTool map[string]*Input
 }
 
-// maxTools bounds the tools of which refusals are counted.
+// maxTools bounds for how many tools refusals are counted.
 const maxTools = 1000
 
 // Record implements [gate.Recorder].
@@ -53,7 +53,7 @@ func (b *Inputs) Record(_ context.Context, rec *gate.Record) error {
 	return nil
 }
 
-// All returns the tools of which calls were refused, those first of which most were.
+// All returns the tools with refused calls, those with the most first.
 func (b *Inputs) All() []Input {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -89,7 +89,7 @@ func each(n int, f func(i int) []byte) (b []byte) {
 
 func gets(n int) []byte { return each(n, get) }
 
-// fetch gives so many local variables values that nobody knows, and keep uses them.
+// fetch gives so many local variables values that a compiler cannot know, and keep uses them.
 func fetch(n int) []byte {
 	return each(n, func(i int) []byte { return join([]byte{0x41, 0, 0x28, 2}, u(nil, 4*i), set(i)) })
 }
@@ -184,7 +184,7 @@ func Shapes(n, m int) map[string]func() Shape {
 		"ifs with another half": func() Shape {
 			return Shape{Types: [][2]int{{0, m}}, More: []Function{{2, times(m, 0x41, 1)}}, Body: times(n, join([]byte{0x41, 1, 4, 2, 0x10, 1, 5, 0x10, 1, 0x0b}, drops)...)}
 		},
-		"back edges": func() Shape { // of which each has to load again what the call has saved
+		"back edges": func() Shape { // each has to load again what the call has saved
 			load := each(15, func(i int) []byte { return join([]byte{0x41, 0, 0xfd, 0, 4, 0}, set(13+i)) })
 			store := each(15, func(i int) []byte { return join([]byte{0x41, 0}, get(13+i), []byte{0xfd, 11, 4, 0}) })
 			return Shape{Locals: 13, Vectors: 15, More: []Function{{0, nil}}, Body: join(fetch(13), load, []byte{3, tNone, 0x10, 1}, times(n*m/4, join(get(0), brIf(0))...), []byte{0x0b}, keep(13), store)}

@@ -68,8 +68,8 @@ func link(from, to string) error {
 	return os.WriteFile(to, b, 0o600)
 }
 
-// folder makes the folder in the user's cache or, where nothing can be written there, beside
-// other temporary files.
+// folder makes the folder in the user's cache or, if that cannot be written to, in the folder for
+// temporary files.
 var folder = sync.OnceValues(func() (string, error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		if dir := filepath.Join(cache, "wasmgate-test", "wasm"); writable(dir) {

@@ -1,2 +1,2 @@
-// Package gatetest has what tests of several packages need to make calls through a gate.
+// Package gatetest helps tests of several packages to make calls through a gate.
 package gatetest

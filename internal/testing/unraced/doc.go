@@ -1,6 +1,6 @@
-// Package unraced says to tests what they may leave out: with the race detector those of what
-// runs in one goroutine, in which it finds nothing, and that run with it ten times as slowly;
-// without it those that take long, while a person at work waits (go test -short).
+// Package unraced decides what tests leave out. With the race detector they leave out tests of what
+// runs in one goroutine: it finds nothing there, and they run ten times as slowly. Without it, go test
+// -short leaves out tests that take long, because a person at work waits.
 package unraced
 
 import "testing"

@@ -1,2 +1,2 @@
-// Package loopback tells this machine's own name from others.
+// Package loopback recognizes the names and addresses of this machine itself.
 package loopback
