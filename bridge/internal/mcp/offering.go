@@ -13,7 +13,7 @@ type Notice struct {
 	Subscribers []string
 }
 
-// Offering says what the fleet offers beside tools.
+// Offering is what the fleet offers in addition to tools.
 type Offering struct {
 	Prompts, Resources, Completions bool
 	Logging                         bool // messages of servers, from a level on

@@ -1,5 +1,5 @@
-// Package media says what a content that is sent as bytes turns out to be, whatever type it is
-// said to have.
+// Package media finds out what content that is sent as bytes really is, whatever type it is
+// declared to have.
 package media
 
 import (
@@ -64,9 +64,9 @@ type Medium struct {
 	// MIME is the media type by its bytes, where they tell; else the one it was
 	// declared to have, in lower case and without parameters.
 	MIME string
-	// Text says that whoever opens it reads text: it has to be decoded and treated
-	// as a text of that media type. An SVG is text, too, and an image no more once
-	// something was changed in it.
+	// Text says that programs which open it read text: it has to be decoded and treated as a text
+	// of that media type. An SVG is text, too, and no longer an image once something was changed in
+	// it.
 	Text bool
 	// Refused says in a few words why it must not be shown; "" if it may.
 	Refused string
@@ -116,8 +116,8 @@ func Decode(data string) (text string, ok bool) {
 	return string(b), err == nil && utf8.Valid(b)
 }
 
-// textTypes are the media types of texts beside text/ and those that end with
-// their syntax.
+// textTypes are the media types of texts, in addition to text/ and those that end with their
+// syntax.
 var textTypes = []string{
 	"application/xml", "application/json", "application/javascript", "application/x-javascript", "application/ecmascript", "application/typescript",
 	"application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/graphql", "application/x-sh", "application/x-httpd-php",

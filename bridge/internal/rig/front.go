@@ -22,8 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// A Fixture is a host in front of a gate in front of tools that do as they are
-// told.
+// A Fixture is a host in front of a gate in front of tools with given results.
 type Fixture struct {
 	Host    *host.Host
 	Fleet   *fleet.Fleet
@@ -142,8 +141,7 @@ var Wires = map[string]struct {
 // Hello initializes a session.
 const Hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"9"}}}`
 
-// Request writes a request in the words of an era. params is the inside of an
-// object.
+// Request writes a request of a protocol revision. params is the inside of an object.
 func Request(era, id, method, params string) string {
 	if era == Newest {
 		if params != "" {
@@ -154,7 +152,7 @@ func Request(era, id, method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s}}`, id, method, params)
 }
 
-// Post sends a message over HTTP as a client of an era does.
+// Post sends a message over HTTP as a client of a protocol revision does.
 func Post(ctx context.Context, url, era, session, msg string) (*http.Response, error) {
 	r, err := NewPost(ctx, url, era, session, msg)
 	if err != nil {

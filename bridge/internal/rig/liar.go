@@ -22,8 +22,8 @@ import (
 // liarEnv makes the test binary a lying MCP server on stdio.
 const liarEnv = "WASMGATE_TEST_LIAR"
 
-// Main runs the tests of a package that has this binary started as lying servers: those
-// of more, by name, beside the usual ones. It does not return.
+// Main runs the tests of a package that starts its own binary as lying servers: the usual ones, and
+// those of more, by name. It does not return.
 func Main(m *testing.M, more map[string]func()) {
 	wire.ChildMain()
 	how := os.Getenv(liarEnv)

@@ -16,8 +16,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A Modern server speaks MCP 2026-07-28 over HTTP, as it is told, and keeps what it was
-// sent.
+// A Modern server speaks MCP 2026-07-28 over HTTP. It gives the answers below, and keeps what it
+// was sent.
 type Modern struct {
 	Answers map[string]string // result by method; "?" begins an error, "HTTP 503" is that status, "!" hangs up, "-" never comes
 	Answer  func(msg gate.Doc) string

@@ -20,7 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Collaborators of a gate that stand in no way.
+// Collaborators of a gate that refuse nothing by themselves.
 
 // AuthorizerFunc decides by a function, by which a tool is hidden, too.
 type AuthorizerFunc func(gate.Query) gate.Decision
@@ -130,7 +130,7 @@ func Options() options.Tools {
 	return options.Tools{Sanitizer: SanitizerFunc(Unchanged)}
 }
 
-// A Script is an MCP server in this process that answers as it is told.
+// A Script is an MCP server in this process that gives the answers that a test sets.
 type Script struct {
 	answers map[string]string // result by method; "-" never comes, "!" ends the connection
 	tools   atomic.Pointer[string]

@@ -73,7 +73,7 @@ func (p *prober) serve(c sdk.Connection) {
 	}
 }
 
-// A slowPeer is a client that answers when it is told to.
+// A slowPeer is a client that answers when a test gives it the answer.
 type slowPeer struct {
 	gate.Nobody
 	asked  chan context.Context

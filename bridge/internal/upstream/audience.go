@@ -31,8 +31,8 @@ const (
 	maxPersonal = 1024
 	// MaxProcesses bounds those that are processes, unless the configuration does.
 	MaxProcesses = 16
-	// busyTime is for how long an owner's process is nobody else's after a call, and
-	// briefTime where that was its only one.
+	// busyTime is for how long an owner's process is kept for the owner after a call, and briefTime
+	// if that was its only call.
 	busyTime, briefTime = 5 * time.Minute, 2 * time.Minute
 	// audienceIdle is how long such a connection is kept without a call.
 	audienceIdle = 30 * time.Minute
@@ -68,20 +68,20 @@ type audiences struct {
 	all     []*audience
 	closed  bool
 	closing sync.WaitGroup // of connections; Add only with mu, and not once it is closed
-	spare   *audience      // who has the connection that lists; nil: nobody
+	spare   *audience      // has the connection that lists; nil if none has
 }
 
 // take returns the connection of the client of a call, a new one if it has none.
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
-	// A call that nobody waits for outlives the session, whose own connections end with it;
-	// but processes only with the last call.
+	// A call that its client does not wait for outlives the session. The session's own connections
+	// end with it, but processes end only with the last call.
 	client := c.Reach()
 	want := &audience{session: c.Audience(), caller: c.Caller(), who: c.Who, pooled: client.Rounds || client.Detached, capabilities: mcp.PeerCapabilities(client.Capabilities), base: e, owner: s}
 	// A job or task works with what its session has left in its process. Not so a call that
 	// can become a task yet (2026-07-28): its client is asked by its answer, as by no other's.
 	want.stays = e.cfg.Command != "" && client.Detached && !client.MayBeTask && want.session.ID != ""
 	switch {
-	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
+	case want.capabilities.IsZero(): // the server can ask no client, so that calls need not be told apart
 		want.pooled, want.capabilities = false, link.NoCapabilities
 	case want.stays:
 		want.pooled = false

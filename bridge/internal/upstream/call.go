@@ -50,7 +50,7 @@ func (e *Endpoint) Tools(context.Context) []*gate.Tool {
 	return e.tools.All
 }
 
-// ListedFeatures returns what the server lists beside tools; nil if that is not known.
+// ListedFeatures returns what the server lists in addition to tools; nil if that is not known.
 func (e *Endpoint) ListedFeatures() *listing.Features {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

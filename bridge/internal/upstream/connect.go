@@ -102,7 +102,7 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise fault.Kind) 
 	doing := "handshake"
 	protocol := e.cfg.Protocol
 	if e.cfg.URL != "" && l.OverHTTP() == nil && protocol != mcp.Stateless {
-		protocol = mcp.Revision // nobody speaks another over the older HTTP+SSE
+		protocol = mcp.Revision // the older HTTP+SSE is used with no other revision
 	}
 	err := l.Agree(ctx, protocol, e.cfg.ConnectTimeout, e.declares(e.ownership.capabilities()))
 	var tools *listing.Tools
@@ -219,8 +219,8 @@ func (e *Endpoint) list(ctx context.Context, l *link.Link) (*listing.Tools, erro
 	return tools, nil
 }
 
-// logged takes a log message of the server, in the call of which it is if the transport
-// tells, or else the ownership.
+// logged takes a log message of the server. It belongs to the call that the transport names, or
+// else to the call that the ownership names.
 func (e *Endpoint) logged(l *link.Link, params gate.Doc, of *underway.Call) {
 	how := mcp.SeverityOf(params.Get("level").Text())
 	if how == 0 || params.Kind() != doc.Object {

@@ -1,5 +1,5 @@
-// Package upstream keeps the connection to one server: an [Endpoint] connects when it is told
-// to, lists, carries out calls, and connects again by itself. Each layer uses those below it:
+// Package upstream keeps the connection to one server. An [Endpoint] connects on request, lists,
+// carries out calls, and connects again by itself. Each layer uses those below it:
 //
 //	Endpoint    its life (life, connect, start, retry), calls (call, request), listing
 //	  |         (listing, freshness), what clients want to hear (hear), status

@@ -39,9 +39,9 @@ const (
 	waitReady = 5 * time.Second
 )
 
-// An Endpoint is the connection to one server. It connects when it is told to, and
-// again by itself whenever it is faulted. It is a [gate.Upstream] of that server's
-// tools alone. Use it from several goroutines.
+// An Endpoint is the connection to one server. It connects on request, and again by itself whenever
+// it is faulted. It is a [gate.Upstream] of only that server's tools. Use it from several
+// goroutines.
 type Endpoint struct {
 	cfg        config
 	clientInfo []byte // how the gateway calls itself, JSON
@@ -70,7 +70,7 @@ type Endpoint struct {
 type watchers struct {
 	changed func()                   // the tools or the phase are others now
 	observe func(status.Declaration) // sees each listing before it is offered
-	notify  func(mcp.Notice)         // what is told outside of calls
+	notify  func(mcp.Notice)         // called with what the server says outside of calls
 }
 
 // declarations are what was observed last.
@@ -105,9 +105,9 @@ func newEndpoint(cfg config) *Endpoint {
 	return e
 }
 
-// Join makes the endpoint one of a fleet, which bounds the processes of all, keeps their levels, and is told of
-// what happens. It is called before the endpoint is connected; none of the functions may
-// block.
+// Join makes the endpoint one of a fleet. The pool bounds the processes of all endpoints, and all
+// keeps their log levels. The functions are called when something happens, and may not block. Call
+// Join before the endpoint is connected.
 func (e *Endpoint) Join(pool *Pool, all *wants.Levels, changed func(), observe func(status.Declaration), tell func(mcp.Notice)) {
 	e.pool, e.levels, e.watchers = pool, all, watchers{changed, observe, tell}
 }

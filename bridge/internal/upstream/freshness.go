@@ -39,7 +39,7 @@ func (e *Endpoint) RefreshSkills() bool {
 	return true
 }
 
-// Relist has the server listed anew, when its listing is made safe in another way.
+// Relist has the server listed again, after the way in which its listing is sanitized has changed.
 func (e *Endpoint) Relist() error {
 	if l := e.connection(); l != nil {
 		l.ListsChanged()

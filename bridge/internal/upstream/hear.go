@@ -55,7 +55,7 @@ func (e *Endpoint) unsubscribe(ctx context.Context, call, uri string) bool {
 	defer cancel()
 	done, err := e.subscriptions.Alone(ctx)
 	if err != nil {
-		e.subscriptions.Remove(uri, call) // the server goes on telling what nobody hears
+		e.subscriptions.Remove(uri, call) // the server goes on sending updates that no client wants
 		return false
 	}
 	defer done()
@@ -103,9 +103,9 @@ func (e *Endpoint) Inherit(old *Endpoint) {
 	}
 }
 
-// updated takes the parameters of a notification that a resource has changed. Who
-// subscribed to it over this connection is told of the URI that it subscribed to, and
-// of nothing else that the server says.
+// updated takes the parameters of a notification that a resource has changed. Calls that subscribed
+// to the resource over this connection get only its URI, as they subscribed to it, and nothing else
+// that the server says.
 func (e *Endpoint) updated(params gate.Doc) {
 	uri := params.Get("uri").Text()
 	if who := e.subscriptions.Of(uri); len(who) > 0 {
@@ -113,8 +113,8 @@ func (e *Endpoint) updated(params gate.Doc) {
 	}
 }
 
-// SetLevel tells the server what a session wants, over the connection that carries its
-// calls. Whatever is not connected is told with the next call.
+// SetLevel gives the server the level that a session wants, over the connection that carries its
+// calls. A connection that is not open gets the level with the next call.
 func (e *Endpoint) SetLevel(ctx context.Context, k gate.SessionKey, from mcp.Severity) {
 	ctx = context.WithoutCancel(ctx)
 	tune := func(one *Endpoint, atMost bool) {

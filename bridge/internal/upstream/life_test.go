@@ -90,7 +90,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// public is what a client is told of a fault.
+// public is the text of a fault for clients.
 func public(err error) string {
 	var f *fault.Fault
 	if !errors.As(err, &f) {
@@ -99,7 +99,7 @@ func public(err error) string {
 	return f.Public()
 }
 
-// TestAwayUntil: whoever calls a server that is away hears when it is tried again.
+// TestAwayUntil: the error of a call to a server that is away says when it is tried again.
 func TestAwayUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := rig.NewScript(map[string]string{"initialize": "!"})

@@ -68,8 +68,8 @@ func tooMany(processes bool, server string, most int) *fault.Fault {
 	return fault.New(fault.Busy, server, "connect", err)
 }
 
-// renew starts the process that lists anew, for the next owner: what the last one has left
-// there is nobody else's.
+// renew starts the listing process again for the next owner, so that what the last owner has left
+// in it reaches no other client.
 func (e *Endpoint) renew(s *audiences) {
 	e.mu.Lock()
 	l := e.link

@@ -38,8 +38,8 @@ func (c caller) call(session string) (calls, pid string, err error) {
 	return res.Doc.Get("calls").String(), res.Doc.Get("pid").String(), err
 }
 
-// TestOwnProcesses: what a call leaves in a server on stdio nobody meets but its client,
-// and nobody after it. The first client has the process that lists.
+// TestOwnProcesses: what a call leaves in a server on stdio is met only by its own client, and by
+// no client after it. The first client has the process that lists.
 func TestOwnProcesses(t *testing.T) {
 	rig.NoLeaks(t)
 	e := rig.Ready(t, rig.Child("remembers"))
@@ -120,8 +120,8 @@ func TestJobBeforeCalls(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoSessionsProcess: a call of 2026-07-28 that can become a task, and a task
-// without a session, meet nobody else's question, nor what others have left.
+// TestWhatHasNoSessionsProcess: a call of 2026-07-28 that can become a task, and a task without a
+// session, meet neither another client's question, nor what others have left.
 func TestWhatHasNoSessionsProcess(t *testing.T) {
 	unraced.Long(t)
 	g, _ := rig.NewGate(t, rig.Ready(t, rig.Child("remembers")))
@@ -211,10 +211,10 @@ func asking() {
 	}
 }
 
-// TestWhomJobsAsk: what a server asks beside a call that its client waits for is asked of
-// that client, whatever job or task is under way in the process, too. Alone, a job asks
-// nobody, and a task who comes back to it. What either does not hear of the client's roots
-// the next call does.
+// TestWhomJobsAsk: while a client waits for its call, the server's questions go to that client,
+// even if a job or task is under way in the process, too. If there is only a job, no client is
+// asked; if there is only a task, the client that comes back to it is asked. If the server does not
+// get the client's roots during either, it gets them with the next call.
 func TestWhomJobsAsk(t *testing.T) {
 	unraced.Long(t)
 	e := rig.Ready(t, rig.Child("asking"))

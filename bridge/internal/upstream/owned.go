@@ -40,7 +40,7 @@ func (o owned) opened(ctx context.Context, l *link.Link) {
 		return
 	}
 	l.Dialect.Greet(ctx)
-	if of := o.e.calls.Foremost(); of != nil && of.Call.Reach().Detached { // nobody may have answered
+	if of := o.e.calls.Foremost(); of != nil && of.Call.Reach().Detached { // the server's question for roots may have gone unanswered
 		o.audience.owner.mu.Lock()
 		o.audience.rootsChanged = true
 		o.audience.owner.mu.Unlock()
@@ -96,8 +96,8 @@ func (o owned) prepare(ctx context.Context, l *link.Link, of *underway.Call) {
 	}
 }
 
-// caller is nobody but whose connection it is, where each has one with a credential of their
-// own.
+// caller is always the principal whose connection it is, if each has a connection with a credential
+// of their own.
 func (o owned) caller(p gate.Permit) (who *gate.Principal, _ gate.Permit) {
 	if call, _, ok := p.Open(); ok {
 		who = call.Who
@@ -108,10 +108,10 @@ func (o owned) caller(p gate.Permit) (who *gate.Principal, _ gate.Permit) {
 	return who, p
 }
 
-// asker is the call of the task that the server names, which this connection must have; or
-// else the one whose stream the request came on, or the foremost. A server on stdio does not
-// say for which of several it asks, and a client that waits for its call answers, which it
-// could not if a job or task beside it were asked.
+// asker is the call of the task that the server names, which this connection must have; or else the
+// one whose stream the request came on, or the foremost. A server on stdio does not say for which
+// of several calls it asks. A client that waits for its call can answer, but could not if a job or
+// task that runs at the same time were asked.
 func (o owned) asker(of *underway.Call, params gate.Doc) *underway.Call {
 	if related := params.Get("_meta").Get(mcp.MetaRelatedTask); !related.IsZero() {
 		return o.e.calls.ByTask(related.Get("taskId").Text())

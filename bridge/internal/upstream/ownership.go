@@ -14,11 +14,11 @@ import (
 // An ownership is whose the connection of an endpoint is: [shared] by all clients, or
 // [owned] by one. What differs between the two is here; nothing else asks which it is.
 type ownership interface {
-	// capabilities are those of clients that the server is told of.
+	// capabilities are those of clients that are declared to the server.
 	capabilities() gate.Doc
 	// reports says whether what happens to the connection is worth a line of the log.
 	reports() bool
-	// list reads the listing of a new connection, and opened does what it needs beside.
+	// list reads the listing of a new connection, and opened does what else the connection needs.
 	list(ctx context.Context, l *link.Link) (*listing.Tools, error)
 	opened(ctx context.Context, l *link.Link)
 	// relist reads the listing anew, after the server has announced that it has changed, and
@@ -37,12 +37,12 @@ type ownership interface {
 	approves(ctx context.Context, l *link.Link, t *gate.Tool, other bool) error
 	// prepare makes a connection what a call needs it to be.
 	prepare(ctx context.Context, l *link.Link, of *underway.Call)
-	// caller returns on whose behalf a request is made, nil for nobody's, and its permit, if
-	// p is that of the call that it is made in.
+	// caller returns the principal on whose behalf a request is made, nil if there is none, and its
+	// permit, if p is that of the call that the request is made in.
 	caller(p gate.Permit) (*gate.Principal, gate.Permit)
 
-	// asker returns the call on whose behalf the server asks something, with such parameters,
-	// in the stream of the request of a call, or in none; nil if it can ask nobody.
+	// asker returns the call on whose behalf the server asks something, with such parameters, in
+	// the stream of the request of a call, or in none; nil if it can ask no client.
 	asker(of *underway.Call, params gate.Doc) *underway.Call
 	// logger returns the call in which the server says what it says in the stream of none.
 	logger(l *link.Link) *underway.Call

@@ -181,8 +181,8 @@ func (n *named) Write(b []byte) (int, error) {
 	return n.ResponseWriter.Write(b)
 }
 
-// A call that finds nobody at the address waits for the server to come back, and is sent
-// again: nothing of it was ever sent.
+// A call that finds no server at the address waits for it to come back, and is sent again, because
+// nothing of it was ever sent.
 func TestRefusedConnection(t *testing.T) {
 	s := rig.JSONServer(rig.Nothing)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -190,7 +190,7 @@ func TestRefusedConnection(t *testing.T) {
 		s.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
-	var out atomic.Int32 // attempts that find nobody
+	var out atomic.Int32 // attempts that find no server
 	e := rig.NewEndpoint(t, options.Endpoint{Server: "s", URL: srv.URL, Tools: rig.Options(),
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if out.Add(-1) >= 0 {

@@ -56,7 +56,7 @@ func ErrorOf(err error) *mcp.Error {
 	if rpc, ok := errors.AsType[*mcp.Error](err); ok {
 		return rpc
 	}
-	return &mcp.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"} // the client no longer waits for the answer
+	return &mcp.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"} // the client has stopped waiting
 }
 
 // ServerError gives a client the JSON-RPC error that a server answered with. The gate has already

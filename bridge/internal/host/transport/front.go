@@ -34,7 +34,7 @@ type Access struct {
 	// Challenge, if not nil, returns the header WWW-Authenticate of the answer to a request over
 	// HTTP whose token lacks scopes for it.
 	Challenge func(r *http.Request, scopes []string) string
-	// Who is the principal of all requests over HTTP if Principal is nil; nil is [gate.Local].
+	// The principal of all requests over HTTP if Principal is nil. Nil is [gate.Local].
 	Who *gate.Principal
 	// Group reports whether there is a group, for clients over HTTP that are offered one
 	// alone: see [GroupParam]. Nil knows none.

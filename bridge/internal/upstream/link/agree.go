@@ -20,12 +20,12 @@ var revisions = []string{mcp.Revision, "2025-06-18", "2025-03-26", "2024-11-05"}
 // for: some do not answer a method that they do not know.
 const discoverTime = 5 * time.Second
 
-// Agree finds out which revision to speak with the server, and asks what it offers, which
-// depends on the capabilities that it is told of. It takes one round trip more than the one
-// that is needed, at most, and a server over HTTP is first asked for the newer revision:
-// those of the Go SDK on standard input refuse the handshake to whoever has asked for
-// another before. protocol is the only revision to speak, or neither of both; start bounds the
-// whole start of the server.
+// Agree finds out which revision to speak with the server, and asks what it offers, which depends
+// on the capabilities that are declared to it. It takes at most one round trip more than necessary.
+// A server over HTTP is first asked for the newer revision, any other for the older one: servers of
+// the Go SDK on standard input refuse the handshake after a request of another revision. protocol
+// is the only revision to speak; any other value allows both. start bounds the whole start of the
+// server.
 func (l *Link) Agree(ctx context.Context, protocol string, start time.Duration, capabilities gate.Doc) error {
 	switch {
 	case protocol == mcp.Stateless:

@@ -37,10 +37,10 @@ type Dialect interface {
 	// that. They are called one at a time.
 	Subscribe(ctx context.Context, of *underway.Call, uri string) (gate.Doc, error)
 	Unsubscribe(ctx context.Context, uri string)
-	// Tune tells the server from which severity on to log, unless it knows. With atMost it
-	// is told only to say more: a connection that clients share says as much as any of them
-	// has wanted, and each gets what it wants of that. A server that does not take the level
-	// is left as it is.
+	// Tune sets the severity from which on the server logs, unless the server has it already. With
+	// atMost it only lowers the severity, so that the server logs more: a connection that clients
+	// share logs as much as any of them has wanted, and each client gets its part of that. A server
+	// that does not take the level is left as it is.
 	Tune(ctx context.Context, from mcp.Severity, atMost bool)
 
 	// AsksByAnswers reports whether the server asks clients by its answers to their calls, so

@@ -35,7 +35,7 @@ type Link struct {
 
 	listening listening // of a server of [mcp.Stateless]
 
-	tuning chan struct{} // has room while nobody tells the server what to log
+	tuning chan struct{} // has room while no request sets the server's log level
 	level  mcp.Severity  // that the server was told; 0 if it was not; of who tells it
 
 	declaring sync.Mutex
@@ -56,8 +56,8 @@ type Endpoint interface {
 
 	// ListsFeatures reports whether the listings of the link count for more than tools.
 	ListsFeatures() bool
-	// Asker returns the call on whose behalf the server asks something, with such parameters,
-	// in the stream of the request of a call, or in none; nil if it can ask nobody.
+	// Asker returns the call on whose behalf the server asks something, with such parameters, in
+	// the stream of the request of a call, or in none; nil if it can ask no client.
 	Asker(of *underway.Call, params gate.Doc) *underway.Call
 	// Notified takes a notification that is not about the link itself: in the stream of the
 	// request of a call, or in none.

@@ -22,12 +22,12 @@ var ownMeta = []string{mcp.MetaProtocol, mcp.MetaClient, mcp.MetaCapabilities, m
 // basic, "_meta").
 var traceMeta = []string{"traceparent", "tracestate", "baggage"}
 
-// NoCapabilities are declared where the server can ask nobody.
+// NoCapabilities are declared to a server that can ask no client.
 var NoCapabilities = gate.MustDoc("{}")
 
-// passes reports whether a server gets a member of a client's _meta: what an extension
-// has named for the two of them. One that is named by nobody, such as a credential, is
-// for whoever the client speaks with, and stays here.
+// passes reports whether a server gets a member of a client's _meta: one that an extension has
+// named for the two of them, or the context of a trace. A member without the name of an extension,
+// such as a credential, is meant for the gateway, and is not passed on.
 func passes(name string) bool {
 	if slices.Contains(ownMeta, name) || strings.HasPrefix(name, mcp.MetaGateway) {
 		return false
@@ -48,7 +48,7 @@ type outgoing struct {
 	meta         gate.Doc // of the client's request; absent for the gateway's own
 	capabilities gate.Doc // of the client; absent are none
 	tasks        bool     // the server may answer by a task, or is asked for one
-	progress     string   // the token of what is told meanwhile, JSON; "" for none
+	progress     string   // the token of progress notifications, JSON; "" for none
 }
 
 // outgoingFor returns what the request that carries out a call says of the call.
@@ -60,7 +60,7 @@ func outgoingFor(c *underway.Call) outgoing {
 	return a
 }
 
-// about adds what a server of [mcp.Stateless] is told of a call: what is used, and what the
+// about adds what a server of [mcp.Stateless] needs to know of a call: what is used, and what the
 // client can be asked.
 func (a outgoing) about(t *gate.Tool) outgoing {
 	c := a.of.Call
@@ -134,8 +134,8 @@ func (a outgoing) metaFor(clientInfo []byte) []byte {
 // usualMeta is how many bytes most have.
 const usualMeta = 256
 
-// declares returns what a server of [mcp.Stateless] is told that its client is capable of:
-// what the client itself is, but for tasks, which are between the server and the gateway.
+// declares returns the client's capabilities as they are declared to a server of [mcp.Stateless]:
+// those of the client itself, except for tasks, which are between the server and the gateway.
 func (a outgoing) declares() []byte {
 	all := a.capabilities
 	if all.Kind() != doc.Object {

@@ -12,9 +12,9 @@ import (
 )
 
 // asTask reports whether a call of a tool is made as a task at its server (MCP 2025-11-25,
-// basic/utilities/tasks, "Tool-Level Negotiation"). Whether its client does so is between
-// the client and the gateway. Where the server leaves it open, a call for which nobody
-// waits is one: it may take as long as the server says that it goes on.
+// basic/utilities/tasks, "Tool-Level Negotiation"). Whether the client makes it as a task is
+// between the client and the gateway. If the server leaves it open, a call that its client does not
+// wait for is made as a task: it may take as long as the server says that it goes on.
 func (l sessions) asTask(t *gate.Tool, c *gate.Call) bool {
 	if c.Action != gate.CallTool || l.Capabilities.At("/tasks/requests/tools/call").Kind() != doc.Object {
 		return false

@@ -22,7 +22,7 @@ func (l stateless) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc,
 	return l.follow(ctx, a, res)
 }
 
-// Usable leaves out over HTTP those of which a client could not send the headers right (MCP
+// Usable leaves out, over HTTP, the tools whose headers a client could not send correctly (MCP
 // 2026-07-28, basic/transports/streamable-http, "Schema Extension").
 func (l stateless) Usable(raw []gate.Doc) (usable []gate.Doc, notes []status.Note) {
 	if l.OverHTTP() == nil {

@@ -136,7 +136,7 @@ func (l stateless) replace(s *listenStream) (gap bool) {
 	return true
 }
 
-// open makes a stream; nil if there is nothing to listen to, or nobody.
+// open makes a stream; nil if there is nothing to listen to, or the connection has ended.
 func (w *listening) open(ctx context.Context, l stateless) *listenStream {
 	w.mu.Lock()
 	s, filter := &listenStream{asked: w.asked, acked: make(chan struct{}), done: make(chan struct{})}, w.filter(l.Capabilities)
@@ -182,7 +182,7 @@ func (l stateless) await(ctx context.Context, id int64, ch <-chan wire.Answer, a
 	}
 }
 
-// catchUp has everything looked at that may have changed while nobody listened.
+// catchUp checks everything that may have changed while there was no stream.
 func (l stateless) catchUp() {
 	l.ListsChanged()
 	l.listening.mu.Lock()

@@ -19,7 +19,7 @@ type listening struct {
 	uris   map[string]bool
 	asked  int           // how often uris has changed
 	stream *listenStream // the newest; nil if there is none
-	turn   chan struct{} // closed when stream changes, and made anew; nil while nobody waits
+	turn   chan struct{} // closed when stream changes, and made anew; nil while nothing waits
 	wanted chan struct{} // that uris has changed; room for one
 }
 

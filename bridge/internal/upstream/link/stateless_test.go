@@ -179,8 +179,7 @@ func TestErasInLines(t *testing.T) {
 	}
 }
 
-// A client that can be asked: it answers by what it is asked.
-// TestModernRequest: what a server of 2026 is told with each request.
+// TestModernRequest: what a server of 2026 gets with each request.
 func TestModernRequest(t *testing.T) {
 	m := rig.NewModern(map[string]string{
 		"tools/list": `{"tools":[{"name":"größe","inputSchema":{"type":"object","properties":{
@@ -359,7 +358,7 @@ func refuseRevision(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"Unsupported protocol version"}}`, msg.Get("id"))
 }
 
-// TestProtocolConfig: a revision that nobody speaks is refused.
+// TestProtocolConfig: an unknown revision is refused.
 func TestProtocolConfig(t *testing.T) {
 	for _, cfg := range []options.Endpoint{
 		{Server: "s", URL: "http://127.0.0.1:1/", Protocol: "2026"},

@@ -22,7 +22,7 @@ const (
 	maxPoll = 5 * time.Second
 	// maxTaskID bounds the id of a server's task, in bytes: it is sent back.
 	maxTaskID = 1 << 10
-	// cancelTaskTime is how long a server gets to be told that nobody waits for a task.
+	// cancelTaskTime bounds the request that cancels a task which is no longer waited for.
 	cancelTaskTime = 2 * time.Second
 )
 
@@ -63,8 +63,8 @@ func (s *taskState) params() []byte {
 	return mcp.WithMember([]byte("{}"), `"taskId":`, mcp.MustJSON(s.id))
 }
 
-// pollAfter returns when to ask for a task again, of which the server gives an advice in
-// milliseconds: soon enough for a call with a timeout.
+// pollAfter returns when to ask for a task again. The server advises a time in milliseconds;
+// pollAfter keeps it short enough for a call with a timeout.
 func pollAfter(advice gate.Doc, timeout time.Duration) time.Duration {
 	after := askPoll
 	if ms, err := strconv.ParseFloat(advice.String(), 64); err == nil && advice.Kind() == doc.Number {
@@ -92,7 +92,7 @@ func (l *Link) taskLater(ctx context.Context, timeout time.Duration, about outgo
 	return l.send(ctx, about)
 }
 
-// cancelTask tells the server that nobody waits for a task any more.
+// cancelTask cancels a task at the server, because its client no longer waits for it.
 func (l *Link) cancelTask(ctx context.Context, about outgoing) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTaskTime)
 	defer cancel()
