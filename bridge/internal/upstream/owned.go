@@ -40,7 +40,7 @@ func (o owned) opened(ctx context.Context, l *link.Link) {
 		return
 	}
 	l.Dialect.Greet(ctx)
-	if of := o.e.calls.Foremost(); of != nil && of.Call.Reach().Detached { // the server's question for roots may have gone unanswered
+	if of := o.e.calls.Foremost(); of != nil && of.Call.Reach().Detached { // its question for roots may be unanswered
 		o.audience.owner.mu.Lock()
 		o.audience.rootsChanged = true
 		o.audience.owner.mu.Unlock()

@@ -116,9 +116,9 @@ func TestRoundsAnswered(t *testing.T) {
 	}
 }
 
-// TestRoundsPassed: a client that can be asked by the answer to its call gets what the
-// server asks, made safe, and the state as the server wrote it; and what it brings goes
-// back.
+// TestRoundsPassed: a client that can be asked by the answer to its call gets the server's
+// questions, sanitized, and the state as the server wrote it; and its answers go back to the
+// server.
 func TestRoundsPassed(t *testing.T) {
 	m := rounds(needs(`{"a":`+strings.Replace(askName, "Name?", "EVIL name?", 1)+`}`, `"EVIL\u003c1>"`), needs("", `"again"`), `{"content":[]}`)
 	e, _ := rig.Dialled(t, m)

@@ -52,7 +52,7 @@ func newTaskServer(says ...string) *rig.Modern {
 	return m
 }
 
-// TestModernTask: how a call ends of which a server of MCP 2026-07-28 makes a task.
+// TestModernTask: how a call ends if a server of MCP 2026-07-28 makes a task of it.
 func TestModernTask(t *testing.T) {
 	unraced.Long(t)
 	wants := func(requests string) string { // which gives the client time to answer before it is asked for again
@@ -236,7 +236,7 @@ func TestModernTaskWords(t *testing.T) {
 	}
 }
 
-// TestModernTaskBrokenOff: a task for which nobody waits any more is cancelled.
+// TestModernTaskBrokenOff: a task that is no longer waited for is cancelled.
 func TestModernTaskBrokenOff(t *testing.T) {
 	unraced.Long(t)
 	wants := task("input_required", `"inputRequests":{"a":`+askName+`}`)
@@ -334,8 +334,8 @@ func TestModernTaskTakesNoAnswer(t *testing.T) {
 	}
 }
 
-// TestModernTaskOutlivesConnection: a server that is away for a while is asked for its
-// task when it is back, unless nobody has approved what is there then.
+// TestModernTaskOutlivesConnection: a server that is away for a while is asked for its task when it
+// is back, unless what it then offers is not approved.
 func TestModernTaskOutlivesConnection(t *testing.T) {
 	unraced.Long(t)
 	for name, approved := range map[string]bool{"the same server": true, "another server": false} {

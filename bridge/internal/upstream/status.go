@@ -17,8 +17,8 @@ import (
 // soonKnown is how long the start of a child again counts as the fault before it.
 const soonKnown = 2 * time.Second
 
-// Count adds to a status what the server offers beside tools; nil is nothing. It is no method, for
-// package gateway promises those.
+// Count adds to a status what the server offers in addition to tools; nil is nothing. It is not a
+// method, because package gateway promises to keep the methods of a status.
 func Count(s *status.Server, f *listing.Features) {
 	if f == nil {
 		return

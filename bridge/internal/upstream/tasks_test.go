@@ -24,8 +24,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 )
 
-// A tasker is a server whose tool must be called as a task. It answers requests as it
-// is told, in turn: of each method the last answer stands.
+// A tasker is a server whose tool must be called as a task. It gives the answers of each method in
+// turn, and repeats the last one.
 type tasker struct {
 	declares string // of tasks, in its capabilities
 	support  string // of tasks, by its tool; "" is required
@@ -265,7 +265,7 @@ func TestTaskExtendsItsTimeoutWhileItIsAsked(t *testing.T) {
 	})
 }
 
-// Where the server leaves it open, a call for which nobody waits is made as a task. Its
+// If the server leaves it open, a call that its client does not wait for is made as a task. Its
 // gateway learns of the task at once.
 func TestTaskOfDetachedCall(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -300,8 +300,8 @@ func TestTaskOfDetachedCall(t *testing.T) {
 	}
 }
 
-// What a server asks in a task reaches the client of that task's call, and nobody else,
-// without the server's name of the task, which the answer has.
+// A server's question in a task reaches only the client of that task's call, without the server's
+// name of the task, which the answer has.
 func TestTaskAsksItsClient(t *testing.T) {
 	p, e := newProber(t, `{"tasks":`+declared+`}`, `{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)
 	g, _ := rig.NewGate(t, e)
@@ -360,8 +360,8 @@ func TestTaskAsksItsClient(t *testing.T) {
 	}
 }
 
-// A job's call has nobody to tell, and gives its server more time all the same if that
-// says how far it is.
+// A job's call has no client that wants its progress, but gives its server more time all the same
+// if that reports progress.
 func TestDetachedCallAsksForProgress(t *testing.T) {
 	for detached, want := range map[bool]doc.Kind{true: doc.Number, false: doc.Absent} {
 		s := &tasker{declares: `{}`, answers: map[string][]string{"tools/call": {`{"content":[]}`}}}

@@ -51,7 +51,7 @@ func (l sessions) Subscribe(ctx context.Context, of *underway.Call, uri string) 
 }
 
 func (l sessions) Unsubscribe(ctx context.Context, uri string) {
-	_, _ = l.Peer.Call(ctx, mcp.MethodUnsubscribe, mcp.URIParams(uri)) // if the server refuses, it goes on sending updates that no client wants
+	_, _ = l.Peer.Call(ctx, mcp.MethodUnsubscribe, mcp.URIParams(uri)) // if it fails, unwanted updates go on
 }
 
 func (l sessions) Tune(ctx context.Context, from mcp.Severity, atMost bool) {

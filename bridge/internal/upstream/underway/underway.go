@@ -1,5 +1,5 @@
-// Package underway has the calls that are under way at one server: to one of them belongs what
-// the server says and asks while it works on it.
+// Package underway keeps the calls that are under way at one server. Whatever the server says and
+// asks while it works on a call belongs to that call.
 package underway
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 // maxNotifications bounds what a server says in one call that waits for its client; more is
-// dropped, so that a slow client holds up nobody else.
+// dropped, so that a slow client does not hold up others.
 const maxNotifications = 256
 
 // Calls are the calls under way at a server. The zero Calls are none.

@@ -1,4 +1,4 @@
-// Package wants has what clients want to hear of servers: log messages from a severity on
+// Package wants keeps what clients want to hear of servers: log messages from a severity on
 // ([Levels]), and which resources have changed ([Subscriptions]).
 package wants
 
@@ -9,9 +9,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Levels are what clients want of the log messages of servers, from which severity on.
-// Who has not said gets none: on a connection that clients share there would be no
-// telling what a server takes for worth saying. The zero levels are none.
+// Levels are the severities from which on clients want the log messages of servers. A client
+// without one gets no messages: on a connection that clients share, each server would choose what
+// to log. The zero levels are none.
 type Levels struct {
 	mu sync.Mutex
 	by map[gate.SessionKey]mcp.Severity

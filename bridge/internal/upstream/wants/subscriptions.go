@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// Subscriptions are the resources whose updates clients want to hear of, over one
-// connection: the server is asked once for each, by whoever comes first, and told when
-// the last has gone. They are asked for again over the next connection.
+// Subscriptions are the resources whose updates clients want to hear of, over one connection. The
+// first client of a resource makes the server's subscription to it, and the last one that leaves
+// ends it. All are subscribed to again over the next connection.
 type Subscriptions struct {
-	turn chan struct{} // has room while nobody asks the server; one at a time keeps both of one mind
+	turn chan struct{} // has room while no request to the server is under way; one at a time keeps both of one mind
 
 	mu sync.Mutex
 	by map[string][]string // URI to the IDs of the calls that subscribed

@@ -44,7 +44,7 @@ type asked struct {
 	mu      sync.Mutex
 	waiting map[string]context.CancelFunc // by the JSON of the request's id
 	passed  int                           // requests that a client was asked
-	quiet   chan struct{}                 // closed when none waits any more; nil if nobody wants to know
+	quiet   chan struct{}                 // closed when none waits any more; nil if nothing waits for that
 }
 
 // begin keeps a request until done is called. It is false if there are too many, or
@@ -142,7 +142,7 @@ func (p *Peer) passOn(method gate.Action, id, params gate.Doc, of Call) {
 		defer c.Release()
 		defer cancel()
 		defer p.Asked.done(id.String())
-		select { // the question may end the stream on which the client is told
+		select { // the question may end the stream on which the client gets notifications
 		case <-told:
 		case <-time.After(DrainTime):
 		case <-ctx.Done():
@@ -161,8 +161,8 @@ func (p *Peer) passOn(method gate.Action, id, params gate.Doc, of Call) {
 	}()
 }
 
-// endedBy returns the member of a response that says how a request has ended. A
-// server is told the reason of a refusal, and the client's own error.
+// endedBy returns the member of a response that says how a request has ended. A server gets the
+// reason of a refusal, and the client's own error.
 func endedBy(res gate.Doc, err error) []byte {
 	var refused *gate.Refusal
 	var client *mcp.Error

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// redacted stands in an answer where the server has repeated the credential of the request.
+// redacted replaces the credential of the request if the server has repeated it in an answer.
 const redacted = "[redacted: credential]"
 
 // leastSecret is the length from which on a credential is looked for: shorter ones would be
@@ -28,9 +28,9 @@ func credentials(headers http.Header) (values []string) {
 	return values
 }
 
-// withoutEcho takes the credential of a request out of its answer, without the scheme that may
-// stand before it: a server that repeats what it was sent would give it to whoever called. What
-// the server encodes in another way passes.
+// withoutEcho takes the credential of a request out of its answer, not including the scheme that
+// may precede it: a server that repeats what it was sent would give the credential to the caller.
+// If the server encodes it in another way, it is not found.
 func withoutEcho(resp *http.Response, value string) {
 	secret := value[strings.IndexByte(value, ' ')+1:]
 	if len(secret) < leastSecret {

@@ -79,7 +79,7 @@ type eventLines struct {
 
 var eventReaders = sync.Pool{New: func() any { return &eventLines{r: bufio.NewReaderSize(nil, 16<<10)} }}
 
-// free gives the reader to whoever reads next.
+// free puts the reader back into the pool.
 func (l *eventLines) free() {
 	l.r.Reset(nil)
 	l.afterCR = false
@@ -120,7 +120,7 @@ func (l *eventLines) next() ([]byte, error) {
 	}
 }
 
-// skip reads a line that is too long to its end, of which so many bytes were read.
+// skip reads a line that is too long to its end; size bytes of it were read already.
 func (l *eventLines) skip(size int64) error {
 	for ended := false; !ended && size <= mcp.MaxSkipped; {
 		if _, err := l.r.Peek(1); err != nil {

@@ -83,12 +83,12 @@ func (e *SessionEnded) Unwrap() error { return e.err }
 // HTTPConn speaks streamable HTTP: a POST for each message, whose answer is one
 // message or a stream of events, and a GET for what the server says of itself.
 type HTTPConn struct {
-	request *http.Request // of which each is a copy
+	request *http.Request // each request is a copy of it
 	client  *http.Client
 	max     int64 // bytes of a message
 	to      func(gate.Doc, int64)
 	ending  func(error)
-	Polls   func(stream int64, after time.Duration) // is told of streams that end before their answer
+	Polls   func(stream int64, after time.Duration) // is called for streams that end before their answer
 
 	ctx     context.Context // of the connection
 	stop    context.CancelFunc
@@ -101,7 +101,7 @@ type HTTPConn struct {
 	mu    sync.Mutex
 	last  int64
 	posts map[int64]context.CancelFunc // of those under way
-	idle  chan struct{}                // closed when none is; nil while nobody waits for that
+	idle  chan struct{}                // closed when none is; nil while nothing waits for that
 }
 
 // A Remote is a server over HTTP: where it is, and how it is reached.
@@ -459,7 +459,7 @@ func (c *HTTPConn) do(ctx context.Context, method string, msg []byte, headers ht
 		return resp, nil
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && ctx.Err() == nil {
-		c.fail(err) // nobody is there
+		c.fail(err) // there is no server at the address
 	}
 	return resp, notDialled(err)
 }
@@ -485,7 +485,7 @@ func kindOf(resp *http.Response) string {
 	return kind
 }
 
-// The values of headers that all requests have. Nobody changes them.
+// The values of headers that all requests have. They must not be changed.
 var (
 	ofMessages = []string{"application/json"}
 	ofAnswers  = []string{"application/json, text/event-stream"}
@@ -557,8 +557,8 @@ func (c *HTTPConn) Listen() {
 	}
 }
 
-// Listens waits, but not for long, until the server has answered that it is listened
-// to: what it says before nobody hears.
+// Listens waits, but not for long, until the server has answered that it is listened to: what it
+// says before is lost.
 func (c *HTTPConn) Listens(ctx context.Context) {
 	select {
 	case <-c.opened:

@@ -263,7 +263,7 @@ func TestSSEFallback(t *testing.T) {
 	srv.Close()
 }
 
-// TestHTTPServerGone: a server that nobody listens for any more is faulted.
+// TestHTTPServerGone: a server that no longer listens is faulted.
 func TestHTTPServerGone(t *testing.T) {
 	e, srv := rig.Dialled(t, rig.JSONServer(nil))
 	srv.Close()
@@ -296,8 +296,8 @@ func TestHTTPNotRepeated(t *testing.T) {
 	}
 }
 
-// TestHTTPCancel: a caller that leaves does not wait for a server that hangs,
-// which is told.
+// TestHTTPCancel: a caller that leaves does not wait for a server that hangs, and the server is
+// notified.
 func TestHTTPCancel(t *testing.T) {
 	rig.NoLeaks(t)
 	begun := make(chan struct{})

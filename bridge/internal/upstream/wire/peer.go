@@ -22,11 +22,10 @@ type Conn interface {
 	// some; nil are none. It is called concurrently. On a transport where a request has
 	// its own answer stream it returns when that ends.
 	Send(ctx context.Context, msg []byte, headers http.Header) error
-	// bind says who gets what the server sends, in its order, and on the stream of which
-	// request: 0 if the transport does not tell. It is called once, before anything else.
-	// Ending is told of a connection that nothing more can be sent over, which may be
-	// known before receive returns.
-	// An answer that is too large to be taken comes by its id alone.
+	// bind sets the functions that get what the server sends, in its order, with the stream of the
+	// request that it came on: 0 if the transport does not tell. It is called once, before anything
+	// else. ending is called if nothing more can be sent over the connection, which may be known
+	// before receive returns. Of an answer that is too large to be taken, only the id is given.
 	bind(deliver func(msg gate.Doc, stream int64), tooLarge func(id string, err *mcp.TooLarge), ending func(error))
 	// receive receives until the connection ends, and says why it did. It is
 	// called once.
@@ -66,7 +65,7 @@ var errMessage = errors.New("the server sent a message that is not JSON-RPC 2.0"
 type Peer struct {
 	Conn   Conn
 	notify func(method string, params gate.Doc, of Call) // what the server tells, and in which call if that is known; must not block
-	asides chan []byte                                   // answers and cancellations: messages that nobody waits for
+	asides chan []byte                                   // answers and cancellations: messages that no caller waits for
 	over   chan struct{}                                 // closed with ended
 	Asked  asked                                         // what the server asks
 	// Stateless says that the server speaks [mcp.Stateless], and wants no answers.
@@ -127,7 +126,7 @@ func (p *Peer) Fail(err error) {
 	p.failed = err
 	p.mu.Unlock()
 	p.end(err)
-	_ = p.Conn.Close() // run returns then, and whoever runs it closes again
+	_ = p.Conn.Close() // run returns then, and its caller closes again
 }
 
 // Busy reports whether the server is asked something.
@@ -231,16 +230,16 @@ func (p *Peer) Expect(of Call) (int64, chan Answer, error) {
 	return p.last, ch, nil
 }
 
-// Forget drops a request, of which no answer is wanted any more.
+// Forget drops a request whose answer is no longer wanted.
 func (p *Peer) Forget(id int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.pending, id)
 }
 
-// Cancelled tells the server that nobody waits for request id any more
-// (MCP 2025-11-25, basic/utilities/cancellation). It waits for room alone: the
-// caller has gone, and a server that hangs does not hold it up.
+// Cancelled notifies the server that the caller no longer waits for request id (MCP 2025-11-25,
+// basic/utilities/cancellation). It waits only for room: the caller has gone, and a server that
+// hangs does not hold it up.
 func (p *Peer) Cancelled(method string, id int64) {
 	if _, ownStream := p.Conn.(*HTTPConn); method == "initialize" || p.Stateless.Load() && ownStream {
 		return // the one request that must not be cancelled; and those whose stream's end says it
@@ -308,7 +307,7 @@ func (p *Peer) answered(n int64, msg gate.Doc) {
 	}
 }
 
-// tooLarge fails the request whose answer nobody has read.
+// tooLarge fails the request whose answer was too large to be read.
 func (p *Peer) tooLarge(id string, err *mcp.TooLarge) {
 	p.Heard.Add(1)
 	n := RequestNumber(id)

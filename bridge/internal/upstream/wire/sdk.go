@@ -65,7 +65,7 @@ func (c *SDKConn) Send(ctx context.Context, msg []byte, _ http.Header) error {
 		}
 	})()
 	err = notDialled(c.conn.Write(ctx, m))
-	if _, never := errors.AsType[*Unseen](err); never { // nobody is there
+	if _, never := errors.AsType[*Unseen](err); never { // there is no server
 		c.ending(err)
 		c.conn.Close()
 	}

@@ -76,8 +76,8 @@ func StartStdio(ctx context.Context, cmd confine.Command, max int64, log *slog.L
 	return c, nil
 }
 
-// outgoing is a line for a server. Whoever takes it first decides: the writer writes it,
-// or its sender has gone.
+// outgoing is a line for a server. The first that takes it decides: either the writer writes it, or
+// its sender has gone.
 type outgoing struct {
 	text    []byte
 	taken   atomic.Bool
@@ -243,7 +243,7 @@ func (c *StdioConn) skip(r *bufio.Reader, begun []byte, long error) error {
 	switch {
 	case ok:
 		c.large(id, large)
-	case !skim.Told(): // nobody could be told what was lost
+	case !skim.Told(): // it may be an answer, and its caller is not known
 		return long
 	}
 	c.log.Warn("message left out", "error", large)
@@ -301,7 +301,7 @@ func (c *StdioConn) Close() error {
 		c.closeErr = c.child.Close(childGrace)
 		c.writer.Wait()
 		if c.closeErr == nil {
-			c.stderr.end() // nobody writes to it any more
+			c.stderr.end() // nothing writes to it any more
 		}
 	})
 	return c.closeErr

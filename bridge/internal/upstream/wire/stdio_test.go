@@ -81,7 +81,7 @@ func TestStdioLastWords(t *testing.T) {
 	}
 }
 
-// TestStdioDeaf: a server that does not read holds up nobody.
+// TestStdioDeaf: a server that does not read does not hold up its callers.
 func TestStdioDeaf(t *testing.T) {
 	unraced.Long(t)
 	rig.NoLeaks(t)

@@ -46,9 +46,8 @@ func certificate(t *testing.T) (tls.Certificate, *x509.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, parsed, hex.EncodeToString(sum[:])
 }
 
-// The key of a certificate is told, if that is asked for, and while the gateway is
-// connected no connection with another key is made: whoever holds one that is
-// trusted too gets no request.
+// The key of a certificate is reported if that is asked for. While the gateway is connected, it
+// makes no connection with another key: a server with another trusted certificate gets no request.
 func TestTLSKey(t *testing.T) {
 	first, firstRoot, want := certificate(t)
 	second, secondRoot, _ := certificate(t)

@@ -12,7 +12,7 @@ func (e *Unseen) Error() string { return e.Err.Error() }
 
 func (e *Unseen) Unwrap() error { return e.Err }
 
-// asUnseen returns err, marked if the message of which it tells was not sent.
+// asUnseen returns err, marked if its message was not sent, as the error of sending it says.
 func asUnseen(err, sending error) error {
 	if _, never := errors.AsType[*Unseen](sending); never && err != nil {
 		return &Unseen{err}

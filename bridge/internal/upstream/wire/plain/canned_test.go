@@ -18,7 +18,7 @@ import (
 // canned is a connection to a server that answers one request with certain bytes, in pieces
 // of a certain size, and then ends the connection.
 type canned struct {
-	net.Conn // of which only what is below is used
+	net.Conn // only the methods below are used
 	piece    int
 	body     string // with which a request ends
 
@@ -82,8 +82,7 @@ func (c *canned) SetDeadline(time.Time) error { return nil }
 
 const maxHead = 4 << 10
 
-// transports returns the transport of net/http and the plain client, both of which connect
-// to c.
+// transports returns the transport of net/http and the plain client. Both connect to c.
 func transports(host string, c net.Conn) (theirs, ours http.RoundTripper) {
 	dial := func(context.Context, string, string) (net.Conn, error) { return c, nil }
 	return &http.Transport{DialContext: dial, MaxResponseHeaderBytes: maxHead},

@@ -22,7 +22,7 @@ type conn struct {
 	of    *Client
 	br    *bufio.Reader
 	left  int64           // bytes that may still be read
-	raw   syscall.RawConn // nil if nobody can tell whether the connection is quiet
+	raw   syscall.RawConn // nil if it cannot be found out whether the connection is quiet
 	since time.Time       // when it was used last
 	abort func()          // closes it
 	watch watch

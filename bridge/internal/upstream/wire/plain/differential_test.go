@@ -118,7 +118,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(answer, uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, answer string, piece uint8) {
-		if strings.Contains(answer, " 101") { // net/http gives the connection to whoever asked
+		if strings.Contains(answer, " 101") { // net/http hands the connection over to the caller
 			return
 		}
 		size := int(piece)

@@ -255,8 +255,8 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// A connection whose answer was not read to its end carries no other, nor does one of which
-// the server says that it is the last.
+// A connection whose answer was not read to its end carries no other request, nor does one that the
+// server says it will close.
 func TestConnectionIsNotKept(t *testing.T) {
 	s := serve(t, func(c net.Conn, nth int, body string) bool {
 		switch body {
@@ -387,8 +387,8 @@ func TestContextEndsDialling(t *testing.T) {
 	}
 }
 
-// Many requests at once, of which some are given up at any time and some connections break:
-// each that is answered has its own answer.
+// Many requests run at once; some are given up at any time, and some connections break. Each that
+// is answered has its own answer.
 func TestEachHasItsOwnAnswer(t *testing.T) {
 	s := serve(t, func(c net.Conn, nth int, body string) bool {
 		n, _ := strconv.Atoi(body)

@@ -20,8 +20,8 @@ func (w *watch) look(fd uintptr) bool {
 	return true
 }
 
-// quiet reports whether a kept connection is open and nothing has come on it: an answer that
-// nobody has asked for must not become that of the next request.
+// quiet reports whether a kept connection is open and nothing has come on it: an unrequested answer
+// must not become that of the next request.
 func (k *conn) quiet() bool {
 	return k.raw.Read(k.watch.read) == nil && k.watch.quiet
 }
