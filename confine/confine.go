@@ -66,9 +66,8 @@ type Command struct {
 	// a [*MissingError] if the system cannot enforce it. A confined child has a
 	// temporary folder of its own, which TMPDIR names and which goes with it.
 	Confine *Rules
-	// Learn is called with what the child and its descendants use. Confine does not restrict that
-	// then: see [Propose]. It is called by one goroutine at a time, until Wait returns. Nil watches
-	// nothing.
+	// Learn is called with what the child and its descendants use: see [Propose]. Confine must be
+	// nil then. One goroutine at a time calls it, until Wait returns. Nil watches nothing.
 	Learn func(Access)
 
 	without string // the guard that a test leaves out

@@ -112,12 +112,12 @@ type model struct {
 	evil    map[string]bool // calls with a control argument of the adversary's
 	asked   []gate.Call     // that wait for the person, or have been answered
 	chosen  bool            // the adversary has written what a person has approved
-	beside  bool            // a person has approved what stands beside a destination
+	beside  bool            // a person has approved the values next to a destination
 	granted int             // calls with an effect, in a session that was tainted
 	won     []string
 }
 
-// guards are what stands in the adversary's way; a mutation takes one away.
+// guards are the adversary's obstacles; a mutation takes one away.
 type guards struct {
 	packs       []string
 	labels      func(*policy.Label)
@@ -126,7 +126,8 @@ type guards struct {
 	identities  provenance.Identities
 	made        bool     // a server says that it has made what it has not
 	tools       []string // that are called; nil for all
-	// person is who approves what is asked, seeing all that a question shows; nil is nobody.
+	// person wraps the approver that answers questions, seeing all that a question shows; nil
+	// approves nothing.
 	person func(gate.Approver) gate.Approver
 }
 
@@ -136,8 +137,8 @@ var modelLabels = []policy.Label{
 	{Pattern: "own__echo", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectRead}}},
 	{Pattern: "do__send", ToolLabels: provenance.ToolLabels{Result: provenance.ResultEcho, Effects: []provenance.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 	{Pattern: "do__drop", ToolLabels: provenance.ToolLabels{Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectDestructive}}},
-	// Records whose parties the server knows; the adversary writes records of its own, and
-	// what stands in the others beside their parties.
+	// Records whose parties the server knows; the adversary writes records of its own, and what the
+	// others contain besides their parties.
 	{Pattern: "rec__find", ToolLabels: provenance.ToolLabels{
 		Result: provenance.ResultUntrusted, Private: true, Effects: []provenance.ToolEffect{provenance.EffectRead}, IDs: map[provenance.Place]string{"/*/id": "rec"},
 		Identity: []provenance.Place{"/**/with"}, Names: []provenance.Place{"/*/title"},
@@ -196,7 +197,7 @@ var made = []string{"REC-7001", "REC-7002"}
 // another server. Both are the adversary's otherwise.
 const chosen, elsewhere = "zoe@other.example", "eve@elsewhere.example"
 
-// planted are values that the adversary writes beside its own.
+// planted are values that the adversary writes in addition to its own.
 var planted = []string{chosen, elsewhere, made[0], made[1], near}
 
 // near is of the origin of a page that the prompt names.
@@ -217,7 +218,7 @@ const ownMail = "ann@private.example"
 // newKinds are the tools of recipients and own records.
 var newKinds = []string{"out__read", "chat__list", "chat__say", "me__show", "me__cancel", "do__post"}
 
-// secret stands in records alone.
+// secret is in records only.
 const secret = "the key to the door of the new house lies under the third stone from the left"
 
 // records is what the server of records says, with what the adversary writes in between.
@@ -451,8 +452,8 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	}
 }
 
-// answer has the person answer what is asked: no to a call of the adversary's; of others yes, with
-// what stands beside its destinations if none of that is the adversary's.
+// answer has the person answer what is asked: no to a call of the adversary's, and yes to others.
+// Yes includes the values next to the destinations of the call if none of them is the adversary's.
 func (m *model) answer(tb testing.TB, questions *approval.Queue) {
 	for _, r := range questions.Pending(tb.Context()) {
 		a := gate.Answer{Verdict: gate.Denied}
@@ -645,9 +646,9 @@ func TestTheAdversaryOfRecordsNeverWins(t *testing.T) {
 // withPerson is all guards, and a person who is asked.
 var withPerson = guards{packs: []string{"grants", "flow-ask"}, identities: provenance.Identities{known}, person: func(a gate.Approver) gate.Approver { return a }}
 
-// A person who reads what a question shows, and says no to the adversary's, opens nothing to it:
-// neither by what stands beside a destination, nor by a list that changes before the call comes
-// again.
+// A person that reads what a question shows, and says no to the adversary's, gives the adversary
+// nothing: neither by the values next to a destination, nor by a list that changes before the call
+// comes again.
 func TestTheAdversaryGainsNothingByAPerson(t *testing.T) {
 	unraced.Long(t)
 	seed := seed.Of(t)
@@ -663,8 +664,8 @@ func TestTheAdversaryGainsNothingByAPerson(t *testing.T) {
 	}
 }
 
-// latest approves, of what a question is about, all that stands beside its destinations when the
-// call comes again.
+// latest approves all values that are next to the destinations of a question when the call comes
+// again.
 type latest struct{ gate.Approver }
 
 func (l latest) Approve(ctx context.Context, q gate.Question) (gate.Approval, error) {

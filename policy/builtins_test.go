@@ -155,7 +155,7 @@ func asBrowsers(s string) string {
 	return strings.ToLower(host)
 }
 
-// The functions belong to the packs: nobody adds to what they mean.
+// The functions belong to the packs: no other policy adds to what they mean.
 func TestHelpersBelongToTheirPacks(t *testing.T) {
 	for name, text := range map[string]string{
 		"a package of a pack":        "package wasmgate.paths\n\nwithin(p, _) if p == \"/etc\"\n",

@@ -82,7 +82,7 @@ func TestDataBesideBundles(t *testing.T) {
 	}
 }
 
-// What the gateway's rules are for is told of rules that are not its own.
+// Idle warns of a rule of another package if no rule of package wasmgate refers to it.
 func TestIdle(t *testing.T) {
 	e, err := policy.Load(t.Context(), fstest.MapFS{
 		"app.rego":  {Data: []byte("package app\nallow if true\n")},

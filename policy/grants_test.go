@@ -129,7 +129,7 @@ func TestEverySubjectCounts(t *testing.T) {
 	}
 }
 
-// An id that reads like one of a tenant, and the other way round, is told apart.
+// CheckGrants accepts well-formed names of principals, roles and tenants, and no others.
 func TestTenantNames(t *testing.T) {
 	for to, ok := range map[string]bool{
 		"alice": true, "acme/alice": true, "role:dev": true, "role:acme/dev": true, "*": true, "acme/*": true, "*/*": true, "role:*/dev": true,

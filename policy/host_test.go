@@ -256,8 +256,8 @@ func TestNarrowingIsStrict(t *testing.T) {
 	}
 }
 
-// A rule that narrows a tool, whatever the action, narrows the call, and stands
-// in the way of none of its host calls.
+// A rule that narrows a tool, whatever the action, narrows the call, and blocks none of its host
+// calls.
 func TestNarrowingOfCallAndHostCallsAlike(t *testing.T) {
 	e := load(t, user(`obligations contains {"sandbox": {"http": ["https://api.example.com"]}} if input.tool.name == "local__fetch"`), policy.Options{
 		Grants: []policy.Grant{{To: []string{"alice"}, Tools: []string{"local__*"}}},

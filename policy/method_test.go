@@ -125,8 +125,8 @@ func TestMethodsAreNoMisspeltActions(t *testing.T) {
 	}
 }
 
-// TestMethodPacks: what a pack says of tools of which nothing is known it says of methods,
-// however they are granted.
+// TestMethodPacks: a pack treats methods as it treats tools that are not labelled, however they are
+// granted.
 func TestMethodPacks(t *testing.T) {
 	unraced.Long(t)
 	read := gate.Session{Labels: gate.NewLabels(provenance.Untrusted)}

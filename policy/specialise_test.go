@@ -31,8 +31,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// TestWhatIsFixed says of which decisions it is found out that they depend on
-// nothing that only the call brings.
+// TestWhatIsFixed says which decisions are found to depend on nothing that only the call brings.
 func TestWhatIsFixed(t *testing.T) {
 	unraced.Long(t)
 	const anything = "allow contains \"anything goes\" if true\n\n"

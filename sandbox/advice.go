@@ -25,7 +25,7 @@ func exits(i rewrite.Import) bool { return ofWASI(i) && i.Name == "proc_exit" }
 
 func ofWASI(i rewrite.Import) bool { return i.Module == wasiModule || i.Module == unstableModule }
 
-// needsManifest is what a module without one is told.
+// needsManifest is the advice for a module without one.
 const needsManifest = "it has no manifest: `wasmgate sandbox manifest MODULE` writes a first one; an MCP server (servers.NAME.module) needs none"
 
 // refusal says of a module that does not load why, and what it would take.

@@ -159,9 +159,8 @@ func (c *call) sleep(ctx context.Context) {
 	c.away(func() { <-ctx.Done() })
 }
 
-// A call is the state of one call, and the context in which its guest runs:
-// nothing that the host keeps for a guest is anywhere else. Its deadline needs
-// no timer as long as nobody waits for it.
+// A call is the state of one call, and the context in which its guest runs: nothing that the host
+// keeps for a guest is anywhere else. Its deadline needs no timer as long as nothing waits for it.
 type call struct {
 	parent  context.Context
 	started time.Time
@@ -450,8 +449,8 @@ var guestTraps = []string{
 	"invalid conversion to integer", "invalid table access", "indirect call type mismatch",
 }
 
-// endedWell reports whether an instance can be used again after err: whether it is
-// known how it ended. After a panic of ours or the engine's nobody can tell.
+// endedWell reports whether an instance can be used again after err: whether it is known how it
+// ended. After a panic of ours or the engine's it is not known.
 func (c *call) endedWell(err error) bool {
 	var exit *sys.ExitError
 	var trap *Trap
@@ -473,8 +472,8 @@ func innermost(err error) error {
 	return err
 }
 
-// failure makes a trap of an engine's error. Of a chain of errors only the
-// innermost is told: around it stand names that the module chose.
+// failure makes a trap of an engine's error. It has only the innermost of a chain of errors: the
+// ones around it contain names that the module chose.
 func (c *call) failure(what string, err error) error {
 	var exit *sys.ExitError
 	var trap *Trap

@@ -11,10 +11,10 @@
 //     faster one for languages with a heavy start.
 //   - A plug-in made for Extism (package extism).
 //
-// The definitions of its tools stand in its custom section `wasmgate` or are
-// given beside it, so that nothing of a module runs before its first call; only
-// a plug-in without either is asked for its tools. A WASI command can also be a
-// server that speaks on its streams for as long as it lives: see [Module.Serve].
+// The definitions of its tools are in its custom section `wasmgate` or in a file next to it, so
+// that nothing of a module runs before its first call; only a plug-in without either is asked for
+// its tools. A WASI command can also be a server that speaks on its streams for as long as it
+// lives: see [Module.Serve].
 //
 // How modules look, and what bounds them, is in docs/reference/modules.md.
 //
@@ -30,10 +30,10 @@
 // gets a new instance for each call; [Inspect] says why.
 //
 // Instances of a command with [SnapshotInput] are started before their calls, and wait where they
-// first read their input. When such a guest exits it goes back there: memory and globals are put back
-// to an image that was taken there, stack and registers by the engine, and its call and process
-// are new. If not all of one could be put back so, it serves one call, as does one that ends in any
-// other way.
+// first read their input. When such a guest exits it goes back there: memory and globals are put
+// back to an image that was taken there, stack and registers by the engine, and its call and
+// process are new. If any part of one could not be put back so, it serves one call, as does one
+// that ends in any other way.
 //
 // What the host keeps for a guest, descriptors, streams, quotas, is in the call,
 // never in the instance: WASI is our own for that reason (package wasi).

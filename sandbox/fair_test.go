@@ -48,9 +48,9 @@ func many(ctx context.Context, t *testing.T, m *sandbox.Module, callers int, arg
 	}
 }
 
-// TestOthersCallsGoOn keeps many more calls under way than guests can run at once, which
-// sleep, wait for their hosts, or spin, by themselves or in what WASI answers: a call of another module is carried out beside
-// them, and so it is of one that other callers keep busy.
+// TestOthersCallsGoOn keeps many more calls under way than guests can run at once. They sleep, wait
+// for their hosts, or spin, by themselves or in what WASI answers. A call of another module is
+// carried out meanwhile, and so is a call of a module that other callers keep busy.
 func TestOthersCallsGoOn(t *testing.T) {
 	unraced.Long(t)
 	const callers = 40

@@ -25,10 +25,10 @@ type Dir struct {
 	As    string // the path by which the guest knows it, such as /data; "" is Path
 }
 
-// A Host carries out what the guest of one call asks for. It decides whether the
-// call may have it: the sandbox only knows whether the module may ask at all. Its
-// errors are told to the guest; one that wraps [ErrDenied] is counted as a
-// denial. The methods are called one at a time, and must return when ctx ends.
+// A Host carries out what the guest of one call asks for. It decides whether the call may have it:
+// the sandbox only knows whether the module may ask at all. Its errors go to the guest; one that
+// wraps [ErrDenied] is counted as a denial. The methods are called one at a time, and must return
+// when ctx ends.
 type Host interface {
 	// HTTP sends a request. What it returns is the guest's.
 	HTTP(ctx context.Context, r HTTPRequest) (HTTPResponse, error)
@@ -43,8 +43,8 @@ type Host interface {
 // ErrDenied says that a guest may not have what it asked for.
 var ErrDenied = errors.New("denied")
 
-// maxDenied is how many denials a guest gets in one call. One that goes on asking
-// is looking for a hole.
+// maxDenied is how many denials a guest gets in one call. One that goes on asking is looking for a
+// vulnerability.
 const maxDenied = 16
 
 // An HTTPRequest is what a guest wants to be sent.

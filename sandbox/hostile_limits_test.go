@@ -65,7 +65,7 @@ func TestLimitsOfACall(t *testing.T) {
 		"stack":      {deep, sandbox.Limits{Stack: 1 << 16}, "memory: it needs more than 65536 bytes of stack"},
 		"output":     {talks, sandbox.Limits{Output: 100}, "guest: its output has more than 100 bytes"},
 		"host calls": {asks, sandbox.Limits{HostCalls: 3}, "guest: it asks its host more than 3 times"},
-		"files":      {writes, sandbox.Limits{Files: 1999}, "0"}, // which the guest is told
+		"files":      {writes, sandbox.Limits{Files: 1999}, "0"}, // which the guest gets as an error
 	}
 	r := newRuntime(t, sandbox.Config{})
 	for name, tt := range tests {

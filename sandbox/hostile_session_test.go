@@ -53,9 +53,9 @@ func blocking(gate chan struct{}, asked chan<- struct{}) sandbox.Host {
 	}}
 }
 
-// TestSessionsInUse holds as many sessions as there can be: one more is refused,
-// and nobody's state is given up for it; and who waits for a session that is in
-// use takes no slot from the others.
+// TestSessionsInUse holds as many sessions as there can be. One more is refused, and no other
+// session's state is given up for it. A call that waits for a session that is in use takes no slot
+// from the others.
 func TestSessionsInUse(t *testing.T) {
 	const most = 64
 	g := newGuest()
@@ -240,7 +240,7 @@ func TestManifestCannotChooseSessions(t *testing.T) {
 	}
 }
 
-// What a manifest wants beyond the defaults is the configuration's to give, and is told.
+// Only the configuration can give what a manifest wants beyond the defaults, and the note says so.
 func TestManifestCannotRaiseLimits(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{})
 	wasm := counter().section("wasmgate", []byte(strings.Replace(manifest, "{", `{"limits":{"memory":"4GiB","timeout":"1h","fuel":7},`, 1))).bytes()
@@ -254,7 +254,7 @@ func TestManifestCannotRaiseLimits(t *testing.T) {
 	}
 }
 
-// Instances that nobody uses for a time give their memory back.
+// Instances that are not used for a time give their memory back.
 func TestIdleInstancesAreTrimmed(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{})
 	m := compile(t, r, reactor(say(number(1))).bytes(), sandbox.ModuleConfig{})

@@ -297,7 +297,7 @@ func machineAttacks() map[string]attack {
 	}
 }
 
-// outputAttacks write what nobody can read.
+// outputAttacks write what cannot be read.
 func outputAttacks() map[string]attack {
 	// flood writes 512 bytes to a stream, for ever.
 	flood := func(fd int32) func(*guest, []byte) []byte {
@@ -427,7 +427,7 @@ func pointerAttacks() map[string]attack {
 		add("a request beyond the memory", function, -1, 1, 64, "it passes a string that is outside its memory")
 		add("a request larger than the memory", function, 0, page+1, 64, "it passes a string that is outside its memory")
 		add("a request that wraps around", function, -16, 4<<20, 64, "it passes a string that is outside its memory")
-		add("a request of all addresses", function, 0, -1, 64, "7") // is told that it is too large
+		add("a request of all addresses", function, 0, -1, 64, "7") // it hears that it is too large
 		add("an answer beyond the memory", function, 0, 2, -4, "it asks for an answer outside its memory")
 		add("an answer that ends beyond the memory", function, 0, 2, page-11, "it asks for an answer outside its memory")
 		add("an answer over the request", function, 0, 12, 0, "7")

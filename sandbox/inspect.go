@@ -27,7 +27,7 @@ type Report struct {
 	// Instance says how a call gets its instance, in words, with the reason if
 	// it is not the fast way.
 	Instance string `json:"instance"`
-	// Note is what the operator should know beside that; "" if there is nothing.
+	// Note is what else the operator should know; "" if there is nothing.
 	Note string `json:"note,omitempty"`
 	// Memory is how many bytes an instance begins with.
 	Memory int64 `json:"memory"`

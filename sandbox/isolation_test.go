@@ -123,7 +123,7 @@ func TestManyCalls(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			time.Sleep(time.Millisecond) // nobody gets an instance while they are compared
+			time.Sleep(time.Millisecond) // no call gets an instance while they are compared
 		}
 	})
 	all(unraced.Fewer(10_000))

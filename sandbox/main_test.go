@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// cache is a folder that nobody else may open. It is made when it is needed.
+// cache is a folder that no one else may open. It is made when it is needed.
 var cache string
 
 func TestMain(m *testing.M) {

@@ -22,8 +22,8 @@ const (
 	maxToolName = 128 // bytes; MCP 2025-11-25 recommends no longer names
 )
 
-// A Manifest states what a module offers. Its JSON stands in the module's
-// custom section `wasmgate`, or in a file beside the module.
+// A Manifest states what a module offers. Its JSON is in the module's custom section `wasmgate`, or
+// in a file next to the module.
 type Manifest struct {
 	Tools []Tool `json:"tools"`
 	// Wants is what the module wishes to be granted. A wish grants nothing.
@@ -45,9 +45,9 @@ type Manifest struct {
 	Stdin string `json:"stdin,omitempty"`
 	// Stdout is what a WASI program writes: "json", one JSON value, or "text"; "" means json.
 	Stdout string `json:"stdout,omitempty"`
-	// Imports says what becomes of functions that are imported and that there are not here.
-	// Stub names those that the module does without, by MODULE.NAME, or the beginning of that
-	// and *: of WASI's it is told that they are not supported, a call of another traps.
+	// Imports says what becomes of imported functions that do not exist here. Stub names those that
+	// the module does without, by MODULE.NAME, or the beginning of that and *. A function of WASI
+	// returns that it is not supported; a call of another one traps.
 	Imports struct {
 		Stub []string `json:"stub,omitempty"`
 	} `json:"imports,omitzero"`

@@ -14,11 +14,10 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
-// A guest executes a slice of instructions between two looks at the time, of
-// which each costs a quarter of a microsecond. A slice is also how long the
-// garbage collector waits for a guest, which cannot be preempted. No slice is
-// larger than what takes some milliseconds of the slowest instructions, whatever
-// was executed before; where they are slow, slices become smaller.
+// A guest executes a slice of instructions between two looks at the time. Each look costs a quarter
+// of a microsecond. A slice is also how long the garbage collector waits for a guest, which cannot
+// be preempted. No slice is larger than what takes some milliseconds of the slowest instructions,
+// whatever was executed before; where they are slow, slices become smaller.
 const (
 	maxSlice  = int64(1 << 19)
 	farSlice  = int64(1 << 15)
@@ -26,12 +25,12 @@ const (
 	longSlice = 2 * time.Millisecond // a slice that took more is followed by a smaller one
 )
 
-// sliceOf is how large a slice is at most of a guest with so many bytes of memory, of which 4
-// GiB are 0. A load takes 10 to 20 ns from 4 MiB, and 100 to 300 ns from what no cache holds;
-// and each page can be new, which takes 0.4 to 2 us. Without memory the slowest are products
-// of subnormal numbers, for which some processors take 50 ns: every second instruction can be
-// one. Between two looks a guest executes a slice that it pays for, and while it returns from
-// calls as much again that it has paid for.
+// sliceOf is how large a slice is at most, by the bytes of memory of a guest; 0 means 4 GiB. A load
+// takes 10 to 20 ns from 4 MiB, and 100 to 300 ns from what no cache holds; and each page can be
+// new, which takes 0.4 to 2 us. Without memory the slowest are products of subnormal numbers. Some
+// processors take 50 ns for one, and every second instruction can be one. Between two looks a guest
+// executes a slice that it pays for, and while it returns from calls as much again that it has paid
+// for.
 func sliceOf(memory uint32) int64 {
 	doublings := max(bits.Len32(memory-1)-22, 0) // of 4 MiB
 	return max(maxSlice>>doublings, farSlice)
@@ -167,8 +166,8 @@ func (m *meter) charge(bytes uint64) {
 	}
 }
 
-// hostPiece is what the host charges for each piece of work beside its bytes:
-// one host call may read or write a million times.
+// hostPiece is what the host charges for each piece of work in addition to its bytes: one host call
+// may read or write a million times.
 const hostPiece = 1 << 9
 
 // toll charges for what passes between host and guest, and returns why the guest

@@ -20,8 +20,8 @@ const mebi = 1 << 20
 // loop repeats its body for ever.
 func loop(body ...any) []byte { return join(0x03, 0x40, join(body...), 0x0c, 0, 0x0b) }
 
-// hostile returns modules of which none would end by itself within hours, with
-// what ends them: a limit that is reached at once, or "" if it is time alone.
+// hostile returns modules that would not end by themselves within hours, with what ends them: a
+// limit that is reached at once, or "" if only time does.
 func hostile() map[string]struct {
 	guest *guest
 	trap  string

@@ -28,7 +28,7 @@ import (
 // ModuleConfig configures a [Module]. The zero ModuleConfig suits a module
 // that carries its manifest and needs no grants.
 type ModuleConfig struct {
-	// Name stands in errors and logs, for example the path of the module.
+	// Name is used in errors and logs, for example the path of the module.
 	Name string
 	// Manifest is that of a module which does not carry one. If it does, both have to say
 	// the same: which of them holds would be a guess.
@@ -89,13 +89,12 @@ type Module struct {
 // Compile checks and compiles a module. No code of the module runs, but that of
 // an Extism plug-in without a manifest, which is asked for its tools.
 //
-// It refuses what is no core module (a component is told apart), what is too
-// large or too costly to compile, what imports more than functions of WASI preview 1
-// and those that are granted, what follows no ABI of the package, and what starts
-// with more memory than its limits allow; the error says so. Unless the cache holds
-// its code, compiling a large module takes seconds, one module at a time. It is a
-// child process that compiles, which ends with ctx, if the program has called
-// [ChildMain].
+// It refuses what is no core module (with an error of its own for a component), what is too large
+// or too costly to compile, what imports more than functions of WASI preview 1 and those that are
+// granted, what follows no ABI of the package, and what starts with more memory than its limits
+// allow; the error says so. Unless the cache holds its code, compiling a large module takes
+// seconds, one module at a time. It is a child process that compiles, which ends with ctx, if the
+// program has called [ChildMain].
 func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (*Module, error) {
 	return r.compile(ctx, bytesOf(wasm), cfg)
 }
@@ -216,8 +215,8 @@ const uninitialized = "it exports _start and no _initialize, so nothing initiali
 // is memory of the host.
 const sessionNote = "its manifest has isolation: session, which is the configuration's to choose (isolation: session); each call begins in the state of the snapshot"
 
-// beyond tells which limits a manifest wants in vain: those that are more than it can get, and
-// that nobody has set.
+// beyond tells which limits a manifest wants in vain: those that are more than it can get, and that
+// the configuration has not set.
 func beyond(wanted, most, set Limits) string {
 	var vain []string
 	if wanted.Timeout > most.Timeout && set.Timeout == 0 {
@@ -461,7 +460,7 @@ func (m *Module) Manifest() Manifest { return m.manifest }
 // manifest. They are the module's own claims: unchecked but for their form.
 func (m *Module) Tools() []Tool { return slices.Clone(m.tools) }
 
-// drop frees instances and memories that nobody uses.
+// drop frees instances and memories that are not used.
 func drop(ctx context.Context, instances []*instance, memories []*image.Memory) error {
 	var errs []error
 	for _, in := range instances {

@@ -64,7 +64,7 @@ func (p *Pipe) Close() error {
 	return nil
 }
 
-// end is told that nobody reads any more.
+// end is called when nothing reads any more.
 func (p *Pipe) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

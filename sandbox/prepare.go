@@ -16,9 +16,8 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
-// prepared is what the cache keeps of a module beside its machine code: all that a
-// runtime has to know of it, so that a module which was compiled once is neither read
-// nor rewritten again.
+// prepared is what the cache keeps of a module in addition to its machine code: all that a runtime
+// has to know of it, so that a module which was compiled once is neither read nor rewritten again.
 type prepared struct {
 	Imports   []rewrite.Import
 	Manifest  []byte // that it carries; nil for none

@@ -12,13 +12,13 @@ import (
 // each time, and what it drew before it read its input is not to be the same for ever.
 const maxRewound = 10_000
 
-// A rewind brings a standby back from the end of a call to where it first read its input, so
-// that the next call begins in the very same state. All that the guest has is put back: memory
-// and globals, of which a sealed module's state consists, by an image of them; stack and
-// registers by the engine, for as long as the guest has not returned to the host; descriptors
-// and all else that the host keeps for a guest by a call and a process that are new. So a
-// guest is ended from within proc_exit, which it also calls when it would return, and finds
-// itself in fd_read again, which the rewritten module calls anew then.
+// A rewind brings a standby back from the end of a call to where it first read its input, so that
+// the next call begins in the very same state. All that the guest has is put back. Memory and
+// globals, which are the whole state of a sealed module, come from an image. The engine puts back
+// stack and registers, for as long as the guest has not returned to the host. Descriptors and all
+// else that the host keeps for a guest are new, with a new call and a new process. So a guest is
+// ended from within proc_exit, which it also calls when it would return. It finds itself in fd_read
+// again, which the rewritten module calls anew then.
 type rewind struct {
 	run  api.Function          // from within which the guest can go back; nil if there is none, or it has not begun
 	to   *snapshot             // memory and globals where it waits; nil if it cannot go back
@@ -58,7 +58,7 @@ func (r *rewind) wait(s *standby) {
 	}
 }
 
-// exits is told that the guest exits. It does not return if the guest goes back.
+// exits is called when the guest exits. It does not return if the guest goes back.
 func (s *standby) exits(code uint32) {
 	c, r := s.call, &s.rewind
 	if r.back == nil || c.running != r.run || r.done == maxRewound {

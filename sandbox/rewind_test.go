@@ -39,7 +39,7 @@ func waiter(before func(closing []byte) []byte) *guest {
 	make := g.wasi("path_create_directory", i32+i32+i32, i32)
 	digit := func(n ...any) []byte { return join(number('0'), join(n...), add) }
 	at := func(address int32) []byte { return join(number(address), load) }
-	when := func(letter int32, do ...any) []byte { // the letter stands in {"name":"t","arguments":"x"}
+	when := func(letter int32, do ...any) []byte { // the letter is in {"name":"t","arguments":"x"}
 		return join(number(input+25), load8, number(letter), 0x46, 0x04, 0x40, join(do...), 0x0b)
 	}
 	moves := func(call []byte, fd []byte, to, size []byte) []byte {
@@ -194,7 +194,7 @@ func TestRewoundFiles(t *testing.T) {
 func TestRewoundInput(t *testing.T) {
 	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(nil).bytes(), sandbox.ModuleConfig{})
 	for i := range 20 {
-		letter, want := "r", "\x00" // its own has 27 bytes, of which 30 are read
+		letter, want := "r", "\x00" // its own has 27 bytes, and 30 are read
 		if i%2 == 0 {
 			letter, want = "r234567", "6"
 		}
@@ -231,7 +231,7 @@ func TestRewoundNoMore(t *testing.T) {
 	}
 }
 
-// TestNotRewound: an instance of which anything could not be put back serves one call.
+// TestNotRewound: an instance that could not be put back completely serves one call.
 func TestNotRewound(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wasm []byte

@@ -35,10 +35,9 @@ type Config struct {
 	// their callers in turn, until their time is over. As many run as there were
 	// processors when the program began, also in turn.
 	Concurrent int
-	// CacheDir keeps compiled code between processes. It is made if need be, and
-	// must be open to nobody else (0700): who writes there runs code here. What was
-	// not used for a month is removed, and what is beyond 2 GiB. Empty means one that
-	// ends with the runtime.
+	// CacheDir keeps compiled code between processes. It is made if need be, and must be open to no
+	// one else (0700): anyone that writes there can run code here. What was not used for a month is
+	// removed, and what is beyond 2 GiB. Empty means one that ends with the runtime.
 	CacheDir string
 	// UsageFile keeps how many bytes modules have added to folders between processes.
 	// Empty begins at nothing.

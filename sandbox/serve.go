@@ -98,7 +98,7 @@ func (c *call) runServer(in *instance) error {
 type served struct {
 	call   *call
 	pipe   *Pipe
-	within bool // a line, of which the guest has read the beginning
+	within bool // a line, whose beginning the guest has read
 }
 
 var _ wasi.Waiter = (*served)(nil)

@@ -84,8 +84,7 @@ func (m *Module) take(ctx context.Context, tool string, slot *turns.Turn) (_ *sn
 	return s, res, err
 }
 
-// first returns an instance as instantiation leaves it, of which there is no
-// snapshot.
+// first returns an instance as instantiation leaves it, without a snapshot.
 func (m *Module) first(c *call) (*instance, error) {
 	var content []byte
 	if m.sealed != nil {
@@ -172,7 +171,7 @@ func (m *Module) acquire(c *call, s *snapshot) (*instance, error) {
 	return in, nil
 }
 
-// release puts an instance back into the pool, or what of it can be used again.
+// release puts an instance back into the pool, or the part that can be used again.
 func (m *Module) release(ctx context.Context, in *instance, s *snapshot, intact bool) {
 	in.call = nil
 	if m.isolation == IsolationCall && m.sealed != nil && intact && in.reset(s) == nil && m.instances.keep(in) {

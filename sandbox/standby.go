@@ -26,7 +26,7 @@ type standbys struct {
 
 // A standby is a guest that becomes one call after the other.
 type standby struct {
-	*call  // that it is: between two of them one of nobody
+	*call  // the one that it serves; between two calls one without a caller
 	module *Module
 	life   context.Context // of its goroutine
 	stop   context.CancelFunc
@@ -41,7 +41,7 @@ type standby struct {
 	in     *instance
 	engine context.Context // of the host function that the guest was in last
 	before before
-	reply  chan<- answer // of whoever has the call; nil for nobody
+	reply  chan<- answer // of the call's owner; nil if there is none
 	rewind rewind
 }
 
@@ -108,8 +108,8 @@ func (m *Module) callStandby(c *call) (Result, error) {
 	return a.res, a.err
 }
 
-// start starts a standby, for whoever calls next if it is to be kept; nil if the module is
-// closed, or enough are kept.
+// start starts a standby, for the next call if it is to be kept; nil if the module is closed, or
+// enough are kept.
 func (m *Module) start(keep bool) *standby {
 	pool := m.standbys
 	pool.mu.Lock()
@@ -131,11 +131,11 @@ func (m *Module) start(keep bool) *standby {
 	return s
 }
 
-// nobodys returns a call of nobody, with a process as a guest has it when it begins.
+// nobodys returns a call without a caller, with a process as a guest has it when it begins.
 func (s *standby) nobodys() *call {
 	c := newCall(s.life, s.module, s.module.tools[0].Name, nil, CallConfig{}, s.module.limits)
 	c.standby = s
-	p := c.process // whoever's call it will be
+	p := c.process // of the call that will come
 	p.Stdin, p.Stdout, p.Stderr = s, &written{s, false}, &written{s, true}
 	p.Ask = func(ctx context.Context, op, path string) error { return s.file(ctx, op, path) }
 	p.Charge = func(bytes int) error { return s.toll(bytes) }
@@ -294,9 +294,9 @@ func (s *standby) receive(h handed) {
 	s.reply = h.reply
 }
 
-// take returns a standby that nobody has, nil if there is none: the last that waits, or else
-// the first that was started. One that has ended before its call, for want of a slot on a busy
-// machine, is none: what it ended of is not the caller's.
+// take returns a standby that has no call yet, nil if there is none: the last that waits, or else
+// the first that was started. One that has ended before its call, because it got no slot on a busy
+// machine, does not count: what it ended of is not the caller's.
 func (p *standbys) take() *standby {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -57,7 +57,7 @@ func echo() []byte {
 		section(10, "\x01"+name(body)))
 }
 
-// Each call has its own tool, arguments and figures, whoever waited for it, and so do calls
+// Each call has its own tool, arguments and figures, whichever standby serves it, and so do calls
 // at once.
 func TestStandby(t *testing.T) {
 	_, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo"})
@@ -125,7 +125,7 @@ func TestStandbyThatHasEnded(t *testing.T) {
 	}
 }
 
-// Of the instances that wait, one is left when nobody calls for a time.
+// If there are no calls for a time, one of the instances that wait is left.
 func TestStandbysAreTrimmed(t *testing.T) {
 	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo"})
 	if _, err := m.Call(t.Context(), "a", nil, sandbox.CallConfig{}); err != nil {

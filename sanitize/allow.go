@@ -264,6 +264,6 @@ func policy(l Links) *bluemonday.Policy {
 	return p
 }
 
-// ofPage are elements on the list that stand in the head of a page, or have a meaning in
-// another element alone.
+// ofPage are elements on the list that belong in the head of a page, or have a meaning in another
+// element only.
 var ofPage = words("html head body base link meta object param frame image map form option output button source picture")

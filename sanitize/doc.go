@@ -12,22 +12,20 @@
 //
 // # What is changed, and how little
 //
-// Markup and links that act are made inert, and stay readable: a tag gets a space
-// after its angle, a link one between its brackets, a reference to an image one
-// after its exclamation mark. A page takes them for text then. What could not stay
-// without harm (control characters, hidden characters, control tokens of models) is
-// replaced by a marker such as "[removed: control]", and removals of one kind that
-// touch share one. Colours of terminals, and single hidden characters within a word,
-// go without a marker, which would tear apart what it stands in. All of it is told by
-// a [Finding].
+// Markup and links that act are neutralized, and stay readable: a tag gets a space after its angle,
+// a link one between its brackets, a reference to an image one after its exclamation mark. A page
+// takes them for text then. What could not stay without harm (control characters, hidden
+// characters, control tokens of models) is replaced by a marker such as "[removed: control]", and
+// removals of one kind that touch share one. Colours of terminals, and single hidden characters
+// within a word, go without a marker, which would tear the word apart. A [Finding] reports each
+// change.
 //
 // # No place is exempt
 //
-// The profile [Text] acts wherever a tag or a link stands: between backticks, in
-// code fences, in comments, in what looks like a program. Readers disagree on where
-// those begin and end, and whoever writes a text chooses how it looks. What source
-// code must keep is for the profile [Code], which is chosen by where a text comes
-// from, never by how it looks.
+// The profile [Text] acts wherever there is a tag or a link: between backticks, in code fences, in
+// comments, in what looks like a program. Readers disagree on where those begin and end, and the
+// author of a text chooses how it looks. What source code must keep is for the profile [Code],
+// which is chosen by where a text comes from, never by how it looks.
 //
 // A tag is judged as it is written, and as it is read once a renderer has taken the
 // marks of quotations away from its lines, and once each white space and line end that

@@ -258,7 +258,7 @@ func TestNothingCoversOrClobbersThePage(t *testing.T) {
 	}
 }
 
-// What is deep loses its form, and what is beside another does not.
+// What is deep loses its form, and what is next to another does not.
 func TestDepth(t *testing.T) {
 	s := new(t, sanitize.Text)
 	for _, text := range []string{strings.Repeat("x<sup>1</sup>", 100), strings.Repeat("<ul><li>a<li>b</ul>", 60), strings.Repeat("<h1 align=center>A<br></h1>", 20), strings.Repeat("<blockquote><p>a</blockquote>", 60), strings.Repeat("<table><tr><td>a<td>b</table>", 60)} {

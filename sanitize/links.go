@@ -18,10 +18,9 @@ import (
 // icons.
 type Links struct{ allow []string }
 
-// NewLinks returns the links to the given targets: an origin such as
-// https://example.com, a host such as example.com or *.example.com, or * for
-// all of http and https. No target is another thing than the zero Links: with an
-// empty list every link is made inert.
+// NewLinks returns the links to the given targets: an origin such as https://example.com, a host
+// such as example.com or *.example.com, or * for all of http and https. An empty list is different
+// from the zero Links: with it every link is neutralized.
 func NewLinks(allow []string) (Links, error) {
 	for _, a := range allow {
 		host := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(a, "https://"), "http://"), "*.")
@@ -32,9 +31,8 @@ func NewLinks(allow []string) (Links, error) {
 	return Links{append([]string{}, allow...)}, nil
 }
 
-// Image reports whether a URL may stand where it is fetched without a click, as
-// the source of an image or an icon: one within the text, one beside it, or one on
-// the list.
+// Image reports whether a URL may be fetched without a click, as the source of an image or an icon:
+// one within the text, one relative to it, or one on the list.
 func (l Links) Image(target string) bool { return !remote(target, false) || l.keeps(target, true) }
 
 // Link reports whether a URL may stand where a click follows it.
@@ -70,7 +68,7 @@ func (l Links) keepsRead(t string, fetched, spaced bool) bool {
 	}
 	scheme, rest, named := strings.Cut(t, ":")
 	if !named || strings.ContainsAny(scheme, "/?#") {
-		return true // beside the text, wherever that is
+		return true // relative to the text, wherever that is
 	}
 	switch scheme = strings.ToLower(scheme); scheme {
 	case "mailto", "tel":
@@ -166,9 +164,8 @@ func picture(rest string) bool {
 	return false
 }
 
-// readTargets returns a target as a browser reads it, without character references
-// and what URLs drop (WHATWG URL, 4.4): as it stands in HTML, and as a renderer of
-// Markdown writes it.
+// readTargets returns a target as a browser reads it, without character references and what URLs
+// drop (WHATWG URL, 4.4): as it is in HTML, and as a renderer of Markdown writes it.
 func readTargets(s string) (inHTML, inMarkdown string) {
 	s = html.UnescapeString(s)
 	return asURL(s), asURL(strings.ReplaceAll(unescapedMarkdown(s), `\`, "%5C"))
@@ -208,8 +205,8 @@ const (
 	maxScheme = 64
 )
 
-// remote reports whether a target, of HTML or of Markdown, names anything but a
-// place in the same document or beside it.
+// remote reports whether a target, of HTML or of Markdown, names anything but a place in the same
+// document or relative to it.
 func remote(s string, markdown bool) bool {
 	if leavesHost(s) {
 		return true

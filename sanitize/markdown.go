@@ -108,8 +108,8 @@ func (p *linkPass) push(i int) {
 	}
 }
 
-// withinTarget reports whether the bracket at s[i] may stand in the target or the title of a link,
-// where it opens nothing.
+// withinTarget reports whether the bracket at s[i] may be part of the target or the title of a
+// link, where it opens nothing.
 func (p *linkPass) withinTarget(i int) bool {
 	if p.target == 0 || i-p.target > 2*maxTarget {
 		return false
@@ -128,8 +128,7 @@ func (p *linkPass) close(i int) {
 	if i+2 >= len(p.s) || p.s[i+1] != '(' && p.s[i+1] != ':' {
 		return
 	}
-	// Whoever reads escapes, code or tags may have this bracket close another one, or
-	// none.
+	// A reader that treats escapes, code or tags may have this bracket close another one, or none.
 	sure := open >= 0 && !p.lost && p.tricky < open && (open == 0 || p.s[open-1] != '\\')
 	if p.s[i+1] == ':' && sure && !p.startsLine(open) {
 		return
@@ -213,8 +212,8 @@ func (p *linkPass) inImage(i int) bool {
 	return p.image >= 0
 }
 
-// hidesTitle reports whether s, which follows a label, defines a target that leads
-// nowhere with a title that nobody sees.
+// hidesTitle reports whether s, which follows a label, defines a target that leads nowhere with a
+// title that is not shown.
 func hidesTitle(s string) bool {
 	s = trimWhite(s[:min(len(s), maxTarget)])
 	title, ok := strings.CutPrefix(s, "#")
@@ -242,8 +241,8 @@ func (p *linkPass) startsLine(i int) bool {
 	return true
 }
 
-// inNote reports whether the label of a footnote may end at s[i]. Where the last one began so far
-// away that no reader takes it for one, nobody asks what stands between.
+// inNote reports whether the label of a footnote may end at s[i]. If the last one began so far away
+// that no reader takes it for one, it does not matter what is between.
 func (p *linkPass) inNote(i int) bool {
 	if p.note < 0 || p.note >= i || i-p.note > 2*maxTarget {
 		return p.note >= 0 && p.note < i
@@ -296,8 +295,8 @@ func destination(s string) string {
 	return s[:end]
 }
 
-// overLines returns the target that s begins with for a reader that has it go on over white
-// space, of which browsers drop all but spaces; "" if there is none within it.
+// overLines returns the target that s begins with for a reader that has it go on over white space
+// (browsers drop all of it but spaces); "" if there is none within it.
 func overLines(s string) string {
 	target := until(s[:min(len(s), maxTarget)], ")<>\"'(")
 	if !runs(target) {
@@ -427,7 +426,7 @@ func diagram(s string) bool {
 }
 
 // diagrams makes comments of what links the nodes of Mermaid's diagrams, and texts of the images
-// and styles in them. Where a diagram ends, nobody asks.
+// and styles in them. It does not look for the end of a diagram.
 func (p *linkPass) diagrams() {
 	p.budget = maxReads*len(p.s) + maxTag
 	for at := 0; at < len(p.s); {

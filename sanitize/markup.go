@@ -234,9 +234,8 @@ type tagPass struct {
 const (
 	// maxTag bounds a tag, in bytes: one that is longer counts as one without an end.
 	maxTag = 64 << 10
-	// maxReads is how often each byte may be read as part of a tag, on average, so
-	// that a text made of openings takes no longer than another. Beyond it, all
-	// tags are made inert.
+	// maxReads is how often each byte may be read as part of a tag, on average, so that a text made
+	// of openings takes no longer than another. Beyond it, all tags are neutralized.
 	maxReads = 8
 )
 
@@ -416,9 +415,9 @@ func (p *tagPass) keepsAddress(s string) bool {
 // 4.6).
 var blockEnds = []string{"-->", "?>", "]]>", "</pre", "</script", "</style", "</textarea", "<!"}
 
-// cutComment reports whether a renderer may take the comment s[i:] for the end of its HTML, of
-// which the last line begins before s[to:], and write an end of it that is none: a browser
-// then takes what follows for a part of it.
+// cutComment reports whether a renderer may take the comment s[i:] for the end of its HTML, whose
+// last line begins before s[to:], and write an end of it that is none: a browser then takes what
+// follows for a part of it.
 func cutComment(s string, i, to int) bool {
 	last := strings.LastIndexByte(s[:min(len(s), to+len("<!--"))], '\n') + 1
 	if last <= i {

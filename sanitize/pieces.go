@@ -59,8 +59,8 @@ func withinComment(text string) bool {
 	return !ended || cutComment(text, i, i+len(body))
 }
 
-// withinTag reports whether a tag of a text may go on beyond it, though an angle follows:
-// one that stands in quotes, which some readers end with their line.
+// withinTag reports whether a tag of a text may go on beyond it, though an angle follows: an angle
+// in quotes, which some readers end with their line.
 func withinTag(text string) bool {
 	if strings.IndexByte(text, '<') < 0 || strings.IndexByte(text, '"') < 0 && strings.IndexByte(text, '\'') < 0 {
 		return false

@@ -83,7 +83,7 @@ const (
 type Finding struct {
 	Rule    string
 	Count   int
-	Removed bool // true: removed or made inert; false: reported, and left in place
+	Removed bool // true: removed or neutralized; false: reported, and left in place
 }
 
 // Options configure a [Sanitizer]. The zero value is the profile Text.

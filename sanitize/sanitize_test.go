@@ -21,8 +21,7 @@ func new(t testing.TB, p sanitize.Profile) *sanitize.Sanitizer {
 	return s
 }
 
-// chat writes a control token of a chat template, so that none stands in this
-// file as a whole.
+// chat writes a control token of a chat template, so that this file contains none as a whole.
 func chat(name string) string { return "<" + "|" + name + "|" + ">" }
 
 func removed(rule string, n int) sanitize.Finding {
@@ -191,7 +190,7 @@ func TestWorkLives(t *testing.T) {
 	}
 }
 
-// The profile code takes out what nobody sees, and what terminals and models act on.
+// The profile code takes out what is invisible, and what terminals and models act on.
 func TestCodeKeepsEveryOtherByte(t *testing.T) {
 	source := "<!-- a comment that says a lot -->\n<script>load()</script>\n![a](https://e.example/?d=1) \u0130\u0334 a\rb" + strings.Repeat("\n", 60) + "<system> \uff21\f"
 	if clean, found := new(t, sanitize.Code).Sanitize(source); clean != source || found != nil {
@@ -325,8 +324,8 @@ func BenchmarkSanitize(b *testing.B) {
 	}
 }
 
-// TestOpenings: two million bytes that open links are all made inert, in a time in
-// proportion to their length: with the square of it this would end with the test's time.
+// TestOpenings: two million bytes that open links are all neutralized, in a time in proportion to
+// their length. With the square of it this would end with the test's time.
 func TestOpenings(t *testing.T) {
 	unraced.Long(t)
 	s := new(t, sanitize.Text)

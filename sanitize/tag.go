@@ -146,8 +146,8 @@ const maxName = 24
 // the case of their letters.
 type names[T any] struct {
 	of map[string]T
-	// short has the names of up to eight bytes, by a hash of them, and maybe says of which first
-	// letters and lengths there are others: nearly every word is looked up.
+	// short has the names of up to eight bytes, by a hash of them. Maybe says which first letters
+	// and lengths others have: nearly every word is looked up.
 	short [1 << shortBits]struct {
 		key  uint64
 		name T

@@ -65,7 +65,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkShort is what a string of a call costs, most of which are short.
+// BenchmarkShort measures what a string of a call costs: most are short.
 func BenchmarkShort(b *testing.B) {
 	for name, text := range map[string]string{"plain": "The quick brown fox jumps over the lazy dog.", "with a keyword": "the key is under the mat"} {
 		b.Run(name, func(b *testing.B) {
@@ -101,8 +101,8 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkHostile is what a megabyte costs that is made to be slow, beside one of JSON and
-// of source.
+// BenchmarkHostile measures what a megabyte costs that is made to be slow, compared with one of
+// JSON and of source.
 func BenchmarkHostile(b *testing.B) {
 	const size = 1 << 20
 	for name, part := range map[string]string{

@@ -123,7 +123,7 @@ func (m *matcher) each(text string, f func(w *word, start int)) {
 	m.walk(text, from, at, f)
 }
 
-// walk is each from a place on, of which at is the row.
+// walk is each from a place on, where at is the row.
 func (m *matcher) walk(text string, from int, at uint32, f func(w *word, start int)) {
 	for i := from; i < len(text); i++ {
 		at = m.next[at+uint32(m.class[text[i]])]

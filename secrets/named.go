@@ -56,9 +56,9 @@ func (s *Scanner) named(all []match, path, name, text string) []match {
 	return all
 }
 
-// telling returns what of a name says something of what stands under it, or "". It is
-// what follows the last slash; the member before that counts if this is a word for
-// secrets: adafruit/api_key is a key of a certain kind, heroku/id is none.
+// telling returns the part of a name that says something about the value under it, or "". It is
+// what follows the last slash; the member before that counts if this is a word for secrets:
+// adafruit/api_key is a key of a certain kind, heroku/id is none.
 func (s *Scanner) telling(name string) string {
 	own := name[strings.LastIndexByte(name, '/')+1:]
 	of := keywordsOfNone

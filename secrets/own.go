@@ -67,8 +67,8 @@ func (s *ruleSet) with(more []Rule) (*ruleSet, error) {
 	return &set, nil
 }
 
-// keywordsOf returns words of which every match of an expression has one, the longest that
-// can be told, or none.
+// keywordsOf returns words such that every match of an expression has one of them: the longest that
+// can be found, or none.
 func keywordsOf(source string) []string {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {

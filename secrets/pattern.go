@@ -115,7 +115,7 @@ func anchors(parts []*syntax.Regexp, keywords []string) ([]anchor, bool) {
 	return nil, false
 }
 
-// contain returns where keywords stand in the words, if each has one.
+// contain returns where the words contain keywords, if each word has one.
 func contain(words, keywords []string) (offsets []int, ok bool) {
 	for _, w := range words {
 		at := -1

@@ -160,8 +160,8 @@ func matching(source string) func(string) bool {
 	return func(text string) bool { return source != "" && text != "" && re().MatchString(text) }
 }
 
-// allows reports whether a match is no secret. Paths alone allow nothing: they
-// come from whoever sends the text.
+// allows reports whether a match is no secret. Paths alone allow nothing: they come from the sender
+// of the text.
 func (a *allowlist) allows(path, secret, match, line string) bool {
 	target := secret
 	switch a.RegexTarget {

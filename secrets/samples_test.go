@@ -25,9 +25,9 @@ type sample struct {
 
 const gitleaksModule = "github.com/zricethezav/gitleaks/v8"
 
-// samples returns gitleaks' own samples. They stand in the program that writes its rules,
-// which is built here with two files in the place of its own: samples are printed rather
-// than checked, and their secrets come from a seed.
+// samples returns gitleaks' own samples. They are part of the program that writes its rules. That
+// is built here with two of its files replaced: samples are printed rather than checked, and their
+// secrets come from a seed.
 func samples(t testing.TB) []sample {
 	t.Helper()
 	toolchain.Need(t, "gitleaks")

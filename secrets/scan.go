@@ -206,10 +206,9 @@ func mergeWindows(list []window) []window {
 // redacted whole.
 const maxAfter = 2
 
-// judge decides on one match of a rule's expression: which part of it is the
-// secret, and whether it is one. The steps are those of the library. Its remark
-// "gitleaks:allow" on a line has no meaning here: whoever sends a secret could
-// send that too.
+// judge decides on one match of a rule's expression: which part of it is the secret, and whether it
+// is one. The steps are those of the library. Its remark "gitleaks:allow" on a line has no meaning
+// here: the sender of a secret could send that too.
 func (s *Scanner) judge(r *rule, path, text string, start, end int) (match, bool) {
 	for start < end && text[start] == '\n' {
 		start++

@@ -22,7 +22,7 @@ const RuleGeneric = "generic-api-key"
 type Options struct {
 	Rules   []Rule   // kinds of secrets besides those of the package
 	Skip    []string // ids of rules that are not used
-	Report  []string // ids of rules whose findings are told and whose text stays
+	Report  []string // ids of rules whose findings are reported and whose text stays
 	Allow   []Allow  // what is no secret here
 	Checked bool     // also numbers that prove themselves: [RuleCard] and its like
 	Decode  bool     // also in base64, hex, percent signs, and escapes of Markdown, HTML and JSON
@@ -257,8 +257,7 @@ func coalesce(sorted []Finding) []Finding {
 	return out
 }
 
-// fingerprint is a keyed hash of a secret: whoever reads it cannot try secrets
-// out, even short ones.
+// fingerprint is a keyed hash of a secret: a reader of it cannot try secrets out, even short ones.
 func (s *Scanner) fingerprint(secret string) string {
 	h := hmac.New(sha256.New, s.key)
 	h.Write([]byte(secret))

@@ -354,8 +354,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Names of files can come from whoever sends them: they take no rule of a certain
-// kind away.
+// Names of files can come from the sender of the text: they take no rule of a certain kind away.
 func TestPathsOfFiles(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	sum := "golang.org/x/oauth2 v0.35.0 h1:" + password(r) + "="

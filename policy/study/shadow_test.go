@@ -125,7 +125,7 @@ func TestAShadowIsNotWaitedFor(t *testing.T) {
 			s := study.NewShadow(func(study.Difference) {})
 			s.Set(load(t, user(slow), policy.Options{}))
 			r := done(gate.Decision{Effect: gate.Allow}, tt.args)
-			for range tt.calls { // nobody takes from the queue: Record would wait for ever
+			for range tt.calls { // the queue is not emptied: Record would wait for ever
 				if err := s.Record(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}

@@ -26,8 +26,8 @@ type frame struct {
 	peeking bool // no variable gets a value
 }
 
-// rule returns what comes of a rule and its else branches. Arguments are none for rules that
-// are no functions, and for functions of which no call was met.
+// rule returns the outcome of a rule and its else branches. Arguments are none for rules that are
+// no functions, and for functions without a call that was met.
 func (c *checker) rule(r *ast.Rule, args []value) outcome {
 	id := visit{r, ""}
 	for _, a := range args {

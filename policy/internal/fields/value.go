@@ -17,8 +17,8 @@ type part struct {
 	path  string
 }
 
-// A value is what is known of a term: all that it can be. The zero value is that of a term of
-// which nothing has been met yet.
+// A value is what is known of a term: all that it can be. The zero value is that of a term about
+// which nothing is known yet.
 type value struct {
 	unknown bool        // it can be anything
 	parts   []part      // parts of the input

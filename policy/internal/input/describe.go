@@ -81,7 +81,7 @@ func Reference() string {
 		}
 		add("", f.shape)
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { // each object after the fields beside it, all of one object together
+	slices.SortStableFunc(rows, func(a, b row) int { // each object in one piece, after the fields of its level
 		return strings.Compare(strings.SplitN(a.path, ".", 2)[0], strings.SplitN(b.path, ".", 2)[0])
 	})
 	everything := len(Actions()) + 1

@@ -84,8 +84,8 @@ func plainHost(host string) (string, bool) {
 	return host, len(host) <= 253 && !slices.ContainsFunc(labels, func(l string) bool { return !labelPattern.MatchString(l) })
 }
 
-// plainPath reports whether a URL's path is text of which no segment is . or ..,
-// even where it is escaped or has parameters (/..;a=b/).
+// plainPath reports whether a URL's path is text without a segment . or .., even where it is
+// escaped or has parameters (/..;a=b/).
 func plainPath(path string) bool {
 	text, err := url.PathUnescape(path)
 	if err != nil || !utf8.ValidString(text) || strings.ContainsAny(text, looksLike) || strings.ContainsFunc(text, hidden) {

@@ -6,10 +6,9 @@ import (
 )
 
 // A Cache keeps what has been derived lately. [New] makes one, which may be used from several
-// goroutines. It holds at most twice half: when the young half is full it becomes the old
-// one, and what the old one held is forgotten unless it is used again. That is close to
-// forgetting what was used least lately, without a list. Who reads what was used lately
-// waits for nobody but who adds something.
+// goroutines. It holds at most twice half: when the young half is full it becomes the old one, and
+// what the old one held is forgotten unless it is used again. That is close to forgetting what was
+// used least lately, without a list. Reads of what was used lately wait only for a Put.
 type Cache[K comparable, V any] struct {
 	half int
 
@@ -47,7 +46,7 @@ func (c *Cache[K, V]) Put(k K, v V) {
 	c.young[k] = v
 }
 
-// All gives what is kept, in no order, while nobody adds something.
+// All gives what is kept, in no order. A Put waits meanwhile.
 func (c *Cache[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		c.mu.RLock()

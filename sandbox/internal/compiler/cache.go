@@ -105,7 +105,7 @@ type Code struct {
 	// machine code it makes the same of it, see [rewrite.Outline].
 	Outline []byte
 	Size    int64  // of the machine code, and some bytes for each function
-	Kept    []byte // what is to be known of the module beside that
+	Kept    []byte // what else is to be known of the module
 	note    note
 }
 
@@ -115,10 +115,10 @@ type note struct {
 	Entry  string `json:"entry"`          // path in the cache
 	Size   int64  `json:"size"`           // of the entry
 	Sum    string `json:"sum,omitempty"`  // digest of the entry: the engine checks the code in it alone, not the table before
-	Kept   string `json:"kept,omitempty"` // digest of the file beside the note
+	Kept   string `json:"kept,omitempty"` // digest of the file next to the note
 }
 
-// kept is the file beside a note that is of a [Key].
+// kept is the file next to a note that is of a [Key].
 type kept struct{ Outline, Kept []byte }
 
 func (c *Cache) file(key Key, suffix string) string {

@@ -30,10 +30,10 @@ type limits struct {
 	// code is how many bytes of machine code it may have: far below what any
 	// displacement in it can reach, which the engine does not check (2 GiB on amd64).
 	code   int64
-	memory uint64        // bytes that a child may have, beside those with which it begins
+	memory uint64        // bytes that a child may have, in addition to those with which it begins
 	cpu    time.Duration // of a child, whole seconds
-	// time ends a child that waits for what never comes. It is long, since a child runs
-	// when nobody else wants the processors: what a module costs is its CPU.
+	// time ends a child that waits for what never comes. It is long, since a child runs when
+	// nothing else wants the processors: what a module costs is its CPU.
 	time time.Duration
 }
 
@@ -68,8 +68,8 @@ func Main() {
 // Apart reports whether modules are compiled by a child.
 func Apart() bool { return mainCalled.Load() && !emulated.Load() }
 
-// emulated says that the system cannot run this program, although it runs: an emulator of
-// its processor does (qemu-user), of which the system does not know.
+// emulated says that the system cannot run this program, although it runs: an emulator of its
+// processor does (qemu-user), which the system does not know of.
 var emulated atomic.Bool
 
 // ErrNoChild is why a module was not compiled: no child can start, and from now on modules

@@ -193,8 +193,8 @@ func TestLoadedIsTheModule(t *testing.T) {
 	}
 }
 
-// A module whose machine code is as large as that of its outline is told apart by what
-// the code is: if it was removed, the engine leaves the outline's in its place.
+// If the machine code of a module is as large as that of its outline, the code itself tells them
+// apart: if the module's was removed, the engine leaves the outline's in its place.
 func TestOutlineOfTheSameSize(t *testing.T) {
 	var wasm []byte
 	for n := range 60 { // of sign extensions from 16 bits, and of 7 and 64 bits and back, until the sizes agree
@@ -261,7 +261,7 @@ func TestProcessesCompileInTurn(t *testing.T) {
 	}
 }
 
-// Who holds the lock for too long does not keep others from compiling.
+// A process that holds the lock for too long does not keep others from compiling.
 func TestPatienceEnds(t *testing.T) {
 	c := open(t, filepath.Join(t.TempDir(), "cache"))
 	locked(t, c)
@@ -269,7 +269,7 @@ func TestPatienceEnds(t *testing.T) {
 	fill(t, c, calls(10, 10))
 }
 
-// What a process leaves that was killed while it compiled keeps nobody.
+// A lock that a process left when it was killed while it compiled blocks no other process.
 func TestLockOfTheDead(t *testing.T) {
 	c := open(t, filepath.Join(t.TempDir(), "cache"))
 	self, err := executable()
@@ -641,7 +641,7 @@ func TestPrune(t *testing.T) {
 		t.Fatal(entries, err)
 	}
 	for _, e := range entries {
-		age(e) // what counts is when an entry was last used, of which its note tells
+		age(e) // what counts is when an entry was last used, and its note has that
 	}
 	work, stray := filepath.Join(dir, workPrefix+"dead"), filepath.Join(filepath.Dir(entries[0]), "stray")
 	check(t, errors.Join(os.Mkdir(work, 0o700), os.WriteFile(stray, nil, 0o600)))

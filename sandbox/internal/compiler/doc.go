@@ -8,15 +8,15 @@
 // reads. A module that takes too much costs a child, and a module that makes the engine
 // panic does, too.
 //
-// Beside each entry of the cache lies a file that names the module by its digest, the
-// engine, and the entry with its size, and with its digest if the outline's entry is as
-// large. What no such file names is not read. Another such file names it by what it was
-// made from, and beside that lies what the engine of the gateway gets in the place of the
-// module: an outline of it, without its code.
+// Next to each entry of the cache is a file that names the module by its digest, the engine, and
+// the entry with its size, and with its digest if the outline's entry is as large. What no such
+// file names is not read. Another such file names it by what it was made from, and next to that is
+// what the engine of the gateway gets in the place of the module: an outline of it, without its
+// code.
 //
 // A program that never calls [Main] has no child: it compiles in the process, by one
 // worker, so that a panic is an error, and under a quarter of the bounds.
 //
-// Who can write in the folder of a cache runs code in the gateway. It is open to its
-// owner alone, or refused.
+// Anyone that can write in the folder of a cache can run code in the gateway. So a folder that is
+// not open to its owner only is refused.
 package compiler

@@ -11,8 +11,8 @@ import (
 // executable is the running program, also if its file was replaced or removed.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// limitMemory bounds how many bytes this process can write to, beside those that it has
-// mapped, which under the race detector are more than any limit.
+// limitMemory bounds how many bytes this process can write to, in addition to those that it has
+// mapped. Under the race detector these are more than any limit.
 func limitMemory(more uint64) error {
 	most := mapped() + more
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most})

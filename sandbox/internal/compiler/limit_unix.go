@@ -22,8 +22,8 @@ func own(info fs.FileInfo) bool {
 
 func environment() []string { return []string{} }
 
-// prepare gives a child a group of its own, of which it sets the priority, and which no
-// key of a terminal reaches.
+// prepare gives a child a process group of its own. The child sets the priority of that group, and
+// no key of a terminal reaches it.
 func prepare(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // confine has nothing to do: a child limits itself, before it reads its order.

@@ -20,8 +20,8 @@ const (
 	grace = time.Hour
 )
 
-// tidy is told that an entry of this size was added, if of any. It looks at all of them
-// from time to time.
+// tidy counts an entry that was added, if any, by its size. It looks at all entries from time to
+// time.
 func (c *Cache) tidy(now time.Time, size int64) {
 	if c.added += size; now.Sub(c.tidied) > maxAge/30 || c.added > c.kept/8 {
 		c.prune(now)
@@ -62,7 +62,7 @@ func (c *Cache) prune(now time.Time) {
 			size += info.Size()
 		}
 		if now.Sub(k.used) > maxAge || i > 0 && size > c.kept {
-			c.forget(k.file) // first: an entry without a note is read by nobody
+			c.forget(k.file) // first: an entry without a note is not read
 			continue
 		}
 		named[entry] = true
@@ -70,13 +70,13 @@ func (c *Cache) prune(now time.Time) {
 	c.sweep(now, named)
 }
 
-// forget removes a note, and what was kept beside it.
+// forget removes a note, and what was kept next to it.
 func (c *Cache) forget(file string) {
 	_ = os.Remove(file)
 	_ = os.Remove(beside(file))
 }
 
-// beside is what is kept beside a note.
+// beside returns the path of what is kept next to a note.
 func beside(file string) string { return strings.TrimSuffix(file, noteSuffix) + keptSuffix }
 
 // sweep removes what nothing names, and what a process has left that was killed.

@@ -1,5 +1,5 @@
-// Package extism is the host side of the Extism plug-in ABI, so that plug-ins
-// that exist (servlets of mcp.run, plug-ins of hyper-mcp) run as they are.
+// Package extism provides the host side of the Extism plug-in ABI, so that existing plug-ins
+// (servlets of mcp.run, plug-ins of hyper-mcp) run as they are.
 //
 // It needs neither an Extism SDK nor Extism's kernel module: [Instantiate]
 // gives a runtime the host functions, written in Go, over a heap that belongs
@@ -19,9 +19,9 @@
 //
 // Three things are stricter than in Extism, or differ:
 //
-//   - A load or store outside the heap ends the guest; Extism reads zero or
-//     what lies there. Freed memory stays readable, as in Extism: it is the
-//     same call's. Freeing it again does nothing, as in Extism, for some kits do.
+//   - A load or store outside the heap ends the guest; Extism reads zero or what lies there. Freed
+//     memory stays readable, as in Extism: it is the same call's. Freeing it again does nothing, as
+//     in Extism, because some kits do.
 //   - output_set and error_set copy at once. Extism reads at the end of the
 //     call, when the guest may have freed the memory or not.
 //   - Response headers of HTTP are always there for http_headers. Its format
@@ -52,15 +52,13 @@
 //
 // # Running a plug-in
 //
-// A module that imports from one of the two modules is a plug-in ([IsPlugin]);
-// [Detect] says by its exports which convention for tools it follows. To get
-// its list of tools its own code must run ([Version.List], on the input
-// [ListRequest]): run it without any grant, with an empty configuration, under
-// the limits of a call and in an instance that is thrown away, and ask an
-// operator before its tools are shown to anybody, for the list is the plug-in's
-// own claim. A call runs [Version.Call] on the input of [Request]. For both, in
-// this order: `_initialize` if it is exported, else `__wasm_call_ctors` if that
-// is; the function; [Plugin.Answer] on what it returned; [ParseTools] or
-// [ParseResult]. If the guest trapped, [Plugin.Err] often says why, in the
-// guest's own words.
+// A module that imports from one of the two modules is a plug-in ([IsPlugin]); [Detect] says by its
+// exports which convention for tools it follows. To get its list of tools its own code must run
+// ([Version.List], on the input [ListRequest]): run it without any grant, with an empty
+// configuration, under the limits of a call and in an instance that is thrown away, and ask an
+// operator before its tools are shown to anybody, because the list is the plug-in's own claim. A
+// call runs [Version.Call] on the input of [Request]. For both, in this order: `_initialize` if it
+// is exported, else `__wasm_call_ctors` if that is; the function; [Plugin.Answer] on what it
+// returned; [ParseTools] or [ParseResult]. If the guest trapped, [Plugin.Err] often says why, in
+// the guest's own words.
 package extism

@@ -303,7 +303,7 @@ func (p *Plugin) keep(key string, value []byte) error {
 	return nil
 }
 
-// A request is what guests write for http_request, beside the body.
+// A request is what guests write for http_request, apart from the body.
 type request struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
@@ -321,7 +321,7 @@ func readJSON(b []byte, into any) error {
 }
 
 func httpRequest(p *Plugin, ctx context.Context, stack []uint64) error {
-	if p.HTTP == nil { // nothing is read that is for nobody
+	if p.HTTP == nil { // a request that cannot be sent is not read
 		p.charge(0)
 		return cmp.Or(p.NoHTTP, errNoHTTP)
 	}

@@ -257,8 +257,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestJSONIsBounded: reading JSON takes many times its size, and cannot be interrupted. What
-// is for nobody is not read at all.
+// TestJSONIsBounded: reading JSON takes many times its size, and cannot be interrupted. A request
+// that cannot be sent is not read at all.
 func TestJSONIsBounded(t *testing.T) {
 	g := newBare(t)
 	g.p.MaxHeap = 16 << 20

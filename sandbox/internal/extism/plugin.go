@@ -39,13 +39,13 @@ type Plugin struct {
 	// Nil drops it.
 	Log func(level, message string)
 
-	// Charge is told at every host call how many bytes it is about to move (0 if
-	// none) and ends the guest by an error. Nil charges nothing.
+	// Charge is called at every host call with how many bytes it is about to move (0 if none) and
+	// ends the guest by an error. Nil charges nothing.
 	Charge func(bytes int) error
 
-	// MaxHeap bounds the heap, in bytes. Zero means 64 MiB, more than 1 GiB means
-	// that, less than zero means no heap. What the host needs beside it is a
-	// quarter of it, and while it grows as much again.
+	// MaxHeap bounds the heap, in bytes. Zero means 64 MiB, more than 1 GiB means that, less than
+	// zero means no heap. The host needs a quarter of it in addition, and while the heap grows as
+	// much again.
 	MaxHeap int64
 
 	Output []byte // the last that the guest set, its own copy
@@ -73,7 +73,7 @@ const (
 	// twenty times its size.
 	maxJSON = 4 << 20
 	maxVars = 1 << 20 // bytes of variables that the call keeps itself, as Extism's default
-	varCost = 48      // bytes that a variable costs beside its name and value
+	varCost = 48      // bytes that a variable costs in addition to its name and value
 )
 
 // ErrHeap is wrapped by the [*Error] of a guest that needs more heap than
@@ -88,8 +88,8 @@ type Error struct {
 
 func (e *Error) Error() string { return "extism: " + e.Call + ": " + e.Err.Error() }
 
-// Unwrap returns the cause: [ErrHeap], an error of a function of the
-// [Plugin], or one that is told apart by nobody.
+// Unwrap returns the cause: [ErrHeap], an error of a function of the [Plugin], or one that callers
+// need not recognize.
 func (e *Error) Unwrap() error { return e.Err }
 
 // A GuestError is an error that the plug-in itself reported.

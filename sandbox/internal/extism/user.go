@@ -15,7 +15,7 @@ func answer(document string) func(*Plugin, context.Context, []uint64) error {
 	}
 }
 
-// drop makes a notification of hyper-mcp that nobody gets.
+// drop makes a notification of hyper-mcp that is dropped.
 func drop(name string) func(*Plugin, context.Context, []uint64) error {
 	return func(p *Plugin, _ context.Context, _ []uint64) error {
 		p.charge(0)

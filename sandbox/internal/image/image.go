@@ -104,8 +104,7 @@ func (m *Memory) Reallocate(size uint64) []byte {
 	return m.buf[:size:size]
 }
 
-// Free does nothing: whoever made the memory closes it, once nobody reads from
-// it any more.
+// Free does nothing: the owner of the memory closes it, once nothing reads from it any more.
 func (m *Memory) Free() {}
 
 // Peak is the most bytes that were in use since the last reset.

@@ -49,7 +49,7 @@ func TestReset(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
 			content := make([]byte, 40*image.PageSize-777)
 			for at := range content {
-				if at/8192%3 > 0 { // a third are holes
+				if at/8192%3 > 0 { // a third is left unwritten
 					content[at] = byte(rnd.Uint32())
 				}
 			}

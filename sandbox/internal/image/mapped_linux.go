@@ -23,7 +23,7 @@ type mapped struct{ fd int }
 // dirt is where the kernel writes which pages were written to.
 type dirt struct{ ranges [128]pageRegion }
 
-// seal writes the image to a file in memory that nobody can change any more.
+// seal writes the image to a file in memory that cannot be changed any more.
 func (i *Image) seal(content []byte, size int64) (err error) {
 	fd, err := unix.MemfdCreate("wasm-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -4,7 +4,7 @@ package image
 
 import "errors"
 
-// Elsewhere than on Linux nobody tells which pages were written to.
+// On systems other than Linux it is unknown which pages were written to.
 type (
 	mapped struct{}
 	dirt   struct{}

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Opcodes, 5.4, of which more than the length of their immediates matters.
+// Opcodes, 5.4, that are treated differently, and not only by the length of their immediates.
 const (
 	opUnreachable  = 0x00
 	opNop          = 0x01
@@ -612,8 +612,8 @@ func (w *writer) way(first, last uint32) {
 	}
 }
 
-// usual reads instructions as long as they are such of which most code is made, and
-// returns how many they were.
+// usual reads instructions as long as they are of the kinds that make up most code, and returns how
+// many they were.
 func (w *writer) usual(c *cursor) (n int64) {
 	e, b := &w.estimator, c.b
 	for counts := !e.dead && !e.over; len(b) > 1; n++ {
@@ -638,8 +638,8 @@ func (w *writer) usual(c *cursor) (n int64) {
 	return n
 }
 
-// structure notes what an instruction begins, ends or changes that stands in a region,
-// and returns the region of the next one.
+// structure notes what an instruction in a region begins, ends or changes, and returns the region
+// of the next one.
 func (w *writer) structure(in *instruction, inside, at, to int) int {
 	begins, next := len(w.regions), inside
 	switch in.op {

@@ -16,8 +16,8 @@ type Cost struct {
 	Steps  int64 // of what grows faster than a module, or takes long; a nanosecond or two each
 }
 
-// mostLong is how many loads, stores and vector instructions a function may have, each of
-// which takes 9 to 15 us: one worker compiles it. Of a listed module none has half of that.
+// mostLong is how many loads, stores and vector instructions a function may have. Each takes 9 to
+// 15 us, and one worker compiles the function. No listed module has half of that.
 const mostLong = 100_000
 
 // A budget bounds a cost: by so much, and so much for each byte of code, but
@@ -291,8 +291,8 @@ func (e *estimator) lookups() {
 	}
 }
 
-// through notes that a variable is looked up through the merges between two places in the
-// flow, of which those up to a third are known.
+// through notes that a variable is looked up through the merges between two places in the flow.
+// Those up to a third place, known, are known already.
 func (e *estimator) through(from, to, known int64) {
 	if from = max(from, known); from >= to {
 		return
@@ -395,8 +395,8 @@ func (e *estimator) block() {
 	e.steps[forBlocks] += 2 * stepsClimb * e.depth // from it, and from the way in
 }
 
-// merge begins a block with so many ways in, of which one may be without others, through
-// so long chains of blocks.
+// merge begins a block with so many ways in, which may be only one, through so long chains of
+// blocks.
 func (e *estimator) merge(ways, walk int64) {
 	e.block()
 	if ways > 1 {

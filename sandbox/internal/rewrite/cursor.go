@@ -9,8 +9,8 @@ import (
 
 var errMalformed = errors.New("the module is malformed, cut off, or uses features that are not in WebAssembly 2.0")
 
-// A cursor reads forward through bytes that nobody vouches for. After a
-// failure it stands at the end and returns zeros.
+// A cursor reads forward through untrusted bytes. After a failure it is at the end and returns
+// zeros.
 type cursor struct {
 	b   []byte
 	err error // the first failure
@@ -48,7 +48,7 @@ func (c *cursor) byte() byte {
 	return b
 }
 
-// uint reads an unsigned LEB128 of at most 32 bits, of which most have one byte.
+// uint reads an unsigned LEB128 of at most 32 bits. Most have one byte.
 func (c *cursor) uint() uint32 {
 	if len(c.b) > 0 && c.b[0] < 0x80 {
 		v := c.b[0]

@@ -265,8 +265,7 @@ func (m *Module) memory(c *cursor) {
 	m.memories++
 }
 
-// boundLocals bounds the local variables, of which three bytes declare any
-// number.
+// boundLocals bounds the local variables: three bytes can declare any number of them.
 func boundLocals(c *cursor) error {
 	var most, all uint64
 	c.each(func() {

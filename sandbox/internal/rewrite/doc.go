@@ -7,22 +7,21 @@
 //
 //   - imports one function more, [MeterFunction] of [MeterModule], and has one
 //     mutable global more, which it exports as [MeterGlobal];
-//   - subtracts from that global, at the entry of every function and each time
-//     a loop begins, as many instructions as stand in the function outside its
-//     loops, or in the loop outside those within it; in branches that are not
-//     taken as well, so that the count is an upper bound, the same each time; a
-//     function also pays for each of its parameters and local variables, so that
-//     what it takes of the engine's stack is paid for. A function that leads
-//     straight into a loop at least eight times its own size, as most of Go's do,
-//     pays for its entry each time the loop begins, which saves it a charge;
+//   - subtracts from that global, at the entry of every function and each time a loop begins, as
+//     many instructions as are in the function outside its loops, or in the loop outside those
+//     within it; in branches that are not taken as well, so that the count is an upper bound, the
+//     same each time; a function also pays for each of its parameters and local variables, so that
+//     what it takes of the engine's stack is paid for. A function that leads straight into a loop
+//     at least eight times its own size, as most of Go's do, pays for its entry each time the loop
+//     begins, which saves it a charge;
 //   - keeps what is left in a local while a loop runs that calls nothing, and
 //     stores it in the global where such a loop is left. Where it ends by a trap
 //     the global has more than is left, by at most what MeterFunction gave last;
 //   - subtracts for bulk instructions by their length: one for every 8 bytes of
 //     memory, one for every entry of a table;
-//   - calls MeterFunction when the global has become negative, with its value,
-//     and stores what comes back; and within what is paid for at once every 4,096
-//     loads and stores, for each may have the operating system make a page;
+//   - calls MeterFunction when the global has become negative, with its value, and stores what
+//     comes back; and within what is paid for at once every 4,096 loads and stores, because each
+//     may have the operating system make a page;
 //   - has one more mutable global, [BehindGlobal], from which a function that calls
 //     others subtracts what it has paid for, once it has executed that: in a
 //     recursion this was long ago. MeterFunction is called when it is negative,

@@ -120,8 +120,7 @@ func (g *generator) start() []byte {
 	return nil
 }
 
-// custom has a section that nobody knows, at times, or one of names that says it
-// has two billion.
+// custom has an unknown section, at times, or one of names that says it has two billion.
 func (g *generator) custom() []byte {
 	switch g.r.IntN(8) {
 	case 0:
@@ -274,7 +273,7 @@ func (g *generator) expression(t byte, depth int) {
 	case k == 4 && t == tI32:
 		g.expression(tI64, depth-1)
 		g.op(0xa7)
-	case k == 4: // by way of a float, whose NaNs nobody sees
+	case k == 4: // by way of a float, whose NaNs cannot be seen
 		g.expression(tI32, depth-1)
 		g.op(0xb7, 0x9f, 0xfc, 6)
 	case k == 5:

@@ -73,10 +73,10 @@ func (m *Module) Meter() ([]byte, error) {
 	return w.module(), nil
 }
 
-// A Sealed is a metered module without a beginning: an instance of it has an
-// empty memory and has run nothing. Who fills its memory and sets its globals
-// decides in which state it begins, and can bring it back to that state, for
-// the module holds nothing else that changes.
+// A Sealed is a metered module without a beginning: an instance of it has an empty memory and has
+// run nothing. A host that fills its memory and sets its globals decides in which state it begins.
+// It can also bring the instance back to that state, because the module holds nothing else that
+// changes.
 type Sealed struct {
 	WASM []byte
 	// Memory is what the data segments would put into memory, from address 0 on;
@@ -269,8 +269,8 @@ func (w *writer) stubbed(c *cursor, meter []byte) []byte {
 	return out
 }
 
-// own is how many functions are added before those that move memory in pieces, of which
-// nobody knows yet how many there are: gates, RunFunction, and the one that asks the meter.
+// own is how many functions are added before those that move memory in pieces: gates, RunFunction,
+// and the one that asks the meter. How many functions move memory is not known yet.
 func (w *writer) own() uint32 {
 	n := w.m.imported + 1
 	if w.runs {

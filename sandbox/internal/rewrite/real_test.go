@@ -50,10 +50,10 @@ func TestListOfModules(t *testing.T) {
 	t.Logf("%d modules of %v", len(digests), toolchains)
 }
 
-// TestRealModules reads the modules of the list, which the clients of npm and Go fetch, those of
-// npm into the folder that WASMGATE_MODULES names: each is cheap enough to compile, or is
-// refused for the reason that stands in the list. Those that are compiled within seconds have
-// no more machine code than was estimated.
+// TestRealModules reads the modules of the list. The clients of npm and Go fetch them, those of npm
+// into the folder that WASMGATE_MODULES names. Each is cheap enough to compile, or is refused for
+// the reason in the list. Those that are compiled within seconds have no more machine code than was
+// estimated.
 func TestRealModules(t *testing.T) {
 	dir := os.Getenv("WASMGATE_MODULES")
 	if dir == "" {

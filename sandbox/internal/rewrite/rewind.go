@@ -24,8 +24,8 @@ const (
 	formRead       // takes four i32 and returns one
 )
 
-// formOf is the form of the type that stands at the beginning of b. Who writes one in another
-// way than the shortest goes without.
+// formOf is the form of the type at the beginning of b. A type that is not written in the shortest
+// way has no known form.
 func formOf(b []byte) form {
 	begins := func(written ...byte) bool { return bytes.HasPrefix(b, written) }
 	switch {
@@ -39,10 +39,10 @@ func formOf(b []byte) form {
 	return otherForm
 }
 
-// Rewind has Meter and Seal make of a command one that can go back to where it waits for
-// its input: the imported functions for which reads is true are called again as long as
-// they return [Again], and if one for which exits is true is imported, too, the module
-// exports [RunFunction] beside _start. Only what a host does with these makes a difference.
+// Rewind has Meter and Seal make of a command one that can go back to where it waits for its input:
+// the imported functions for which reads is true are called again as long as they return [Again],
+// and if one for which exits is true is imported, too, the module exports [RunFunction] in addition
+// to _start. Only what a host does with these makes a difference.
 func (m *Module) Rewind(reads, exits func(Import) bool) {
 	m.reads, m.exit = nil, 0
 	for _, in := range m.Imports {

@@ -2,7 +2,7 @@ package rewrite
 
 import "slices"
 
-// A stub is what stands in for an imported function.
+// A stub is a replacement for an imported function.
 type stub byte
 
 const (
@@ -35,7 +35,7 @@ func (m *Module) Stub(absent func(Import) bool, fails func(Import) bool) {
 	}
 }
 
-// stub is what stands in for the i-th imported function.
+// stub returns the replacement for the i-th imported function.
 func (m *Module) stub(i uint32) stub {
 	if m.stubs == nil {
 		return noStub

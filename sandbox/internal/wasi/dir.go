@@ -100,7 +100,7 @@ func (p *Process) openDirectory(ctx context.Context, d *directory, may func(targ
 	return f, staleNotAgain(e)
 }
 
-// staleNotAgain is for what is open: whoever tries again finds it no more.
+// staleNotAgain is for what is open: a second try would not find it any more.
 func staleNotAgain(e errno) errno {
 	if e == errAgain {
 		return errStale

@@ -16,15 +16,13 @@
 // Nothing is opened but regular files: a FIFO or device would block or act on
 // the host.
 //
-// A path is walked one open directory after the other, and symbolic links are
-// followed here: on Linux and macOS by openat(2) of single names that are not
-// links, elsewhere by an [os.Root] for each directory and a comparison of what was
-// opened with what was looked at. So whatever another writer does meanwhile,
-// [Process.Ask] is told where the path leads; what is opened is the very object
-// that was found there, and a name is made, removed or renamed in the very
-// directory that was asked about. After the question the way must still lead
-// there, or the host call fails (EAGAIN; ESTALE for a descriptor).
-// Where the file system folds case (Windows, macOS) Ask hears a
+// A path is walked one open directory after the other, and symbolic links are followed here: on
+// Linux and macOS by openat(2) of single names that are not links, elsewhere by an [os.Root] for
+// each directory and a comparison of what was opened with what was looked at. So whatever another
+// writer does meanwhile, [Process.Ask] gets the place where the path leads; what is opened is the
+// very object that was found there, and a name is made, removed or renamed in the very directory
+// that was asked about. After the question the way must still lead there, or the host call fails
+// (EAGAIN; ESTALE for a descriptor). Where the file system folds case (Windows, macOS) Ask hears a
 // name as the guest spells it.
 //
 // Every pointer and length is checked before anything happens (EFAULT), and

@@ -349,8 +349,7 @@ func fdFilestatSetSize(_ context.Context, p *Process, _ api.Memory, a []uint64) 
 	return f.disk.resize(p, a[1])
 }
 
-// fdPrestatGet tells of a preopened directory. libc asks for 3, 4, 5, ... until
-// it is told EBADF.
+// fdPrestatGet describes a preopened directory. libc asks for 3, 4, 5, ... until it gets EBADF.
 func fdPrestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
 	f := p.file(a[0])
 	if f == nil || !f.preopened() {

@@ -275,8 +275,8 @@ func TestLargeFoldersDoNotMoveAsOne(t *testing.T) {
 	}
 }
 
-// TestHiddenPlaces: of what a call may not know nothing is told, by any function, whether
-// it is there or not.
+// TestHiddenPlaces: no function tells a call anything about a place that it may not know of, not
+// even whether it is there.
 func TestHiddenPlaces(t *testing.T) {
 	d := newTree(t, true)
 	d.hostLink(t, "file", "sub/link")

@@ -15,8 +15,8 @@ const (
 	maxPath    = 4096 // bytes, as PATH_MAX of Linux
 )
 
-// at returns a view of size bytes of the guest's memory, which is used within
-// one host call only. Pointers stand in the low half of a stack slot.
+// at returns a view of size bytes of the guest's memory, which is used within one host call only. A
+// pointer is the low half of a stack slot.
 func at(mem api.Memory, pointer uint64, size uint32) ([]byte, bool) {
 	return mem.Read(uint32(pointer), size)
 }
@@ -46,7 +46,7 @@ func buffers(mem api.Memory, pointer, count uint64) (v vectors, total int, e err
 		if !ok {
 			return v, 0, errFault
 		}
-		if len(b) > math.MaxInt32-total { // the guest is told the sum in 32 bits
+		if len(b) > math.MaxInt32-total { // the guest gets the sum in 32 bits
 			return v, 0, errInvalid
 		}
 		total += len(b)

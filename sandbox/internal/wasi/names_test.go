@@ -181,7 +181,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// first drops what a call returns beside its errno.
+// first drops what a call returns in addition to its errno.
 func first[T any](errno uint64, _ T) uint64 { return errno }
 
 func TestStat(t *testing.T) {

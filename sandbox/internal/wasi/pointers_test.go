@@ -174,7 +174,7 @@ func TestAnyArguments(t *testing.T) {
 	d := leakyTree(t)
 	secret := func() string { return d.content(t, "../secret") }
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // nobody waits
+	cancel() // nothing waits
 	likely := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 24, 64, 100, 300, 1024, 1025, end - 8, end - 1, end, end + 1, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}
 	for name, params := range signatures {
 		if name == "proc_exit" {

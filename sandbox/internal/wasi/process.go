@@ -69,34 +69,33 @@ type Process struct {
 	// about reading it. Nil hides nothing.
 	Sees func(path string) bool
 
-	// Charge is told how many bytes a host call moves, in pieces of at most
-	// 1 MiB, and a system call as 1024. An error ends the guest: the call
-	// returns it. Nil charges nothing.
+	// Charge is called with how many bytes a host call moves, in pieces of at most 1 MiB, and a
+	// system call as 1024. An error ends the guest: the call returns it. Nil charges nothing.
 	Charge func(bytes int) error
 	// Sleep waits until ctx ends, for a guest that waits for nothing but a clock, or
 	// for the end of its call. Nil just waits.
 	Sleep func(ctx context.Context)
-	// Exit is told the code with which the guest exits, before it does. Nil does nothing.
+	// Exit is called with the code with which the guest exits, before it does. Nil does nothing.
 	Exit func(code uint32)
-	// MaxFiles is how many files and directories may be open at once, beside
-	// the streams and Dirs. Zero means 64.
+	// MaxFiles is how many files and directories may be open at once, in addition to the streams
+	// and Dirs. Zero means 64.
 	MaxFiles int
 	// MaxWritten is how many bytes guests may have added to each of Dirs, as its
 	// Usage counts them; each name counts 4096. Zero means 64 MiB.
 	MaxWritten int64
-	// PreciseClocks gives clocks in steps of 1 us instead of 1 ms. Coarse ones
-	// hide more from a guest that measures what runs beside it.
+	// PreciseClocks gives clocks in steps of 1 us instead of 1 ms. Coarse ones hide more from a
+	// guest that measures what runs at the same time.
 	PreciseClocks bool
 
 	table table
 }
 
-// A Dir is a directory of the host that a guest may use. It is shared by
-// calls: whoever opens Root closes it, after the last of them.
+// A Dir is a directory of the host that a guest may use. It is shared by calls: the opener of Root
+// closes it, after the last of them.
 type Dir struct {
 	Path  string   // what the guest calls it
 	Write bool     // else nothing below it can be changed
-	Root  *os.Root // opened by an absolute path, which Ask is told; nil leaves the descriptor closed
+	Root  *os.Root // opened by an absolute path, which Ask gets; nil leaves the descriptor closed
 	Usage *Usage   // shared by all calls that share what they may add; nil is that of the call alone
 }
 

@@ -286,8 +286,8 @@ func TestWazeroSleepAndOpen(t *testing.T) {
 	}
 }
 
-// TestWazeroSock: where wazero accepts on a listener, a guest here is told that
-// nothing is a socket, and ends.
+// TestWazeroSock: where wazero accepts on a listener, a guest here gets the error that nothing is a
+// socket, and ends.
 func TestWazeroSock(t *testing.T) {
 	_, dir := emptyDir(t, "/", false)
 	_, out := run(t, wazeroModule(t, "zig-cc"), &wasi.Process{Args: []string{"wasi", "sock"}, Dirs: []wasi.Dir{dir}, Ask: allow})

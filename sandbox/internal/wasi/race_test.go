@@ -58,7 +58,7 @@ func below(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
 }
 
-// secret is what stands in the protected folder, under each name that is tried.
+// secret is in the protected folder, under each name that is tried.
 const secret = "TOP SECRET"
 
 func race(t *testing.T, flipper func(*testing.T, tree) func(from, to string, link bool), allows func(granted, path string) bool) {
@@ -143,8 +143,7 @@ func race(t *testing.T, flipper func(*testing.T, tree) func(from, to string, lin
 	t.Logf("%d flips, done: %v", flips.Load(), done)
 }
 
-// strikes are what the guest tries, each of which returns the errno and what it
-// has read.
+// strikes are what the guest tries. Each returns the errno and what it has read.
 func strikes(g *guest) map[string]func() (uint64, string) {
 	only := func(e uint64) (uint64, string) { return e, "" }
 	read := func(path string) func() (uint64, string) {

@@ -97,8 +97,8 @@ func (p *Process) gather(v vectors, write func([]byte) (int, error)) (total int,
 	return total, nil
 }
 
-// unlessMoved is the errno for err, or success if some bytes were moved: then
-// the guest is told how many, and meets the error when it comes for the rest.
+// unlessMoved is the errno for err, or success if some bytes were moved: then the guest gets their
+// number, and meets the error when it comes for the rest.
 func unlessMoved(n int, err error) errno {
 	if n > 0 {
 		return success

@@ -21,11 +21,12 @@ var errMany = errors.New("more entries than are counted")
 // found out when there seems to be no room left. The zero Usage is nothing. Its functions
 // are called one at a time, may be nil, and must not use the Usage.
 type Usage struct {
-	// Added is how many bytes there are, before the first call; afterwards Changed is told.
+	// Added is how many bytes there are, before the first call; afterwards Changed gets their
+	// number.
 	Added int64
-	// Changed is told how many bytes there are now.
+	// Changed is called with how many bytes there are now.
 	Changed func(bytes int64)
-	// Full is told the limit when a guest may not add what it wants to.
+	// Full is called with the limit when a guest may not add what it wants to.
 	Full func(limit int64)
 
 	mu      sync.Mutex // held while something is added or taken away

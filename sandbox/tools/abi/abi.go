@@ -1,13 +1,13 @@
 //go:build wasip1
 
-// Package abi is the guest's side of the ABI between the sandbox and a
-// reactor: the canonical ABI's lowering of
+// Package abi implements the guest's side of the ABI between the sandbox and a reactor: the
+// canonical ABI's lowering of
 //
 //	call(name: string, args: string) -> result<string, string>
 //
-// Importing it exports cabi_realloc. The export tool_call stands in the
-// guest's main package and hands its four arguments on to [Call], so that no
-// function has to be registered while the guest initialises.
+// Importing it exports cabi_realloc. The export tool_call is in the guest's main package and hands
+// its four arguments on to [Call], so that no function has to be registered while the guest
+// initialises.
 package abi
 
 import (

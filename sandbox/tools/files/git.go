@@ -144,8 +144,7 @@ func readHead(git string) (h head, ok bool) {
 	return head{}, true
 }
 
-// namedPath returns the path that stands in one of git's files; a relative one
-// begins at base.
+// namedPath returns the path in one of git's files; a relative one begins at base.
 func namedPath(text, base string) (string, bool) {
 	text = strings.TrimRight(text, "\r\n")
 	if !plain(text) {

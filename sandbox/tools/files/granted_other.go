@@ -2,6 +2,6 @@
 
 package files
 
-// granted returns the directories that the operator has granted; outside of a sandbox nobody
-// grants any, but tests.
+// granted returns the directories that the operator has granted; outside of a sandbox only tests
+// grant any.
 var granted = func() []string { return nil }

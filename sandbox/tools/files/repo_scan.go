@@ -158,7 +158,7 @@ func checkRoot(root string) error {
 	return nil
 }
 
-// bare takes operation and path off an error: the root stands beside it.
+// bare takes operation and path off an error: the root is printed next to it.
 func bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -1,8 +1,8 @@
-// Package tool is what the embedded tools have in common: the definition that
-// clients are shown, and the way from JSON to a Go function and back.
+// Package tool provides what the embedded tools have in common: the definition that clients are
+// shown, and the way from JSON to a Go function and back.
 //
-// It imports little and initialises nothing, because its package
-// initialisation runs in every guest.
+// It imports little and initialises nothing, because its package initialisation runs in every
+// guest.
 package tool
 
 import (

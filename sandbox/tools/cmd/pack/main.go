@@ -3,8 +3,8 @@
 //
 //	go run ./cmd/pack
 //
-// The same toolchain on the same sources writes the same bytes; the version of
-// the toolchain stands in the comment of the gzip header.
+// The same toolchain on the same sources writes the same bytes; the version of the toolchain is in
+// the comment of the gzip header.
 package main
 
 import (
