@@ -151,7 +151,7 @@ func In(text string, f func(address string)) {
 	}
 }
 
-// Delimiters are what stands around a word in a text and belongs to it seldom.
+// Delimiters are characters that surround words in a text and seldom belong to them.
 const Delimiters = "\"'`()[]{}<>,;:!?.*"
 
 // wraps reports whether a character stands between an address and what is around

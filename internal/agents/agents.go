@@ -35,8 +35,8 @@ type Config struct {
 	Log  *slog.Logger // nil discards
 }
 
-// Bounds of what is kept. What a session has read stays with the gate's sessions when it is
-// dropped here; what keeps its prompts from vouching is kept as [past].
+// Bounds of what is kept here. If a session is dropped here, the gate's sessions still know what it has
+// read, and [past] keeps what stops its prompts from vouching.
 const (
 	maxSessions = 1024    // of one owner
 	maxPast     = 1 << 18 // marks of one owner
@@ -59,7 +59,7 @@ type Agents struct {
 	joined   map[gate.SessionKey]map[gate.SessionKey]bool // of MCP clients, with those of agents
 }
 
-// place tells the sessions of agents apart.
+// place identifies a session of an agent.
 type place struct {
 	owner     gate.Owner
 	agent, id string
@@ -152,8 +152,8 @@ func (a *Agents) session(p place) (*session, error) {
 	return s, nil
 }
 
-// key names the gate's session of an agent's, the same after a restart: what was kept of it
-// still counts.
+// key names the gate's session for an agent's session. It is the same after a restart, so what was kept
+// of the session still counts.
 func key(p place) gate.SessionKey {
 	sum := sha256.Sum256([]byte(p.id))
 	return gate.SessionKey{Owner: p.owner, ID: p.agent + "-" + hex.EncodeToString(sum[:16])}
@@ -240,7 +240,7 @@ func (p *past) has(m [16]byte) bool {
 // markOf is the mark of a session's name, which no text has: no agent is named so.
 func markOf(p place) [16]byte { return mark("session\x00" + p.agent + "\x00" + p.id) }
 
-// end handles the end of a session. What its model has written is kept: the session can be
+// end handles the end of a session. It keeps what its model has written, because the session can be
 // resumed.
 func (a *Agents) end(ctx context.Context, s *session) error {
 	a.mu.Lock()

@@ -23,8 +23,7 @@ type running struct {
 	cancel context.CancelFunc
 }
 
-// Invoke waits for the result of a call that the agent carries out, which its next hook
-// tells.
+// Invoke waits for the result of a call that the agent carries out. The agent's next hook reports it.
 func (a *Agents) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, _, ok := p.Open()
 	if !ok {
@@ -81,7 +80,7 @@ func (a *Agents) before(ctx context.Context, s *session, who *gate.Principal, e 
 	}
 }
 
-// hook is the client of a call of an agent's own: it waits for the decision alone.
+// hook is the client of a call of an agent's own: it waits only for the decision.
 type hook struct {
 	gate.Nobody
 	hold    time.Duration

@@ -67,8 +67,8 @@ type event struct {
 	scheduled  []string // prompts that the model has scheduled
 }
 
-// read understands what a hook of an agent tells. An error is one for the hook of a call,
-// which is denied then.
+// read parses the event that an agent's hook reports. If the hook is one of a call, an error denies the
+// call.
 func read(agent string, raw gate.Doc, r options.Agent, headless bool) (event, error) {
 	if raw.Kind() != doc.Object {
 		return event{}, errors.New("the agent's hook event is not a JSON object")

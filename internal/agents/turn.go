@@ -19,16 +19,16 @@ import (
 // none of its session's prompts vouches any more.
 const maxWritten = 1 << 14
 
-// turn is what tells the words of a user from those of the model, which can make the agent
-// take up its own: an agent announces both as a prompt.
+// turn distinguishes prompts of a user from those of the model. The model can make the agent take up
+// its own words, and an agent announces both as a prompt.
 type turn struct {
 	open       bool // a prompt came, and the agent has not said that it is done with it
 	background bool // the agent goes on with something outside of turns
 	scheduled  []string
 	written    map[[16]byte]struct{}
 	tooMany    bool
-	// cut is when the agent last said that it is done while a call had told no result: who
-	// forges that from the call, which goes on, is to gain nothing by it.
+	// cut is when the agent last said that it is done although it had not reported the result of a
+	// call. A call that goes on and forges this must gain nothing by it.
 	cut time.Time
 }
 

@@ -87,7 +87,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		console = a.Desk.Listen(ctx, f.Console)
 	}
 
-	// What serves lives until the drain is over, not until ctx ends.
+	// Everything that serves lives until the drain is over, not until ctx ends.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	leave, gone := context.WithCancel(ctx) // also when the last client has gone
@@ -281,7 +281,7 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 	a.shared.peers.Shutdown(answers)
 }
 
-// sign is what the gateway tells the others of itself.
+// sign returns what the gateway publishes about itself to the others.
 func (a *App) sign() postgres.Sign {
 	o := a.gateway.Operator()
 	head := o.AuditHead()

@@ -38,13 +38,13 @@ type Options struct {
 	Keys *Keys
 	// MTLS is which part of a client certificate names its holder; "": none does.
 	MTLS string
-	// Unix has the users of a Unix socket, by their number; nil: they are not told apart.
+	// Unix has the users of a Unix socket, by their number; nil: they are not distinguished.
 	Unix map[int]gate.Owner
-	// Proxy is believed who sends a request; nil: none is.
+	// Proxy may name the sender of a request; nil: no proxy may.
 	Proxy *Proxy
 	// Local is who sends requests without a credential; nil: they are refused.
 	Local *gate.Principal
-	// Principals are those of the configuration, by tenant and id: who is one has its
+	// Principals are those of the configuration, by tenant and id. A sender that is one of them has its
 	// roles and groups, and no more, whatever a credential says.
 	Principals map[gate.Owner]*gate.Principal
 	// Revoked are revocations of before.
@@ -74,7 +74,7 @@ type Authenticator struct {
 	revoked []Revocation
 }
 
-// claimed is what a credential says of its holder, before the configuration has its say.
+// claimed is what a credential says about its holder, before the configuration is applied.
 type claimed struct {
 	how                        string
 	owner                      gate.Owner
@@ -94,8 +94,8 @@ type verified struct {
 	revoked  int // how many revocations it was held against
 }
 
-// Bounds of what is remembered. A token is looked at again after [remember], whatever it
-// says of its end, a bad one after [rememberBad].
+// Bounds of what is remembered. A token is verified again after [remember], even if it ends later, and
+// a bad one after [rememberBad].
 const (
 	maxSeen     = 10_000
 	maxBad      = 4_096
@@ -283,7 +283,8 @@ func sightOf(text string, resources []string) (s sight) {
 	return s
 }
 
-// bytesOf are those of a text, for who only reads them: a copy would be the most of the work.
+// bytesOf returns the bytes of a text without a copy, which would take most of the time. The caller
+// must not change them.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // forget makes room for one more of at most so many: what has ended goes, then half of the rest,
@@ -477,7 +478,7 @@ func (a *Authenticator) letIn() (all []verified) {
 	return all
 }
 
-// open is letIn for who comes after.
+// open returns what letIn returns, at most maxSeen of them. It takes the lock.
 func (a *Authenticator) open() []verified {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/files/state"
 )
 
-// A Key is what the gateway keeps of an API key: not the key. Its principal is somebody of
-// the configuration; roles, groups and servers can only take rights away.
+// A Key is what the gateway keeps about an API key: not the key itself. Its principal is in the
+// configuration; roles, groups and servers can only take rights away.
 type Key struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"` // a person's words for it
@@ -60,8 +60,8 @@ func OpenKeys(ctx context.Context, doc state.Document) (*Keys, error) {
 	return k, err
 }
 
-// Reread reads the document again if it has changed, and reports whether it had. What does not
-// load leaves the keys as they were.
+// Reread reads the document again if it has changed, and reports whether it had. If the document does
+// not load, the keys stay as they were.
 func (k *Keys) Reread(ctx context.Context) (changed bool, err error) {
 	k.mu.RLock()
 	seen := k.read
@@ -114,7 +114,7 @@ func decodeKeys(raw []byte) (map[string]*Key, error) {
 	return all, nil
 }
 
-// Create makes a key, and returns it: the only time that anybody sees it.
+// Create makes a key, and returns it. It is not shown again.
 func (k *Keys) Create(ctx context.Context, key Key) (secret string, made Key, err error) {
 	if key.Principal == "" {
 		return "", Key{}, errors.New("a key needs a principal")

@@ -121,8 +121,8 @@ func (s *keySet) fitting(t *token) *jose.JSONWebKey {
 	return only
 }
 
-// refresh asks for the keys, for everybody who waits. Its time is its own: who asked
-// first may go away.
+// refresh fetches the keys for all requests that wait. It has a time limit of its own, because the
+// request that asked first may end.
 func (s *keySet) refresh(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -164,8 +164,8 @@ func fetchDocument(ctx context.Context, fetch Fetcher, url string) ([]byte, erro
 
 var errNoKeys = errors.New("no key that signatures can be verified with")
 
-// parseKeys returns the keys that verify signatures. What is none of them, and what is
-// secret, is passed over: sets may hold keys for other purposes.
+// parseKeys returns the keys that verify signatures. It passes over other keys, and secret ones: sets
+// may hold keys for other purposes.
 func parseKeys(raw []byte) (map[string]jose.JSONWebKey, error) {
 	doc, err := gate.ParseDoc(raw)
 	if err != nil {

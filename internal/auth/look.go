@@ -92,7 +92,7 @@ func foreign(ctx context.Context, c Issuer, keys map[string]jose.JSONWebKey) boo
 	return true
 }
 
-// said returns what metadata says of where the keys are, and whose it is.
+// said returns where metadata says that the keys are, and which issuer it names.
 func said(ctx context.Context, fetch Fetcher, issuer string) (keys, names string, err error) {
 	for _, url := range wellKnown(issuer) {
 		raw, ferr := fetchDocument(ctx, fetch, url)
@@ -115,10 +115,10 @@ func said(ctx context.Context, fetch Fetcher, issuer string) (keys, names string
 	return "", "", err
 }
 
-// clockKey is where a fetcher finds out the clock of who answers.
+// clockKey is the context key by which a fetcher reports the clock of the server that answers.
 type clockKey struct{}
 
-// noteClock tells who wants to know by how much the clock of an answer is ahead.
+// noteClock records by how much the clock of an answer is ahead, if the context asks for that.
 func noteClock(ctx context.Context, resp *http.Response) {
 	to, _ := ctx.Value(clockKey{}).(*time.Duration)
 	if at, err := http.ParseTime(resp.Header.Get("Date")); to != nil && err == nil {

@@ -22,7 +22,7 @@ import (
 type Peer struct {
 	Unix  bool // it is a Unix socket, and
 	UID   int  // the number of the user at the other end
-	Proxy bool // it is the socket that the proxy alone may open
+	Proxy bool // it is the socket that only the proxy may open
 }
 
 type peerKey struct{}
@@ -74,8 +74,8 @@ func (p *Proxy) proves(r *http.Request, now time.Time) bool {
 	return near && len(given) == 1 && subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 }
 
-// forget removes the headers of the proxy from a request that is not the proxy's: nothing
-// behind may read from them who somebody is.
+// forget removes the headers of the proxy from a request that is not the proxy's: no later handler may
+// take the sender from them.
 func (p *Proxy) forget(r *http.Request) {
 	for _, name := range []string{p.User, p.Email, p.Groups, p.Header} {
 		if name != "" {

@@ -16,7 +16,7 @@ type Refusal struct {
 	Description string        // what strangers may read: the same for every fault of a token
 	Scopes      []string      // what the resource, or the operation, needs
 	RetryAfter  time.Duration // 0: none
-	// Reason is for the log of the gateway alone. It holds no part of a credential.
+	// Reason is only for the log of the gateway. It holds no part of a credential.
 	Reason string
 }
 

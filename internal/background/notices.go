@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// noticeEvery is how often it is looked for what somebody should be told.
+	// noticeEvery is how often conditions are checked.
 	noticeEvery = time.Second
 	// maxTold is how many notices of a kind are sent at once; the last one counts the
 	// others.
 	maxTold = 5
 )
 
-// notifyAll tells who is to be told until ctx ends.
+// notifyAll sends notices of conditions until ctx ends.
 func (b *Work) notifyAll(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
 	if len(cfg.Notify) == 0 {
 		return
@@ -59,7 +59,7 @@ func (b *Work) channel(n config.Notify) *notify.Channel {
 	return c
 }
 
-// A Condition is something that somebody should be told of, as long as it is so.
+// A Condition is something to send a notice about, as long as it lasts.
 type Condition struct {
 	Key string // names it among all
 	notify.Notice

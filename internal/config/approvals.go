@@ -11,7 +11,7 @@ import (
 // Approvals says how people are asked about calls.
 type Approvals struct {
 	Channels []string      `key:"channels client|cli" default:"client cli"` // none: what a policy would ask is refused
-	By       []string      `key:"by approver"`                              // who may answer, in the words of grants: ids or role:NAME; nil: anybody who is asked
+	By       []string      `key:"by approver"`                              // who may answer, as in grants: ids or role:NAME; nil: anyone who is asked
 	NotSelf  bool          `key:"not_self"`                                 // no one answers about their own calls; no effect while everybody is local
 	Hold     time.Duration `key:"hold 0s..1h" default:"55s"`                // how long a call waits for an answer
 	Propose  bool          `key:"propose"`                                  // agents can ask one question about several calls

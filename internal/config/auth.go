@@ -12,8 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
-// Auth says whose credentials are taken over HTTP, and who somebody is by them. The zero
-// Auth takes none.
+// Auth says whose credentials are taken over HTTP, and which principals they identify. The zero Auth
+// takes none.
 type Auth struct {
 	// Local lets requests without a credential in, as the principal local. It is true
 	// unless the file names a way to authenticate, or says otherwise.
@@ -73,8 +73,8 @@ type Claims struct {
 	Keep   []string `key:"keep"` // that policies see
 }
 
-// A Mapping is from what somebody else says to names of this configuration. A key that
-// ends in * stands for all that begin so.
+// A Mapping maps the names that another system uses to names of this configuration. A key that ends in
+// * maps all names that begin so.
 type Mapping map[string]string
 
 // MTLS says who the holder of a client certificate is.
@@ -85,7 +85,7 @@ type MTLS struct {
 // A Proxy authenticates people and names them in headers. It proves itself by exactly one
 // of the first three.
 type Proxy struct {
-	Unix       string         `key:"unix path" restart:"yes"` // of a socket that it alone may open
+	Unix       string         `key:"unix path" restart:"yes"` // of a socket that only it may open
 	ClientCert string         `key:"client_cert"`             // the name in its client certificate, as MTLS.ID would read it: cn, or a DNS name
 	From       []netip.Prefix `key:"from addresses"`          // its addresses, with
 	Header     string         // the header that has

@@ -12,7 +12,7 @@ import (
 // A ServerAuth says by which credential a server is called. Nil is by none but its headers.
 type ServerAuth struct {
 	Mode         string   `key:"mode none|oauth|client_credentials|token_exchange|id_jag"`
-	ClientID     string   `key:"client_id"` // who the gateway is at the authorization server; empty: see internal/login
+	ClientID     string   `key:"client_id"` // the gateway's at the authorization server; empty: see internal/login
 	ClientSecret Secret   `key:"client_secret"`
 	PrivateKey   string   `key:"private_key path exists"`   // a PEM file, in the place of ClientSecret
 	KeyID        string   `key:"key_id"`                    // its name at the authorization server; empty: none
@@ -22,7 +22,7 @@ type ServerAuth struct {
 	Shared       bool     `key:"identity principal|shared"` // one login is everybody's
 	Discovery    Secret   `key:"discovery"`                 // the header Authorization for listing it while no one has logged in; empty: none
 	IDP          string   `key:"idp endpoint"`              // the identity provider of id_jag
-	IDPClient    Client   `key:"idp_client"`                // who the gateway is there
+	IDPClient    Client   `key:"idp_client"`                // the gateway's client there
 }
 
 // A Client is an OAuth client that is registered at an authorization server.
@@ -51,7 +51,7 @@ const vaultEnv = "env:"
 // vaultKeyring is the key of the vault where the keyring of the system has it.
 const vaultKeyring = "keyring"
 
-// serverAuth reads the credential of a server: its mode alone, or a table.
+// serverAuth reads the credential of a server: only its mode, or a table.
 func serverAuth(to **ServerAuth) decode.Reader {
 	return func(v decode.Value) {
 		a := new(ServerAuth)

@@ -88,8 +88,8 @@ type DirGrant struct {
 	As    string `key:"as guest"`  // what the module calls it, such as /data; "" is Path
 }
 
-// A BoundSecret is a secret that modules use without seeing it: it is put into
-// requests to its origin alone.
+// A BoundSecret is a secret that modules use without seeing it: it is put only into requests to its
+// origin.
 type BoundSecret struct {
 	Name   string
 	Value  Secret `key:"value"`

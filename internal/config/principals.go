@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/decode"
 )
 
-// A Principal is somebody who may be named as the caller.
+// A Principal may be named as the caller.
 type Principal struct {
 	Tenant string   // empty where there is none
 	ID     string   `key:"*"`
@@ -36,8 +36,8 @@ func (p *Principal) Named(f decode.Field) {
 	}
 }
 
-// identity refuses what is no value of one person or house: a domain under which anybody
-// can have an address counts as everybody's.
+// identity refuses a value that does not belong to one person or organization, such as a domain under
+// which anyone can get an address.
 func identity(s string) error {
 	domain, whole := strings.CutPrefix(s, "@")
 	switch {

@@ -324,7 +324,7 @@ func asWritten(n *tree.Node, s Server) []string {
 
 var profiles = []string{"strict", "html", "text", "code", "off"}
 
-// profile reads the name of a profile, alone or as {profile: NAME}.
+// profile reads the name of a profile, as it is or as {profile: NAME}.
 func profile(to *string) decode.Reader {
 	return func(v decode.Value) {
 		if v.Kind == tree.Table {

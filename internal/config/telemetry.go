@@ -31,8 +31,8 @@ type Metrics struct {
 	Series int    `key:"series 500..1000000" default:"2000"` // the maximum, not counting those of Go and the process
 }
 
-// OTLP says where signals go by OpenTelemetry's protocol over HTTP. What is empty, the
-// environment says.
+// OTLP says where signals go by OpenTelemetry's protocol over HTTP. Empty members are taken from the
+// environment.
 type OTLP struct {
 	Endpoint    string            `key:"endpoint url"` // without the path of a signal
 	Headers     map[string]Secret `key:"headers header"`
@@ -157,7 +157,7 @@ func (o OTLP) target(signal string, env *otelEnviron) *Target {
 	case env.get(at) == "":
 		return nil
 	default:
-		to.URL, to.Private = env.get(at), true // who runs the gateway has named it, and has no key to say that it is meant
+		to.URL, to.Private = env.get(at), true // the operator has named it, perhaps with a private address
 		if at == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 			to.URL = strings.TrimSuffix(to.URL, "/") + "/v1/" + signal
 		}

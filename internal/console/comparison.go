@@ -155,8 +155,9 @@ func rego(from fs.FS) (fstest.MapFS, error) {
 	})
 }
 
-// compare begins to put the calls of a time before a changed policy. It goes on when the request
-// has been answered. What is kept sealed is read if the policy lets the caller, which is recorded.
+// compare begins to evaluate a changed policy on the calls of a time. It goes on when the request has
+// been answered. Sealed arguments and results are read if the policy lets the caller, which is
+// recorded.
 func (c *Console) compare(ctx context.Context, to change) error {
 	since, err := time.ParseDuration(cmp.Or(strings.TrimSpace(to.Since), compareSince.String()))
 	if err != nil || since <= 0 {
@@ -225,8 +226,8 @@ func (c *Console) getComparison(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, one, nil)
 }
 
-// comparisonPage has the files of the policy to change, and tells of the last comparison. A
-// browser asks again by itself while that is being made.
+// comparisonPage shows the files of the policy to change, and the last comparison. A browser asks again
+// by itself while one is being made.
 func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.policyNow(r.Context())
 	if err != nil {

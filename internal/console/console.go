@@ -65,8 +65,8 @@ func New(a *app.App) *Console {
 // Run keeps the index over the audit log up to date until ctx ends.
 func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 
-// ServeHTTP implements [http.Handler]. What a browser asks that another gateway has signed in, that one
-// answers. Signing in is not forwarded.
+// ServeHTTP implements [http.Handler]. If another gateway has signed a browser in, that gateway answers
+// the browser's requests. Signing in is not forwarded.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if desks.ConsolePath(r) && !strings.HasPrefix(r.URL.Path, "/ui/signin") && c.app.Nodes.ForwardPage(w, r, c.signins.home(r)) {
 		return
@@ -74,8 +74,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.handler.ServeHTTP(w, r)
 }
 
-// OverSocket is the API for who may open the control socket: the operator, or the holder of the
-// key that is brought. No browser gets there.
+// OverSocket is the API for users who may open the control socket: they are the operator, or the holder
+// of the key that they send. No browser gets there.
 func (c *Console) OverSocket() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
@@ -93,8 +93,7 @@ func (c *Console) OverSocket() http.Handler {
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// SignIn makes a link and a code by which somebody who may open the control socket signs in at
-// url, once.
+// SignIn makes a link and a code by which a user who may open the control socket signs in at url, once.
 func (c *Console) SignIn(url string) desks.SignIn {
 	token, code, until := c.signins.offer()
 	return desks.SignIn{URL: c.URL(url) + "/ui/signin#t=" + token, Code: code, At: url + "/ui/", Until: until}

@@ -136,7 +136,7 @@ func took(us int64) string {
 	return (time.Duration(us) * time.Microsecond).Round(10 * time.Microsecond).String()
 }
 
-// effect is one word for what became of a call, by which the style tells it.
+// effect returns one word for the outcome of a call, for the style sheet.
 func effect(code string) string {
 	switch {
 	case code == codes.OK:
@@ -148,7 +148,7 @@ func effect(code string) string {
 	}
 }
 
-// state is one word for how a server is, by which the style tells it.
+// state returns one word for the state of a server, for the style sheet.
 func state(p status.Phase) string {
 	switch p {
 	case status.Ready:

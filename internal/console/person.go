@@ -14,8 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
-// A provider has people sign in who are not the operator of this machine: at the issuers of the
-// configuration. What they may do is what policies say of them.
+// A provider lets people sign in who are not the operator of this machine, at the issuers of the
+// configuration. Policies say what they may do.
 type provider interface {
 	// SignInIssuers are the names of the issuers.
 	SignInIssuers() []string

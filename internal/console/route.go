@@ -19,7 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// A route is one thing that somebody can ask for.
+// A route is one request of the API, or one page.
 type route struct {
 	pattern string      // as of [http.ServeMux]
 	action  gate.Action // that policies decide on
@@ -71,8 +71,8 @@ func (c *Console) serve(route route) http.HandlerFunc {
 	}
 }
 
-// A caller is who sends a request: the operator, who comes over the control socket or has signed in by it, a
-// person who has signed in at an issuer, or at the API whose key it brings.
+// A caller is the sender of a request: the operator, who comes over the control socket or has signed in
+// by it; a person who has signed in at an issuer; or, at the API, the holder of the key in the request.
 type caller struct {
 	*gate.Principal
 	operator bool
@@ -113,7 +113,7 @@ func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
 // by is who sends the request of a context.
 func by(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
-// named is what records say of who sends the request of a context.
+// named returns the sender of a context's request, as records name it.
 func named(ctx context.Context) string {
 	by := by(ctx)
 	return "console:" + match.Name(by.Tenant, by.ID)

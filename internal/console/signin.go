@@ -123,8 +123,8 @@ func (s *signins) come(who gate.Owner, token string) (cookie string) {
 	return s.stay(s.persons, stay{owner: who, token: token})
 }
 
-// in reports whether a request is of a browser that has signed in, and with which token: none
-// is the operator's. If it asks, and does not only wait, it stays signed in for longer.
+// in reports whether a request is of a browser that has signed in, and with which token; the operator
+// has none. If the request asks, and does not only wait, the browser stays signed in for longer.
 func (s *signins) in(r *http.Request, asks bool) (token string, ok bool) {
 	c, err := r.Cookie(cookieName(stayName, r))
 	if err != nil {

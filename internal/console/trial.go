@@ -34,7 +34,7 @@ func (c *Console) explainer(ctx context.Context) (replay.Explainer, error) {
 	}, err
 }
 
-// ended returns the record of a call that says most: what became of it, or that it was granted.
+// ended returns the most informative record of a call: its outcome, or that it was granted.
 func (c *Console) ended(r *http.Request) (audit.Entry, error) {
 	all, err := c.call(r)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Console) ended(r *http.Request) (audit.Entry, error) {
 	return mainOf(r.PathValue("id"), all), nil
 }
 
-// mainOf returns the record of a call that says most, of all that tell of it.
+// mainOf returns the most informative of the records of a call.
 func mainOf(id string, all []audit.Entry) audit.Entry {
 	main := all[0]
 	for _, e := range all {

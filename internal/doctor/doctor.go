@@ -140,7 +140,7 @@ func permissions(of, path string, no fs.FileMode) Check {
 	return Check{of, OK, path + " is read", ""}
 }
 
-// state looks whether the state folder can be written, by its owner alone.
+// state checks that the state folder can be written, by its owner only.
 func state(cfg *config.Config) Check {
 	const of = "state"
 	info, err := os.Stat(cfg.State)
@@ -329,8 +329,7 @@ func Await(ctx context.Context, g operation.Gateway, ids []string) (*overview.St
 	}
 }
 
-// servers tells how each server is, what waits for approval, and what else a gateway complains
-// of.
+// servers reports the state of each server, what waits for approval, and other problems of the gateway.
 func servers(s *overview.Status, err error) (all []Check) {
 	if err != nil {
 		all = append(all, Check{"servers", Fault, err.Error(), ""})
@@ -364,7 +363,7 @@ func servers(s *overview.Status, err error) (all []Check) {
 	return all
 }
 
-// targets looks whether those answer to whom the gateway tells something.
+// targets checks that the systems to which the gateway sends something answer.
 func targets(ctx context.Context, cfg *config.Config) (all []Check) {
 	dial := func(of, to string) {
 		if to != "" {

@@ -187,8 +187,8 @@ func isName(v string) bool {
 	return len(v) <= 64 && len(strings.Fields(v)) <= 6 && !strings.Contains(v, "\n")
 }
 
-// eachPlace collects what stands at the places of a document, elements of lists together.
-// Members whose names are addresses are those of a list of addresses.
+// eachPlace collects the values at the places of a document, elements of lists together. Members whose
+// names are addresses are treated as elements of a list of addresses.
 func eachPlace(d gate.Doc, at string, seen map[string][]string) {
 	switch d.Kind() {
 	case doc.Array:
@@ -233,6 +233,6 @@ func eachDeclared(schema gate.Doc, at string, depth int, seen map[string][]strin
 	}
 }
 
-// isAddress reports whether a text is one address: of a mailbox, a telephone, an account.
-// Other parties are not told from names.
+// isAddress reports whether a text is one address: of a mailbox, a telephone, an account. Other parties
+// cannot be distinguished from names.
 func isAddress(v string) bool { return address.Of(v) != "" && !strings.Contains(v, "://") }

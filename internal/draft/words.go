@@ -55,7 +55,8 @@ var (
 		type category class format mode state currency language locale timezone zone size color rating min max total minute hour week month year night seat reminder visibility
 		attachment option setting field value property filter sort page offset level percent rate frequency interval method dimension width height timestamp reaction emoji
 		label tag role row expire expiry check checkin checkout arrival departure pickup dropoff`)
-	// headWords say by themselves what an argument is, whatever stands before them: email_subject, to_date.
+	// headWords say by themselves what an argument is, whatever comes before them: email_subject,
+	// to_date.
 	headWords    = strings.Fields("body text message content subject note description comment title caption date time day type format amount count price quantity status currency timezone priority")
 	countWords   = strings.Fields("number num count total max min maximum minimum")
 	partyWords   = strings.Fields("sender from recipient to cc bcc participant attendee member owner author email shared with organizer creator assignee reviewer")
@@ -63,7 +64,7 @@ var (
 	plainWords   = strings.Fields("from to with name") // that a description has, whatever it says
 	partyFields  = strings.Fields("sender from to recipient cc bcc participant attendee member owner author shared_with organizer creator assignee reviewer email")
 	nameFields   = strings.Fields("title subject name filename topic summary")
-	textKinds    = strings.Fields("file document page note table database") // whose texts anybody may have written
+	textKinds    = strings.Fields("file document page note table database") // whose texts anyone may have written
 	listingWords = strings.Fields("list search find query")
 	kindWords    = strings.Fields("message mail email event file document folder channel user contact transaction payment order invoice issue ticket task project repository repo branch comment page note thread post product customer account booking reservation room hotel restaurant flight car item job run list card board calendar team label playlist song album chat group deal company lead subscription appointment database block table record meeting pull")
 	// talkKinds are kinds of records to which one talks, contactWords arguments that name a person.

@@ -62,7 +62,7 @@ func replace(path string, data []byte, mode fs.FileMode, synced bool, prepare fu
 	return os.Rename(f.Name(), path)
 }
 
-// Mode returns the mode of a file, for who replaces it; otherwise if there is none.
+// Mode returns the mode of a file that is to be replaced; otherwise if there is no file.
 func Mode(path string, otherwise fs.FileMode) fs.FileMode {
 	if info, err := os.Stat(path); err == nil {
 		return info.Mode().Perm()

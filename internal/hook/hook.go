@@ -195,8 +195,7 @@ func headless(agent string) bool {
 	return !terminal
 }
 
-// maxAncestors is how far above the hook its agent may be: a shell and a launcher stand
-// between.
+// maxAncestors is how far above the hook its agent may be: a shell and a launcher may be between them.
 const maxAncestors = 4
 
 // process is one above the hook.

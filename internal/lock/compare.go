@@ -32,7 +32,7 @@ type Difference struct {
 	Known     bool       `json:"known"`
 	Changes   []Reviewed `json:"changes"`
 	Unchanged []string   `json:"unchanged,omitempty"`
-	// Means tells the changes of schemas in terms of calls and results.
+	// Means describes the changes of schemas in terms of calls and results.
 	Means []string `json:"means,omitempty"`
 	// Findings are those of the scan in what has not changed.
 	Findings []scan.Finding `json:"findings,omitempty"`

@@ -28,9 +28,8 @@ type Program struct {
 	// replaced: they are the same on every machine, and hold no secrets.
 	Command string
 	Args    []string
-	// File is what Command stands for, an absolute path; FileError says why there is
-	// none. Started are the arguments as they are given, in the folder Dir, with the
-	// environment Env.
+	// File is the program that Command resolves to, an absolute path; FileError says why there is none.
+	// Started are the arguments as they are given, in the folder Dir, with the environment Env.
 	File      string
 	FileError error
 	Started   []string

@@ -21,7 +21,7 @@ var (
 	// (Semantic Versioning 2.0.0; PEP 440).
 	npmExact  = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.-]+)*$`)
 	pypiExact = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)*([._+-]?[0-9A-Za-z]+)*$`)
-	// npmSpec matches a package of a registry, with what stands for its version.
+	// npmSpec matches a package of a registry, with its version or range.
 	npmSpec = regexp.MustCompile(`^(@[a-z0-9~._-]+/[a-z0-9~._-]+|[a-z0-9~_-][a-z0-9~._-]*)(?:@(.*))?$`)
 	pypi    = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?:(?:==|@)(.*))?$`)
 )

@@ -37,7 +37,7 @@ type Event struct {
 	Pin
 	Code string // EventFirstSeen, EventQuarantined or EventApproved
 	Why  string
-	By   string // who approved; "" if the lockfile was changed otherwise
+	By   string // the approver; "" if the lockfile was changed otherwise
 }
 
 // The codes of events.
@@ -156,9 +156,8 @@ func (p *Pins) newView(mode options.PinMode, file string) (*view, error) {
 // Off reports whether the mode is [options.PinOff].
 func (p *Pins) Off() bool { return p.view.Load().off }
 
-// Change puts another mode and another lockfile in the place of those of [Options]. What
-// servers have declared is held against them as if it came now. On an error all stays as it
-// was.
+// Change replaces the mode and the lockfile of [Options]. What servers have declared is compared with
+// them as if it came now. On an error everything stays as it was.
 func (p *Pins) Change(mode options.PinMode, file string) (changed bool, err error) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -418,7 +417,7 @@ func minTime(a, b time.Time) time.Time {
 	return b
 }
 
-// tell records what has become of the definitions of a server.
+// tell records the changes in the state of a server's definitions.
 func (p *Pins) tell(old, next *view, id string, first []Key, by string) error {
 	s, before := next.servers[id], old.servers[id]
 	for _, key := range first {
@@ -561,7 +560,7 @@ type Entry struct {
 	Pin
 	Label string    `json:"label"` // the name by which commands know it
 	State State     `json:"state"`
-	Since time.Time `json:"since,omitzero"` // since when it is trusted, for what was there first
+	Since time.Time `json:"since,omitzero"` // since when it is trusted because it was there first
 	Why   string    `json:"why,omitempty"`
 }
 

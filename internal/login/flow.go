@@ -71,7 +71,7 @@ func (l *Logins) Personal(server string) bool {
 	return err == nil && !s.Shared
 }
 
-// Begin begins the login of somebody at a server.
+// Begin begins the login of a principal at a server.
 func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
 	s, err := l.people(b.Server)
 	if err == nil {
@@ -230,8 +230,7 @@ func (f *flow) answered(query url.Values) error {
 	return nil
 }
 
-// Give keeps a token that somebody has brought, such as a personal access token. It is not
-// refreshed.
+// Give keeps a token that a person provides, such as a personal access token. It is not refreshed.
 func (l *Logins) Give(server string, owner gate.Owner, token string) (*Login, error) {
 	s, err := l.people(server)
 	if err != nil {
@@ -253,5 +252,5 @@ func (l *Logins) Give(server string, owner gate.Owner, token string) (*Login, er
 // newID makes the name of a grant in the log.
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
-// same reports whether two secrets are equal, in a time that does not tell.
+// same reports whether two secrets are equal, in a time that reveals nothing.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -228,8 +228,8 @@ type row struct {
 	plain   bool              // narrowed by the refresh token: the authorization server knows no exchange
 }
 
-// lacked returns the scopes that the server has asked for, with those that the grant has: who
-// logs in for more is not to lose any.
+// lacked returns the scopes that the server has asked for, with those that the grant has, so that a
+// login for more scopes loses none.
 func (r *row) lacked() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,7 +260,7 @@ func (r *row) load() {
 	}
 }
 
-// put commits a grant before anybody has it. The caller holds mu.
+// put commits a grant before anything uses it. The caller holds mu.
 func (r *row) put(g *grant) error {
 	raw, err := json.Marshal(g)
 	if err == nil {
@@ -279,7 +279,7 @@ func (r *row) event(kind string, g *grant, err error) Event {
 const (
 	// early is how long before its end a token is refreshed, so that it holds on its way.
 	early = time.Minute
-	// pause is how long an authorization server is left alone that gave no token.
+	// pause is for how long an authorization server that gave no token is not asked again.
 	pause = 10 * time.Second
 	// tokenTime bounds a request to it.
 	tokenTime = 30 * time.Second
@@ -361,8 +361,8 @@ func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
 	return nil, r.busy, nil
 }
 
-// refresh gets the next token, for everybody who waits: its time is its own. What has come is
-// kept before it is used, for the authorization server may take the one before no more.
+// refresh gets the next token, for all requests that wait; its time limit is its own. It keeps the
+// grant before it uses it, because the authorization server may not accept the previous one any more.
 func (r *row) refresh(s *Server, g *grant) {
 	end, err := r.turn(s)
 	defer end()
@@ -493,7 +493,7 @@ func (r *row) unavailable(s *Server) error {
 	return &Needed{r.key.Server, "the authorization server of server " + r.key.Server + " gives no token; try again later", r.problem, false}
 }
 
-// how says how somebody logs in.
+// how says how to log in.
 func how(k vault.Key) string {
 	command := "`wasmgate login " + k.Server
 	if k.Principal != "" && k.Principal != gate.Local().ID {
@@ -674,7 +674,7 @@ func (r *row) own(ctx context.Context, s *Server) (*grant, error) {
 // maxLacked bounds the scopes that are remembered.
 const maxLacked = 32
 
-// forbidden reads why a server refuses a call: for want of scopes somebody has to log in again.
+// forbidden reads why a server refuses a call. If it lacks scopes, another login is needed.
 func (r *row) forbidden(resp *http.Response, need Need) error {
 	c := bearer(resp.Header)
 	if c["error"] != "insufficient_scope" {
@@ -766,8 +766,8 @@ func (l *Logins) changed(server string) {
 // ErrNoLogin says that there is no login there.
 var ErrNoLogin = errors.New("there is no such login")
 
-// Logout forgets a login, and has the authorization server end it. The login is returned also
-// where that was not to be had, which the error says then.
+// Logout forgets a login, and has the authorization server end it. It returns the login even if that
+// fails, which the error then says.
 func (l *Logins) Logout(ctx context.Context, server string, o gate.Owner) (*Login, error) {
 	s, err := l.server(server)
 	if err != nil { // what it was called may be all that is left of it

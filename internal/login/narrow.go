@@ -141,15 +141,15 @@ func (r *row) lesser(ctx context.Context, s *Server, g *grant, subject string, s
 	return r.refreshed(ctx, s, scopes)
 }
 
-// unknownGrant reports whether an authorization server gives tokens in another way alone.
+// unknownGrant reports whether an authorization server does not give tokens in this way.
 func unknownGrant(err error) bool {
 	e, ok := errors.AsType[*statusError](err)
 	return ok && (e.code == "unsupported_grant_type" || e.code == "unauthorized_client")
 }
 
-// refreshed asks for a token with these scopes by the refresh token, as the one who refreshes
-// now. A refresh token that comes along stands for all that was granted, and is kept before the
-// token is used.
+// refreshed asks for a token with these scopes by the refresh token. It is the only refresh at a time.
+// A refresh token in the answer holds for everything that was granted, and is kept before the token is
+// used.
 func (r *row) refreshed(ctx context.Context, s *Server, scopes []string) (*grant, error) {
 	r.mu.Lock()
 	for r.busy != nil {

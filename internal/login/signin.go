@@ -27,8 +27,8 @@ func (s *Server) clientKey() string {
 	return "servers." + s.ID + ".auth.client_id"
 }
 
-// A Ticket is a sign-in that has begun. The browser keeps it, sealed, until it comes back: sign-ins
-// can be begun by callers without any credential, who would fill a table.
+// A Ticket is a sign-in that has begun. The browser keeps it, sealed, until it comes back: callers
+// without any credential can begin sign-ins, and would fill a table.
 type ticket struct {
 	For      string    `json:"for"` // what the sign-in is for, in the words of the caller of SignIn
 	State    string    `json:"state"`

@@ -9,13 +9,13 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A caller is somebody with the credential by which they were let in.
+// A caller is a principal with the credential by which they were let in.
 type caller struct {
 	gate.Owner
 	credential string
 }
 
-// maxTokens bounds the tokens of callers that are held, in memory alone.
+// maxTokens bounds the tokens of callers that are kept, only in memory.
 const maxTokens = 10_000
 
 // Saw keeps the token of a caller that was let in, if a server takes such tokens in exchange. The token

@@ -190,8 +190,8 @@ func (r Reader) Fetch(ctx context.Context, ref string) ([]byte, error) {
 	return module.Bytes, err
 }
 
-// Push puts a module into a registry, oci://registry/repository:tag, and returns the reference
-// that names these bytes alone.
+// Push puts a module into a registry, oci://registry/repository:tag, and returns the reference that
+// names exactly these bytes.
 func (r Reader) Push(ctx context.Context, tag string, wasm []byte) (ref string, err error) {
 	to, err := artifact.ParseTag(tag)
 	if err != nil {

@@ -53,8 +53,8 @@ type Bundles []*Bundle
 // NewBundles returns the bundles of a configuration's policy. None was asked for yet.
 func NewBundles(cfg *config.Config) Bundles { return Bundles(nil).Renewed(cfg) }
 
-// Renewed returns the bundles of another configuration's policy. What is configured as before
-// is the same, with what came of it; of the others none was asked for yet.
+// Renewed returns the bundles of another configuration's policy. A bundle whose settings are the same
+// is kept, with its state; the others were not read yet.
 func (all Bundles) Renewed(cfg *config.Config) (next Bundles) {
 	client := dial.New(dial.Options{})
 	for _, b := range cfg.Policy.Bundles {
@@ -257,7 +257,7 @@ func (s *Bundle) adopt() error {
 	return nil
 }
 
-// save writes the copy: whole or not at all, and for its owner alone.
+// save writes the copy: whole or not at all, and readable only by its owner.
 func (s *Bundle) save() error {
 	archive, err := s.good.Archive()
 	if err != nil {
@@ -279,7 +279,7 @@ func (s *Bundle) refuse(err error) {
 	s.unfit = fmt.Errorf("bundle %s: %w", s.Config.Name, err)
 }
 
-// BundleStatus tells how a bundle is.
+// BundleStatus is the state of a bundle.
 type BundleStatus struct {
 	Name     string `json:"name"`
 	Source   string `json:"source"` // path or URL, without its query
@@ -290,7 +290,7 @@ type BundleStatus struct {
 	Error    string `json:"error,omitempty"` // why the source cannot be read, or what it holds is not in use
 }
 
-// Status tells how the bundle is.
+// Status returns the state of the bundle.
 func (s *Bundle) Status() BundleStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()

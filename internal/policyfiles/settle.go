@@ -83,7 +83,7 @@ func (p *Files) Settle(sources Bundles, log *slog.Logger, try func(gateway.Polic
 	last := all
 	last.Options.Bundles = good
 	if try(last) != nil {
-		return gateway.Policy{}, err // it is not for the bundles, or not for them alone
+		return gateway.Policy{}, err // its cause is not the bundles, or not only the bundles
 	}
 	for _, i := range fresh {
 		one, failed := last, err

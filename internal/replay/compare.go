@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy/study"
 )
 
-// MaxDifferences bounds the differences that a comparison tells of.
+// MaxDifferences bounds the differences in a comparison.
 const MaxDifferences = 200
 
 // A Comparison has the decisions of a policy on recorded calls, next to the recorded decisions.
@@ -22,7 +22,7 @@ type Comparison struct {
 	Revision string `json:"policy_revision"` // of the policy that decides now
 	Calls    int    `json:"calls"`           // that were read
 	Decided  int    `json:"decided"`
-	Unknown  int    `json:"unknown"` // calls on which no recorded call could be decided, for what the log does not have
+	Unknown  int    `json:"unknown"` // calls that could not be decided, because the log lacks something
 	Looser   int    `json:"looser"`  // would pass that did not
 	Stricter int    `json:"stricter"`
 	// Differences are the first of them, at most [MaxDifferences].

@@ -73,16 +73,16 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("no call %q is recorded in %s; wasmgate audit shows the records", e.ID, e.Log)
 }
 
-// FindRecord returns the last record of a call: what became of it, or that it was
-// granted if it has not ended. id is that of the call, or a beginning that only one call has;
-// with "" it is the newest call that was refused.
+// FindRecord returns the last record of a call: its outcome, or that it was granted if it has not
+// ended. id is that of the call, or a beginning that only one call has; with "" it is the newest call
+// that was refused.
 func FindRecord(ctx context.Context, file, id string) (audit.Entry, error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return audit.Entry{}, fmt.Errorf("there is no audit log at %s yet", file)
 	}
 	var found, begins audit.Entry
 	several := false
-	named := func(e *audit.Entry) bool { // what becomes of its approval may come later
+	named := func(e *audit.Entry) bool { // records about its approval may come later
 		return e.ID != "" && strings.HasPrefix(e.ID, id) && e.Event != gate.EventApproval
 	}
 	for e, err := range audit.Read(ctx, file, audit.Filter{Choose: named, Denied: id == ""}) {
@@ -111,8 +111,8 @@ func FindRecord(ctx context.Context, file, id string) (audit.Entry, error) {
 
 const toolUnknown = "the tool's definition is not recorded, and no gateway runs that knows it"
 
-// describe completes a tool by what is known of it now, if its definition is still the one that
-// was called.
+// describe completes a tool with what is known about it now, if its definition has not changed since
+// the call.
 func (x Explainer) describe(ctx context.Context, t *gate.Tool, digest string, unknown map[string]string) {
 	tools, err := x.Tools(ctx)
 	if err != nil {

@@ -254,7 +254,7 @@ func (l *ledger) define(c *study.RecordedCall, e audit.Entry) {
 // begunBefore is what is missing of the calls of a session that had read something already.
 const begunBefore = "the session began before"
 
-// lacks says of parts of a call's input why they are not known.
+// lacks notes why parts of a call's input are not known.
 func lacks(c *study.RecordedCall, why string, parts ...string) {
 	if c.Unknown == nil {
 		c.Unknown = make(map[string]string)

@@ -24,7 +24,7 @@ type Trial struct {
 	Labels    []string        `json:"labels"`    // what the session has read
 }
 
-// Tried is what the policy says of a trial.
+// Tried is the policy's decision on a trial.
 type Tried struct {
 	Arguments   json.RawMessage    `json:"arguments"` // as the policy sees them, coerced
 	Explanation *study.Explanation `json:"explanation"`
@@ -37,7 +37,7 @@ var (
 	ErrArguments = errors.New("the arguments are not a JSON object")
 )
 
-// Try says what the policy decides on a call of who, and why.
+// Try returns the policy's decision on a call of who, with the reasons.
 func (x Explainer) Try(ctx context.Context, who *gate.Principal, t Trial) (*Tried, error) {
 	args, err := gate.ParseDoc([]byte(cmp.Or(strings.TrimSpace(string(t.Arguments)), "{}")))
 	if err != nil || args.Kind() != doc.Object {

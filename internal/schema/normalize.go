@@ -20,7 +20,7 @@ const (
 	maxReplaced = 32       // references within each other
 )
 
-// closed is what stands for a schema that says nothing usable.
+// closed replaces a schema that says nothing usable.
 const closed = `{"type":"object","properties":{}}`
 
 // anything is the type of a schema that cannot be written out and has no type.
@@ -37,20 +37,20 @@ const (
 	child                 // a schema for a part of the value
 	children              // an object of such
 	tuple                 // such a schema, or an array, whose first schema is taken
-	aside                 // a schema that may rely on what stands around it
+	aside                 // a schema that may rely on what is around it
 	asides                // an array of such
 	asideMap              // an object of such, or of other values
 )
 
 var roles = map[string]role{
-	// What no provider resolves, and what does not constrain.
+	// Keywords that no provider resolves, and keywords that do not constrain.
 	"$schema": stripped, "$id": stripped, "$ref": stripped, "$defs": stripped, "definitions": stripped,
 	"$anchor": stripped, "$dynamicRef": stripped, "$dynamicAnchor": stripped,
 	"$recursiveRef": stripped, "$recursiveAnchor": stripped, "$vocabulary": stripped,
 	"$comment": stripped, "deprecated": stripped, "readOnly": stripped, "writeOnly": stripped,
 	"default": stripped, "examples": stripped,
 	"contentEncoding": stripped, "contentMediaType": stripped, "contentSchema": stripped,
-	// What follows a tuple has no place once that has become one schema.
+	// Keywords about the elements after a tuple mean nothing once the tuple has become one schema.
 	"additionalItems": stripped, "unevaluatedItems": stripped,
 
 	"type": typeNames, "enum": values,
@@ -109,7 +109,7 @@ type member struct {
 	more  []gate.Doc
 }
 
-// A field is a keyword with what becomes of its value.
+// A field is a keyword, and what happens to its value.
 type field struct {
 	name string
 	raw  []byte
@@ -429,10 +429,10 @@ func encode(fields []field) []byte {
 	return b.Bytes()
 }
 
-// Repair returns what can serve as the schema of a tool's arguments, which MCP
-// wants to be an object with the type "object" (revision 2025-11-25,
-// server/tools, "Data Types"), and what had to be added to raw for it; "" if
-// nothing had. What it cannot repair it returns as it is.
+// Repair returns a document that can serve as the schema of a tool's arguments, which MCP wants to be
+// an object with the type "object" (revision 2025-11-25, server/tools, "Data Types"). Added is what
+// Repair had to add to raw for that; "" if nothing. A document that it cannot repair is returned as it
+// is.
 func Repair(raw gate.Doc) (repaired gate.Doc, added string) {
 	const object = `"object"`
 	switch {

@@ -28,9 +28,9 @@ const (
 	Gemini    Provider = "gemini"
 )
 
-// ForProvider returns the schema of a tool's arguments as a provider takes it, and what the
-// model has to be told of it in words; "" if that is nothing. It allows no less than the declared
-// one, which arguments are held against. False: there is no such provider.
+// ForProvider returns the schema of a tool's arguments as a provider takes it, and what the model has
+// to be told in words; "" if that is nothing. The schema allows no less than the declared one, by which
+// the arguments are checked. False means that there is no such provider.
 func ForProvider(p Provider, declared gate.Doc) (shown gate.Doc, said string, ok bool) {
 	if p != OpenAI && p != Anthropic && p != Gemini {
 		return gate.Doc{}, "", false
@@ -173,8 +173,8 @@ func choices(top gate.Doc) string {
 	return strings.Join(said, " ")
 }
 
-// forOpenAI writes alternatives as anyOf and constants as enum, drops what is not permitted, and
-// says of each array what it holds.
+// forOpenAI writes alternatives as anyOf and constants as enum, drops what is not permitted, and gives
+// each array a schema for its elements.
 func forOpenAI(s map[string]any) map[string]any {
 	below(s, whole(forOpenAI))
 	for _, name := range []string{"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies", "patternProperties", "propertyNames", "contains", "minContains", "maxContains", "unevaluatedProperties"} {
@@ -258,7 +258,7 @@ func forGemini(s map[string]any) map[string]any {
 	case len(some) > 1 && s["anyOf"] == nil:
 		return alone(s, oneEach(s, some))
 	case len(types) > 0 && len(some) == 0:
-		s["type"] = "string" // null alone
+		s["type"] = "string" // only null
 	}
 	if ways, ok := s["anyOf"].([]any); ok {
 		return alone(s, ways)

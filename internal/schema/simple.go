@@ -11,10 +11,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// simple is a schema that says no more than nearly all tools say, read from its text. It
-// is judged on the parsed document, in front of the validator, and can only accept: what
-// it does not accept is the validator's to judge, which finds the words for it too. What
-// it accepts, the validator accepts.
+// simple is a schema with only the keywords that nearly all tools use, read from its text. It is
+// checked on the parsed document, before the validator, and can only accept: a document that it does
+// not accept goes to the validator, which also words the violations. Everything that it accepts, the
+// validator accepts.
 type simple struct {
 	types      []string
 	properties []property

@@ -35,7 +35,7 @@ type flaw struct {
 	causes []*jsonschema.ValidationError
 }
 
-// violations returns what broke says of d.
+// violations describes what broke found in d.
 func violations(d gate.Doc, broke *jsonschema.ValidationError) doc.Violations {
 	var flaws flaws
 	flaws.collect(broke, "")
@@ -56,7 +56,7 @@ func violations(d gate.Doc, broke *jsonschema.ValidationError) doc.Violations {
 	return out[:min(len(out), maxViolations)]
 }
 
-// brokenSchema returns what broke says of a schema that stands at base.
+// brokenSchema describes what broke found in the schema at base.
 func brokenSchema(raw gate.Doc, base []string, broke *jsonschema.ValidationError) error {
 	var flaws flaws
 	flaws.collect(broke, "")
@@ -84,7 +84,7 @@ func brokenSchema(raw gate.Doc, base []string, broke *jsonschema.ValidationError
 
 type flaws []flaw
 
-// collect adds the leaves of the tree e. What only groups others is left out.
+// collect adds the leaves of the tree e. Nodes that only group others are left out.
 func (f *flaws) collect(e *jsonschema.ValidationError, prefix string) {
 	if len(*f) >= maxCollected {
 		return

@@ -249,8 +249,8 @@ type Left struct {
 // ErrThere says that the file exists, and that the caller did not ask to add to it.
 var ErrThere = errors.New("is there already")
 
-// Write writes a configuration: the one that explicit names, or the person's own. A file that is
-// there gets servers alone, and only with add. If something fails, a new file is taken away again.
+// Write writes a configuration: the one that explicit names, or the person's own. If the file exists,
+// only servers are added, and only with add. If something fails, a new file is removed again.
 func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 	m.File, err = File(explicit)
 	if p.Project {

@@ -27,9 +27,8 @@ type DB struct {
 // overwritten. A connection waits for a while if another has locked the file.
 var pragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)", "secure_delete(ON)"}
 
-// Open opens a database, and makes it if there is none: dsn is the path of its file,
-// or [Memory]. The folder must exist. An error says what is to be done about the file,
-// in which nothing has been changed then.
+// Open opens a database, and makes it if there is none: dsn is the path of its file, or [Memory]. The
+// folder must exist. An error says what to do about the file, and means that nothing in it has changed.
 func Open(ctx context.Context, dsn string) (*DB, error) {
 	d := &DB{}
 	name := dsn
@@ -84,7 +83,7 @@ func (d *DB) prepare(ctx context.Context) error {
 	return migrate(ctx, d.sql, versions)
 }
 
-// damage is what SQLite says of a file that is not whole.
+// damage is what SQLite reports about a file that is not whole.
 type damage struct{ found string }
 
 func (e *damage) Error() string { return e.found }

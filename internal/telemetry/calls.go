@@ -13,7 +13,7 @@ import (
 // DefaultSeries is how many series there are at most, unless the operator says otherwise.
 const DefaultSeries = 2000
 
-// Calls counts what records tell of. Use it from several goroutines.
+// Calls counts what is in records. Use it from several goroutines.
 type Calls struct {
 	budget    *budget
 	received  *family[operation]
@@ -76,8 +76,8 @@ type none struct{}
 func (none) values() []string { return nil }
 func (none) coarse() none     { return none{} }
 
-// NewCalls returns counters that make at most so many series; 0 is [DefaultSeries]. What
-// has no room left is counted under the name [Other], so that sums stay right.
+// NewCalls returns counters that make at most so many series; 0 is [DefaultSeries]. Beyond that,
+// everything is counted under the name [Other], so that sums stay right.
 func NewCalls(series int) *Calls {
 	if series <= 0 {
 		series = DefaultSeries

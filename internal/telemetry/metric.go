@@ -16,7 +16,7 @@ const (
 	Histogram             // counts values by their size
 )
 
-// A Metric is an instrument as it stands at one moment, for any exporter.
+// A Metric is the state of an instrument at one moment, for any exporter.
 type Metric struct {
 	Name   string // as OpenTelemetry writes it, such as mcp.server.operation.duration
 	Help   string

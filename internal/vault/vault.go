@@ -37,15 +37,15 @@ type Vault struct {
 	secret func() ([]byte, error)
 
 	mu     sync.Mutex
-	aead   cipher.AEAD // made when it is needed first: who keeps nothing needs no key
+	aead   cipher.AEAD // made when it is first needed: an unused vault needs no key
 	failed error       // why there is none
 	again  time.Time   // when the key is asked for again: a keyring may ask its user each time
 }
 
-// retry is for how long a key that is not to be had is not asked for again.
+// retry is for how long a key that could not be had is not asked for again.
 const retry = 10 * time.Second
 
-// ErrKey says that the key of the vault is not to be had now.
+// ErrKey says that the key of the vault cannot be had now.
 var ErrKey = errors.New("the key of the vault")
 
 // ErrNone says that there is no such row.
@@ -116,7 +116,7 @@ func (v *Vault) open() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// KeyFile reads a key, and makes it where there is none. One that others can read is an error.
+// KeyFile reads a key, and makes it if there is none. A file that others can read is an error.
 func KeyFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -89,7 +89,7 @@ func (t *TLS) now() *tls.Config {
 	return t.config
 }
 
-// filesState tells one version of the files from another.
+// filesState identifies a version of the files.
 func (t *TLS) filesState() (all string) {
 	for _, path := range []string{t.files.Cert, t.files.Key, t.files.ClientCA} {
 		if path != "" {

@@ -163,7 +163,7 @@ func wayOf(o provenance.Origin) string {
 	return where + " (" + o.Source + ")"
 }
 
-// A DecideRequest is an answer: the operator's, or that of whom As names or Token proves.
+// A DecideRequest is an answer: the operator's, or that of the principal that As names or Token proves.
 type DecideRequest struct {
 	ID      string       `json:"id"`
 	Verdict gate.Verdict `json:"verdict"`
@@ -174,7 +174,7 @@ type DecideRequest struct {
 	// Also approve the values that were shown next to the destinations.
 	Beside bool   `json:"beside,omitempty"`
 	As     string `json:"as,omitempty"`    // a principal of the configuration: the operator says that it is they who answer
-	Token  string `json:"token,omitempty"` // a bearer token or an API key of who answers
+	Token  string `json:"token,omitempty"` // the approver's bearer token or API key
 }
 
 // Decided is what came of an answer.
@@ -183,7 +183,7 @@ type Decided struct {
 	Always   *Always  `json:"always,omitempty"`
 }
 
-// Always tells of the grant for an answer that is to hold for good.
+// Always describes the grant for an answer that is to hold for good.
 type Always struct {
 	Grants string `json:"grants"` // the file, or the document that gateways share
 	Added  bool   `json:"added"`  // false if it has the grant already, or none was written
@@ -203,7 +203,7 @@ func (a *Approvals) Options(c config.Approvals, node string) *approval.Options {
 		},
 	}
 	if c.Hold == 0 {
-		o.Hold = -1 // none is held
+		o.Hold = -1 // no call is held
 	}
 	for _, name := range c.Channels {
 		o.Channels = append(o.Channels, approval.Channel(name))
@@ -386,8 +386,8 @@ func alwaysFor(r approval.Request) (to, tool string) {
 	return match.Name(of.Call.Who.Tenant, of.Call.Who.ID), of.Tool.Name.String()
 }
 
-// StillAsked says, by the ids of the calls that wait, what the policy would say of them if their
-// tools were approved for good; a call that it would allow then is not in it.
+// StillAsked returns, by the ids of the waiting calls, the reasons for which the policy would still ask
+// about them if their tools were approved for good. A call that it would allow then is left out.
 func (a *Approvals) StillAsked(ctx context.Context) (map[string]string, error) {
 	q := a.Gateway.Approvals()
 	if q == nil {

@@ -41,7 +41,7 @@ func Call(ctx context.Context, g operation.Gateway, r Request) (gate.Result, err
 // A Request is one call by a command.
 type Request struct {
 	Tool string `json:"tool"`
-	Args string `json:"args"` // JSON; what is none is refused and recorded
+	Args string `json:"args"` // JSON; anything else is refused and recorded
 	As   string `json:"as"`   // principal; "" is local
 	// Progress gets how far the server says that it is; nil if no one wants to know.
 	// It is not called concurrently.

@@ -88,7 +88,7 @@ func New(in io.Reader, out io.Writer, max int64) *Client {
 	return c
 }
 
-// Leave ends what the client says, as the end of its input does: what is under way is answered.
+// Leave ends the client's input early, as its own end would: requests under way are still answered.
 func (c *Client) Leave() { c.leave.Do(func() { close(c.left) }) }
 
 // Left is closed when the client says no more.
@@ -197,8 +197,8 @@ type message struct {
 	Method string          `json:"method"`
 }
 
-// asks takes note of what the client says, and returns the id of a request that
-// may not pass. What is no message passes: to refuse it is the gateway's business.
+// asks notes what the client sends, and returns the id of a request that may not pass. A line that is
+// no message passes, because the gateway refuses it.
 func (c *Client) asks(line []byte) (refused json.RawMessage) {
 	var m message
 	if json.Unmarshal(line, &m) != nil || m.Method == "" {
@@ -320,7 +320,7 @@ func (l *lineWriter) fail(id json.RawMessage, text string) error {
 	return l.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%q}}`+"\n", bytes.TrimSpace(id), text))
 }
 
-// readLine returns a line with its end. What has none is torn, and is io.EOF.
+// readLine returns a line with its end. A line without an end was torn off: the error is io.EOF.
 func readLine(r *bufio.Reader, max int64) ([]byte, error) {
 	var line []byte
 	for {

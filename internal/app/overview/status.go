@@ -34,7 +34,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// Show is the operation that tells how a gateway is.
+// Show is the operation that reports the state of a gateway.
 var Show = operation.New[operation.None, *Status]("status")
 
 // A Cluster is the gateways that share a database with this one.
@@ -57,7 +57,7 @@ type Overview struct {
 	Desk       *desks.Front
 	Cluster    Cluster       // nil without one
 	URL        func() string // for clients over HTTP; "" without
-	// Running says that the gateway was not started for a command alone.
+	// Running says that the gateway was not started for only one command.
 	Running bool
 }
 
@@ -70,21 +70,21 @@ func (o *Overview) Operations(t operation.Table) {
 	})
 }
 
-// Status tells how a gateway is.
+// Status is the state of a gateway.
 type Status struct {
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // URL; absent if there are none
 	Console string `json:"console,omitempty"` // URL; absent if there is none
-	// Shipping tells of each target of the audit log how far it is.
+	// Shipping says, for each target of the audit log, how far it has been sent.
 	Shipping []background.Shipping `json:"shipping,omitempty"`
 	Config   string                `json:"config,omitempty"`
-	Read     time.Time             `json:"config_read"` // when what is in use of it was read
+	Read     time.Time             `json:"config_read"` // when the configuration in use was read
 	Grants   string                `json:"grants"`
 	Audit    string                `json:"audit"`
 	Policy   string                `json:"policy_revision"`
-	Running  bool                  `json:"running"` // false if it was started for a command alone
+	Running  bool                  `json:"running"` // false if it was started for only one command
 	Servers  []status.Server       `json:"servers"`
 	// Modules are those whose tools are offered, or would be.
 	Modules []status.Module `json:"modules,omitempty"`
@@ -146,7 +146,7 @@ func (s *Status) Unready() (names []string) {
 	return names
 }
 
-// Status tells how the gateway is.
+// Status returns the state of the gateway.
 func (o *Overview) Status() *Status {
 	s := &Status{
 		PID: os.Getpid(), Version: product.Version(), URL: o.URL(), Console: o.Desk.URL(), Config: o.Start.File, Replays: o.Start.Replay.File,

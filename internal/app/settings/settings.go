@@ -125,8 +125,8 @@ func (set *Settings) Watch(ctx context.Context, hangup <-chan os.Signal) func() 
 	}
 }
 
-// files tells one version of the configuration's files, of its modules' and of its servers'
-// secrets from another.
+// files identifies a version of the files of the configuration and its modules, and of the servers'
+// secrets.
 func files(c *config.Config) (all string) {
 	for _, f := range append(c.Files(), modules.Files(c)...) {
 		all += f + " " + watch.State(f) + "\n"
@@ -137,11 +137,11 @@ func files(c *config.Config) (all string) {
 	return all
 }
 
-// Reload puts in place what the files say now. If anything is wrong with the
-// files, all stays as it is. How calls are checked changes first, at once and whole, and if
-// that cannot be nothing does. What cannot change while the gateway runs waits for a
-// restart, and is named. A server that cannot be reached, or a module that cannot be
-// used, is no error: status tells of it.
+// Reload puts in place what the files say now. If anything is wrong with the files, everything stays as
+// it is. The way in which calls are checked changes first, at once and as a whole; if that fails,
+// nothing changes. A change that the gateway cannot make while it runs waits for a restart, and is
+// named. A server that cannot be reached, or a module that cannot be used, is no error: the status
+// reports it.
 func (set *Settings) Reload(ctx context.Context) error {
 	before := set.now.Load()
 	next, err := before.cfg.Reread(config.Options{})
@@ -237,7 +237,7 @@ func (set *Settings) put(ctx context.Context, last, now *state) (errs []error) {
 	return errs
 }
 
-// putCallers puts in place what differs of who is let in.
+// putCallers puts in place the differences in who is let in.
 func (set *Settings) putCallers(before, next *config.Config, again bool) error {
 	if !again && callers.Same(before, next) {
 		return nil

@@ -41,7 +41,7 @@ type Value struct {
 	Said     string `json:"said"`     // as in the record
 }
 
-// Values are what a record says of its call's values.
+// Values returns what a record knows about the values of its call.
 func Values(e audit.Entry) (all []Value) {
 	for _, said := range e.Met {
 		argument, _, _ := strings.Cut(said, ": ")
@@ -52,7 +52,7 @@ func Values(e audit.Entry) (all []Value) {
 	return all
 }
 
-// Of tells the flow of a session's calls, the oldest first.
+// Of returns the flow of a session's calls, the oldest first.
 func Of(calls []audit.Entry) Flow {
 	f := Flow{Read: []Call{}, Did: []Call{}}
 	brought := make(map[string]bool)
@@ -84,9 +84,9 @@ func Of(calls []audit.Entry) Flow {
 // maxCalls is the maximum number of calls in a flow: the newest of its session.
 const maxCalls = 1000
 
-// Read tells the flow of a session from the log at path: from the first call with which one of
-// its labels came, or from when it began, whichever was earlier. Raised are these calls, by label.
-// Lines that are no records are left out: the log's verification finds them.
+// Read returns the flow of a session from the log at path. It begins with the first call that raised
+// one of its labels, or when the session began, whichever was earlier. Raised are these calls, by
+// label. Lines that are no records are left out: the log's verification finds them.
 func Read(ctx context.Context, path string, k gate.SessionKey, began time.Time, raised map[string]string) (Flow, error) {
 	calls, begun := []audit.Entry{}, false
 	f := audit.Filter{Principal: k.Owner.ID, Session: k.ID, Last: maxCalls, Choose: func(e *audit.Entry) bool {

@@ -21,7 +21,7 @@ import (
 const (
 	// lookEvery is how often the log is looked at once all of it is indexed.
 	lookEvery = 250 * time.Millisecond
-	// atOnce is how many records are indexed before somebody with a question gets a turn.
+	// atOnce is how many records are indexed before a waiting query gets a turn.
 	atOnce = 2000
 	// catchUp is how long a question waits for the newest records to be indexed.
 	catchUp = 200 * time.Millisecond

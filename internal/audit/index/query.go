@@ -378,8 +378,8 @@ func (t *table) numbers(q *Query, where func(func(int) bool)) error {
 	return nil
 }
 
-// records reads rows of a file of the log, given and returned the newest first. What the log
-// has not where the index says is errDamaged. From is open at the file, or nil.
+// records reads rows of a file of the log, given and returned the newest first. If a record is not
+// where the index says, the error is errDamaged. From is open at the file, or nil.
 func records(name string, from *reader, t *table, rows []int) ([]audit.Entry, *reader, error) {
 	all := make([]audit.Entry, len(rows))
 	for k := len(rows) - 1; k >= 0; k-- { // forwards, as the file is read
@@ -400,7 +400,7 @@ func records(name string, from *reader, t *table, rows []int) ([]audit.Entry, *r
 	return all, from, nil
 }
 
-// A Row is what the index itself says of a record: enough to count, and no more.
+// A Row is what the index itself knows about a record: enough to count, and no more.
 type Row struct {
 	Time                                          time.Time
 	Action, Code, Server, Tool, Tenant, Principal string

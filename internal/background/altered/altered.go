@@ -55,8 +55,8 @@ type count struct {
 	rules            map[string]int
 }
 
-// Observe counts the result that a record tells of, if it is one of a tool of a server on this
-// machine. It keeps nothing of r.
+// Observe counts the result in a record, if a tool of a server on this machine returned it. It keeps
+// nothing of r.
 func (c *Counts) Observe(r *gate.Record) {
 	if r.Event != gate.Done || r.Tool == nil || !r.Tool.OnMachine || r.Tool.Feature != gate.FeatureTool || r.Code != codes.OK && r.Code != codes.ToolError {
 		return

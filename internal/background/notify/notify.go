@@ -34,11 +34,11 @@ var titles = map[Kind]string{
 	Audit:      "The audit log cannot be written: calls are refused",
 }
 
-// A Notice is something that somebody should look at.
+// A Notice is something that a person should look at.
 type Notice struct {
 	Kind  Kind      `json:"kind"`
 	Time  time.Time `json:"time"`
-	Node  string    `json:"node,omitempty"` // the gateway that tells of it
+	Node  string    `json:"node,omitempty"` // the gateway that sends it
 	Title string    `json:"title"`          // of the kind
 	Text  string    `json:"text"`           // a sentence, with names that clients and servers may have chosen
 	// Command is what shows it, in a shell on the gateway's machine.
@@ -156,9 +156,8 @@ func Command(command []string) func(context.Context, Notice) error {
 // ErrNoDesktop says that there is no program here that shows notices on a desktop.
 var ErrNoDesktop = errors.New("desktop notices need notify-send on Linux or osascript on macOS")
 
-// Desktop shows notices on the desktop of who runs the gateway. They hold fixed words alone:
-// the program that shows them takes its text as arguments, and those may mean something to
-// it.
+// Desktop shows notices on the desktop of the user who runs the gateway. They contain only fixed words:
+// the program that shows them takes its text as arguments, and other text could mean something to it.
 func Desktop(ctx context.Context, n Notice) error {
 	var command []string
 	switch runtime.GOOS {

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
-// Cases are calls of a module's tools with what is to come of them, and what the module
-// has meanwhile in the place of the world.
+// Cases are calls of a module's tools with the expected results, and the substitutes that the module
+// gets for the outside world.
 type Cases struct {
 	File   string
 	Config map[string]string // that the module may know, as under tools.X.config
@@ -74,7 +74,7 @@ func Read(path string) (*Cases, error) {
 		})
 	}
 	for i := range c.Cases {
-		c.Cases[i].Secrets = append(c.Cases[i].Secrets, shared...) // the first of a name stands
+		c.Cases[i].Secrets = append(c.Cases[i].Secrets, shared...) // the first of a name wins
 	}
 	if err := f.Problems.Err(); err != nil {
 		return nil, err

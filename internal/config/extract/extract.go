@@ -142,8 +142,8 @@ func (e *extractor) args(args []string) {
 
 var parameter = regexp.MustCompile(`([?&])([^=&#]+)=([^&#]*)`)
 
-// query moves what is secret out of a URL: values of its query, segments of its
-// path, and the whole of one with a password.
+// query moves secrets out of a URL: values of its query, segments of its path, and the whole of one
+// with a password.
 func (e *extractor) query(where, s string) string {
 	if credentials(s) {
 		return e.variable(where, e.own("url"), s)

@@ -76,8 +76,8 @@ func (m *Manifest) Problem(where, message string) tree.Problem {
 	return p
 }
 
-// members are the readers of a manifest's members, each of the kind that it has. What their values
-// mean is judged by who runs the module.
+// members are the readers of a manifest's members, each for the kind of its value. The package that
+// runs the module checks what the values mean.
 var members = map[string]decode.Reader{
 	"tools":     each(tool),
 	"wants":     decode.Table(map[string]decode.Reader{"http": each(wantedHTTP), "dirs": each(wantedDir), "secrets": decode.KindList(tree.Text), "kv": decode.Kind(tree.Boolean)}),

@@ -33,7 +33,7 @@ func newEditor(data []byte, grants []Grant, at []int) *editor {
 		}
 		start := min(n-1, len(e.lines)-1)
 		for start > from && !bytes.HasPrefix(bytes.TrimSpace(e.lines[start]), []byte("-")) {
-			start-- // the dash stands on a line of its own
+			start-- // the dash is on a line of its own
 		}
 		e.starts = append(e.starts, max(start, 0))
 	}
@@ -57,10 +57,9 @@ func (e *editor) add(g Grant) {
 	e.lines = append(e.lines, []byte(e.indent+renderGrant(g)))
 }
 
-// replace writes g in the place of entry i; of an empty grant nothing is left
-// but the comments that stood in the entry, which are kept as lines before it.
-// What is after it stays as it is. Entries are replaced from the last to the
-// first: the starts of those after i do not hold any more.
+// replace writes g in the place of entry i. Of an empty grant nothing is left but the comments that
+// were in the entry, which are kept as lines before it. The lines after it stay as they are. Entries
+// are replaced from the last to the first, because the starts of those after i are no longer right.
 func (e *editor) replace(i int, g Grant) {
 	e.edited = true
 	from, to := e.starts[i], len(e.lines)

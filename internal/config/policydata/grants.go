@@ -19,7 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
-// A Grant is one entry of a grants file: who gets what. A pattern is a literal,
+// A Grant is one entry of a grants file: the principals, and what they may use. A pattern is a literal,
 // or a literal with * at its end.
 type Grant struct {
 	To        []string // ids of principals, role:NAME, or *
@@ -36,7 +36,7 @@ type Grant struct {
 	Asks      []string // what servers may ask of the client: roots, sampling, secrets
 }
 
-// grantKey is a key of an entry, and what stands there.
+// grantKey is a key of an entry, and its value.
 type grantKey struct {
 	key    string
 	values *[]string
@@ -110,7 +110,7 @@ func (f GrantsFile) Change(ctx context.Context, edit func(data []byte) ([]byte, 
 	if err != nil || bytes.Equal(out, data) {
 		return err
 	}
-	return files.ReplaceSynced(path, out, files.Mode(path, 0o600)) // else its owner's alone
+	return files.ReplaceSynced(path, out, files.Mode(path, 0o600)) // else only its owner reads it
 }
 
 // SeeGrants returns the grants of a document, with what names their state.
@@ -260,7 +260,7 @@ func RevokeNamed(ctx context.Context, at state.Document, g Grant) (removed int, 
 			named := g.keys()
 			for k, key := range entry.keys() {
 				if key.key == "to" {
-					continue // who it was granted to does not matter
+					continue // the principal does not matter
 				}
 				for _, v := range *named[k].values {
 					if left := without(*key.values, v); len(left) < len(*key.values) {
@@ -286,8 +286,8 @@ func without(patterns []string, one string) []string {
 	return slices.Delete(slices.Clone(patterns), at, at+1)
 }
 
-// covers reports whether the grant names anything that the pattern matches. What is in
-// a group is not known here, so that a grant of one may cover anything.
+// covers reports whether the grant names anything that the pattern matches. The content of groups is
+// not known here, so that a grant of a group may cover anything.
 func (g Grant) covers(pattern string) bool {
 	server, _, _ := strings.Cut(pattern, "__")
 	return slices.Contains(g.Servers, server) || overlaps(g.Tools, pattern) || len(g.Groups) > 0

@@ -177,8 +177,9 @@ func (b Bound) breadth() string {
 // reason begins the reasons of all rules that are proposed.
 const reason = "learned: "
 
-// Rules are the proposal for a file of rules, which deny what goes beyond the bounds. Each says
-// what it lets pass, and of how much it was made; what nothing narrows stands at the end.
+// Rules returns the proposal as a file of rules, which deny what goes beyond the bounds. Each rule says
+// what it lets pass, and from how many calls it was made; arguments that nothing narrows are at the
+// end.
 func (p *Proposal) Rules() string {
 	var b strings.Builder
 	b.WriteString("package wasmgate\n")

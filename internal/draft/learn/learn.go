@@ -20,7 +20,7 @@ const (
 	// mostValues is the largest number of different values that an argument may have to be narrowed to
 	// a list of them. Each has to be seen leastEach times.
 	mostValues, leastEach = 8, 2
-	// mostTests bounds the tests that are made of calls, for each tool.
+	// mostTests bounds the tests that are made from calls, for each tool.
 	mostTests = 3
 	// mostRefusals bounds the calls that are shown as those a proposal would have refused.
 	mostRefusals = 20

@@ -26,7 +26,7 @@ const (
 	maxBegun, maxNoted = 10, 10
 )
 
-// What is noted of a link.
+// What has happened to a link, in an [Event].
 const (
 	Asked   = "asked"
 	Done    = "done"
@@ -50,7 +50,7 @@ type Options struct {
 	Provider func(issuer string) *login.Server
 	// Proxied says who opens a page through the proxy that signs people in.
 	Proxied func(r *http.Request) (*gate.Principal, error)
-	// Identify says whose an access token is that somebody got by signing in.
+	// Identify returns the person that an access token belongs to, which they got by signing in.
 	Identify func(ctx context.Context, token string) (*gate.Principal, error)
 	// Node begins the id of each link, by which others find this gateway; "" begins none.
 	Node string
@@ -83,7 +83,7 @@ type link struct {
 	logins  int // that were begun
 	noted   int // visits that came to nothing
 
-	browser [sha256.Size]byte // digest of the cookie of who has proved to be the caller
+	browser [sha256.Size]byte // digest of the cookie of the browser that has proved to be the caller's
 	proved  bool
 	begun   *login.Begun // the login that the page offers
 	form    string       // what its button sends; "" once it is pressed
@@ -131,8 +131,8 @@ func (c *Connect) Offer(call *gate.Call, err error) (url string, ended <-chan st
 // byProxy is how callers were verified whom a proxy names.
 const byProxy = "proxy"
 
-// provable reports whether somebody can prove to be a caller with a browser: it comes through the
-// same proxy, or they sign in where the token of that very principal comes from.
+// provable reports whether a browser can prove to be a caller's: it comes through the same proxy, or
+// its person signs in at the issuer of that principal's token.
 func (c *Connect) provable(who *gate.Principal) bool {
 	switch who.Auth {
 	case byProxy:

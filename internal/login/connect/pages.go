@@ -118,8 +118,7 @@ func (c *Connect) opens(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// passes takes the word of the proxy for who opens a link. A cookie that the browser brings counts
-// for nothing.
+// passes accepts the person that the proxy names. A cookie that the browser sends counts for nothing.
 func (c *Connect) passes(w http.ResponseWriter, r *http.Request, l *link) {
 	who, err := c.o.Proxied(r)
 	if err != nil {
@@ -237,7 +236,7 @@ func (c *Connect) ask(w http.ResponseWriter, r *http.Request, l *link) {
 	}})
 }
 
-// client names who made the call: what was verified, and what it says of itself.
+// client names the sender of the call: what was verified about it, and what it says about itself.
 func client(l *link) string {
 	if l.who.Client == "" {
 		return l.client
@@ -245,9 +244,9 @@ func client(l *link) string {
 	return fmt.Sprintf("%s (%s)", l.client, l.who.Client)
 }
 
-// agree sends a browser whose person has pressed the button on to the server's authorization
-// server. It answers with a page: the answer to a form may lead to this gateway alone
-// (contentPolicy, form-action), and authorization servers lead on elsewhere.
+// agree sends a browser whose person has pressed the button on to the server's authorization server. It
+// answers with a page, because the answer to a form may only lead to this gateway (contentPolicy,
+// form-action), and authorization servers lead on elsewhere.
 func (c *Connect) agree(w http.ResponseWriter, r *http.Request) {
 	l := c.find(r.PathValue("id"))
 	if l == nil {

@@ -43,7 +43,7 @@ func (k keyring) get(ctx context.Context, host string) (auth.Credential, error) 
 	return store.Get(ctx, credentials.ServerAddressFromHostname(host))
 }
 
-// hint tells what to do when the registry, which is reached at host, refused.
+// hint says what to do when the registry, which is reached at host, has refused.
 func (k keyring) hint(ctx context.Context, registry, host string) string {
 	if k.path == "" {
 		return fmt.Sprintf("there are no credentials for %s, as there is no home directory with a Docker configuration file", registry)

@@ -50,8 +50,8 @@ type manifest struct {
 	Layers    []ocispec.Descriptor `json:"layers"`
 }
 
-// parseManifest reads a manifest. What it is follows from its own bytes, which
-// the digest covers, and not from the registry's Content-Type, which it does not.
+// parseManifest reads a manifest. Its type follows from its own bytes, which the digest covers, and not
+// from the registry's Content-Type, which the digest does not cover.
 func parseManifest(b []byte) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(b, &m); err != nil {

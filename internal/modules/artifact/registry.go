@@ -89,8 +89,7 @@ func limitRedirects(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// A guard stands before the network: every request passes it, those after a
-// redirect and those for a token included.
+// A guard is in front of the network: every request passes it, also after a redirect or for a token.
 type guard struct {
 	next  http.RoundTripper
 	local bool // the registry is on this machine, so that plain HTTP to this machine is allowed
@@ -103,5 +102,5 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("refused to go to %.80s://%.255s: only HTTPS is used, and plain HTTP on this machine for a registry on this machine", r.URL.Scheme, r.URL.Host)
 }
 
-// isLoopback tells whether a host, with or without a port, is this machine.
+// isLoopback reports whether a host, with or without a port, is this machine.
 func isLoopback(hostport string) bool { return loopback.Address((&url.URL{Host: hostport}).Hostname()) }

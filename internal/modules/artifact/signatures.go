@@ -89,7 +89,7 @@ func (p *puller) tagged(ctx context.Context) (all []Signature, err error) {
 		}
 		sig, err := base64.StdEncoding.DecodeString(layer.Annotations[signatureAnnotation])
 		if err != nil {
-			continue // of no use to anybody
+			continue // it cannot be used
 		}
 		payload, err := p.small(ctx, layer)
 		if err != nil {

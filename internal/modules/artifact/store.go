@@ -30,10 +30,9 @@ const magic = "\x00asm"
 
 // Config configures a [Store]. The zero Config keeps no cache.
 type Config struct {
-	// Dir is the cache, which is made (0700) when it is needed. It may be used by
-	// several processes at once, and any file in it may be removed at any time. What
-	// was not used for 90 days is removed, and what is beyond 2 GiB. Empty means no
-	// cache.
+	// Dir is the cache, which is made (0700) when it is needed. It may be used by several processes at
+	// once, and any file in it may be removed at any time. Files that were not used for 90 days are
+	// removed, and so are files beyond 2 GiB in all. Empty means no cache.
 	Dir string
 	// DockerConfig is the file with the credentials for registries. Empty means
 	// .docker/config.json in the user's home. A file that is not there holds none.
@@ -84,11 +83,11 @@ func New(cfg Config) (*Store, error) {
 	return &Store{cfg: cfg, cache: cache{cfg.Dir, cfg.Log}, keys: newKeyring(cfg.DockerConfig)}, nil
 }
 
-// Fetch returns the module that ref stands for (see [Parse]). What the cache
-// holds is not asked for again: a module that is in it needs no network.
+// Fetch returns the module that ref stands for (see [Parse]). A module that is in the cache needs no
+// network.
 //
-// The error says what to do next where that is known. It wraps ctx.Err() if ctx
-// ended first, and [context.DeadlineExceeded] after Config.Timeout.
+// The error says what to do next where that is known. It wraps ctx.Err() if ctx ended first, and
+// [context.DeadlineExceeded] after Config.Timeout.
 func (s *Store) Fetch(ctx context.Context, ref string) (m Module, err error) {
 	r, err := Parse(ref)
 	if err != nil {

@@ -107,7 +107,7 @@ func (sp *space) list(prefix string, now time.Time) []string {
 	return keys
 }
 
-// empty tells whether nothing is left. It takes the lock itself.
+// empty reports whether nothing is left. It takes the lock itself.
 func (sp *space) empty(now time.Time) bool {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()

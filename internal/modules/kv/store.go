@@ -29,14 +29,13 @@ const (
 )
 
 var (
-	// ErrQuota is wrapped by an error about a quota. Its text is safe to tell the
-	// tool.
+	// ErrQuota is wrapped by an error about a quota. The tool may see its text.
 	ErrQuota = errors.New("quota exceeded")
-	// ErrInvalid is wrapped by an error about a key, a lifetime or a namespace. Its
-	// text is safe to tell the tool.
+	// ErrInvalid is wrapped by an error about a key, a lifetime or a namespace. The tool may see its
+	// text.
 	ErrInvalid = errors.New("not valid")
-	// ErrCorrupt is wrapped by an error about a file that is not as it was written.
-	// Every use of the namespace fails until somebody restores or removes it.
+	// ErrCorrupt is wrapped by an error about a file that is not as it was written. Every use of the
+	// namespace fails until the file is restored or removed.
 	ErrCorrupt = errors.New("file is corrupt")
 	// ErrClosed is the error of a closed Store.
 	ErrClosed = errors.New("kv: the store is closed")
@@ -206,7 +205,7 @@ func (s *Store) Set(ctx context.Context, ns options.ModuleNamespace, key string,
 	return s.use(ns, func(sp *space) error { return sp.set(key, e, now, s.o) })
 }
 
-// Delete removes key, and tells whether it had a value.
+// Delete removes key, and reports whether it had a value.
 func (s *Store) Delete(ctx context.Context, ns options.ModuleNamespace, key string) (found bool, err error) {
 	if err := check(ns, key); err != nil {
 		return false, err
@@ -300,8 +299,8 @@ func (s *Store) take(ns options.ModuleNamespace) (*slot, error) {
 	return sl, nil
 }
 
-// release ends a use. What is in a file is dropped from memory if others were
-// used more recently.
+// release ends a use. A namespace that is in a file is dropped from memory if others were used more
+// recently.
 func (s *Store) release(sl *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,8 +314,7 @@ func (s *Store) release(sl *slot) {
 	}
 }
 
-// sweep drops the idle namespaces that hold nothing any more, and tells whether
-// there were any.
+// sweep drops the idle namespaces that hold nothing any more, and reports whether there were any.
 func (s *Store) sweep() (dropped bool) {
 	for e := s.idle.Front(); e != nil; {
 		sl := e.Value.(*slot)

@@ -103,8 +103,8 @@ func declaredBy(g *gateway.Gateway) (all []declared) {
 // startedWait bounds how long a scan waits for servers that start.
 const startedWait = 10 * time.Second
 
-// Servers scans what the servers of a gateway declare, also what is quarantined; all of
-// them, but for the program's own, if server is empty.
+// Servers scans the definitions that the servers of a gateway declare, also quarantined ones. If server
+// is empty, it scans all servers but the program's own.
 func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, error) {
 	started, cancel := context.WithTimeout(ctx, startedWait)
 	g.Fleet().Started(started)
