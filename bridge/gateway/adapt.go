@@ -47,8 +47,9 @@ type SchemaView int
 const (
 	// Declared is as the gateway offers it to other clients.
 	Declared SchemaView = iota
-	// Normalized is the small part of JSON Schema that all model providers take: no references,
-	// no allOf, and at the top an object without alternatives, of which it has the members of all.
+	// Normalized is the small part of JSON Schema that all model providers take: no references and
+	// no allOf. At the top it is an object without alternatives, which has the members of all
+	// alternatives.
 	Normalized
 	// Passing is Normalized, in which every object may have further members; see
 	// [schema.PassThrough].
@@ -104,7 +105,7 @@ func (v SchemaView) of(declared gate.Doc) (shown gate.Doc, ok bool) {
 	return gate.Doc{}, false
 }
 
-// A Provider is whose models are told of functions.
+// A Provider is a provider of models that functions are described to.
 type Provider string
 
 // The providers whose rules for schemas are known.
@@ -258,8 +259,8 @@ func blockText(block gate.Doc) string {
 // base64Size is how many bytes a text in base64 stands for.
 func base64Size(s string) int { return len(strings.TrimRight(s, "=")) * 3 / 4 }
 
-// cutText cuts a text to max bytes, at the end of a line if one ends in the second
-// half, and says how much there was. The note is beside the budget.
+// cutText cuts a text to max bytes, at the end of a line if one ends in the second half, and says
+// how much there was. The note does not count towards max.
 func cutText(s string, max int) string {
 	if max < 0 || len(s) <= max {
 		return s

@@ -5,8 +5,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/approval"
 )
 
-// newQueue makes what asks people. Without Config.Approvals it asks nobody but clients with
-// [ClientConfig].Approve.
+// newQueue makes the queue that asks people. Without Config.Approvals only clients with
+// [ClientConfig].Approve are asked.
 func (g *Gateway) newQueue(r gate.Recorder) (err error) {
 	o := approval.Options{Channels: []approval.Channel{approval.Client}}
 	if g.cfg.Approvals != nil {
@@ -20,7 +20,7 @@ func (g *Gateway) newQueue(r gate.Recorder) (err error) {
 	return err
 }
 
-// approver returns what asks people by these options; nil if nobody is asked.
+// approver returns the queue that asks people by these options; nil if no one is asked.
 func (g *Gateway) approver(o *approval.Options) gate.Approver {
 	if o != nil && o.Channels != nil && len(o.Channels) == 0 {
 		return nil
@@ -28,8 +28,8 @@ func (g *Gateway) approver(o *approval.Options) gate.Approver {
 	return g.asking
 }
 
-// Approvals returns the questions that wait for people, to be shown and answered;
-// nil if nobody is asked. Whoever has it can approve.
+// Approvals returns the questions that wait for people, to be shown and answered; nil if no one is
+// asked. Anyone who has the queue can approve.
 func (g *Gateway) Approvals() *approval.Queue {
 	if g.cfg.Approvals == nil || g.gate.Parts().Approver == nil {
 		return nil

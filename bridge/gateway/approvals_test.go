@@ -152,8 +152,8 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
-// The person at the client is asked, in either era of the protocol, sees what would
-// be sent, and decides.
+// The person at the client is asked, in either protocol revision, sees what would be sent, and
+// decides.
 func TestApprovalByClient(t *testing.T) {
 	for _, era := range []string{"2025-11-25", "2026-07-28"} {
 		for decision, code := range map[string]string{"approve": "ok", "deny": "refused_approve"} {
@@ -205,8 +205,8 @@ func TestApprovalByClient(t *testing.T) {
 	}
 }
 
-// A client's own function is told what it is asked about, and when it fails the call does, at
-// once and alone.
+// A client's own function gets the question. If the function fails, the call fails at once, and no
+// one else is asked.
 func TestApproveByFunction(t *testing.T) {
 	yes := gate.Answer{Verdict: gate.Approved}
 	for name, f := range map[string]func(p gate.Pending) (gate.Answer, error){

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// TestToolOfAServerThatWasNeverReady: who is granted it is told that its server is away, and
-// nobody else that there is such a server.
+// TestToolOfAServerThatWasNeverReady: a caller that is granted the tool learns that its server is
+// away. Others do not learn that there is such a server.
 func TestToolOfAServerThatWasNeverReady(t *testing.T) {
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: granting("down__*"),

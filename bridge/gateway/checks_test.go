@@ -54,8 +54,8 @@ func configured(name, profile, server string, packs ...string) (gateway.Config, 
 	return next, &p
 }
 
-// TestSnapshotIsWhatDecided: whenever the configuration changes, a record names the one by
-// which its call was decided and its result made safe, and not another.
+// TestSnapshotIsWhatDecided: whenever the configuration changes, a record names exactly the one by
+// which its call was decided and its result sanitized.
 func TestSnapshotIsWhatDecided(t *testing.T) {
 	unraced.Long(t)
 	var seen decidedBy
@@ -280,7 +280,7 @@ func TestReconfigurePinsAndJobs(t *testing.T) {
 	holds("after a lockfile that cannot be read", "refused_pin", true)
 }
 
-// TestReconfigureName: clients that come are told who the gateway is by what was said last.
+// TestReconfigureName: new clients get the gateway's name as it was configured last.
 func TestReconfigureName(t *testing.T) {
 	cfg := gateway.Config{Recorder: new(records), Policy: granting("s__*")}
 	g := start(t, cfg)

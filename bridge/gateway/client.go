@@ -21,18 +21,18 @@ import (
 // ClientConfig configures a [Client]. The zero ClientConfig is the local principal
 // that cannot be asked anything.
 type ClientConfig struct {
-	// Who calls; nil is [gate.Local].
+	// The principal that calls; nil is [gate.Local].
 	Who *gate.Principal
 	// Name and Version are what the audit log says of the client. Empty means the
 	// gateway's own.
 	Name, Version string
-	// Timeout bounds each call, beside the server's own limit and the context's; zero
+	// Timeout bounds each call, in addition to the server's own limit and the context's; zero
 	// leaves it to these.
 	Timeout time.Duration
 
-	// Notify is told what servers say of calls under way: a notification of MCP, such
-	// as notifications/progress, with its parameters; see also [Client.SetLogLevel]. It
-	// must not block.
+	// Notify is called with what servers say of calls under way: a notification of MCP, such as
+	// notifications/progress, with its parameters; see also [Client.SetLogLevel]. It must not
+	// block.
 	Notify func(ctx context.Context, method string, params gate.Doc)
 	// Approve is asked about calls for which the policy wants a person, with the question in
 	// words and, in p.Asked, in its parts: tool, arguments, who calls. It may take as long as
@@ -168,7 +168,7 @@ func (c *Client) features(ctx context.Context, f gate.Feature) ([]*gate.Tool, er
 		return nil, err
 	}
 	if c.cfg.Who == nil {
-		return nil, nil // who is nobody is offered nothing
+		return nil, nil // without a principal nothing is offered
 	}
 	list, err := c.gateway.gate.Features(c.gateway.fleet.Settle(ctx), c.cfg.Who, f)
 	if err == nil {
@@ -249,9 +249,9 @@ func (c *Client) use(ctx context.Context, action gate.Action, name string, args 
 	return c.Do(ctx, call)
 }
 
-// Do carries out a call that says more than the other methods take, such as its ID or
-// its Meta. Who calls, and in which session, is always the client; how the client is
-// reached, and the user's own words, are the client's where the call leaves them out.
+// Do carries out a call that says more than the other methods take, such as its ID or its Meta. The
+// caller and the session are always those of the client. If the call leaves out how the client is
+// reached, or the user's own words, those of the client are used.
 func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 	if err := c.closed(); err != nil {
 		return gate.Result{}, err
@@ -330,8 +330,8 @@ func (r *reached) Notify(ctx context.Context, method string, params gate.Doc) {
 	r.client.cfg.Notify(ctx, method, params)
 }
 
-// Approve implements [gate.Client]. Nobody else is asked in the place of a program whose own
-// function fails.
+// Approve implements [gate.Client]. If a program's own function fails, no one else is asked
+// instead.
 func (r *reached) Approve(ctx context.Context, p gate.Pending) (a gate.Answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -186,7 +186,7 @@ func TestClientIsTold(t *testing.T) {
 	if _, err := client.CallTool(t.Context(), "s__work", nil); err != nil {
 		t.Fatal(err)
 	}
-	close(told) // nobody is told anything after the result
+	close(told) // there is no notification after the result
 	got := []string{}
 	for one := range told {
 		got = append(got, one)

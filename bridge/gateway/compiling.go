@@ -15,8 +15,8 @@ var errCompiling = errors.New("it is being compiled")
 
 const embeddedName = "embedded"
 
-// later reports whether a module is better compiled beside the calls: if it takes time,
-// and nobody has to be told now that it cannot be used.
+// later reports whether a module is better compiled in the background: compiling it takes time, and
+// the caller need not know now whether it can be used.
 func (g *Gateway) later(wasm []byte) bool { return g.cfg.LeaveOut && !g.runtime.Compiled(wasm) }
 
 // compile compiles the modules that wait, one after the other, and then the embedded

@@ -28,9 +28,9 @@ import (
 
 // Config configures a [Gateway]. The zero Config lacks only Audit or Recorder.
 type Config struct {
-	// Name, Version and Description are what clients are told of the gateway, such as the name
-	// of the program that embeds it; servers get the name and the version. Empty means wasmgate,
-	// its version, and nothing.
+	// Name, Version and Description describe the gateway to clients; the name may be that of the
+	// program that embeds it. Servers get the name and the version. Empty means wasmgate, its
+	// version, and no description.
 	Name, Version, Description string
 	// Servers are the MCP servers, in the order in which their tools are
 	// listed. New sets the sanitizer and the schema compiler of their Tools.
@@ -58,10 +58,11 @@ type Config struct {
 	// HostTools are the names of the tools that the program which embeds the gateway has
 	// itself. No tool is offered by one of them.
 	HostTools []string
-	// Principal finds out who sends a request to the MCP endpoint, before its body is read;
-	// nil says Who of all. An error that is an [http.Handler] answers the request; any other
-	// is answered with 401 and told to nobody. Sessions, streams, tasks and all else that a
-	// request makes belong to its principal, by tenant and id. See also [WithPrincipal].
+	// Principal finds out who sends a request to the MCP endpoint, before its body is read. If
+	// Principal is nil, all requests are from Who. An error that is an [http.Handler] answers the
+	// request; any other is answered with 401, and its text is not shown. Sessions, streams, tasks
+	// and all else that a request makes belong to its principal, by tenant and id. See also
+	// [WithPrincipal].
 	Principal func(*http.Request) (*gate.Principal, error)
 	// Challenge, if not nil, returns the header WWW-Authenticate with which a request is answered
 	// whose access token lacks scopes for a call, as the policy says. Its status is 403 then.
@@ -69,7 +70,7 @@ type Config struct {
 	// Connect, if not nil, returns where the caller of a call that was refused for want of a
 	// login gets one, with a browser, and what is closed when that has ended; "" for nowhere.
 	Connect func(c *gate.Call, err error) (url string, ended <-chan struct{})
-	// Who is whoever comes over HTTP; nil is [gate.Local].
+	// The principal of all requests over HTTP if Principal is nil. Nil is [gate.Local].
 	Who *gate.Principal
 
 	Policy Policy
@@ -79,10 +80,10 @@ type Config struct {
 	Audit        string
 	AuditOptions audit.Options
 	Recorder     gate.Recorder
-	// Observe, if not nil, is told of each record, once it was kept, how long that took,
-	// and of one that could not be kept why. It must not block, and keeps nothing of r.
+	// Observe, if not nil, is called for each record once it was kept, with how long that took, and
+	// for one that could not be kept with the error. It must not block, and keeps nothing of r.
 	Observe func(r *gate.Record, kept time.Duration, err error)
-	// SessionLasted, if not nil, is told of each MCP session that has ended how long it was. It
+	// SessionLasted, if not nil, is called with the duration of each MCP session that has ended. It
 	// must not block.
 	SessionLasted func(time.Duration)
 	// Trace places each call of a client in a trace, by its Meta and its Trace.Header; nil places
@@ -123,7 +124,7 @@ type Config struct {
 	// TrustPrompt takes the member io.github.wasmgate/prompt of a call's _meta for the
 	// user's own words.
 	TrustPrompt bool
-	// Origins and Hosts are what HTTP requests may name beside loopback.
+	// Origins and Hosts are what HTTP requests may name in addition to loopback.
 	Origins, Hosts []string
 	// Drain is how long a client in lines, as on standard input, that has closed its output gets
 	// answers to what it has sent. Zero cancels what is under way.
@@ -142,7 +143,7 @@ type Config struct {
 	CacheDir string
 	// Snapshot identifies the configuration in the audit log.
 	Snapshot string
-	// Log is told what an operator should know; nil discards it, but for panics of the program's
+	// Log gets what an operator should know; nil discards it, except for panics of the program's
 	// own functions, which go to [slog.Default].
 	Log *slog.Logger
 }
@@ -158,7 +159,7 @@ type Policy struct {
 type Module struct {
 	Server string // "" means local
 	WASM   []byte
-	// Groups are those that its tools are in beside those of their names.
+	// Groups are those that its tools are in, in addition to those that match their names.
 	Groups []string
 	// Config configures it; what it grants comes from Grant.
 	Config sandbox.ModuleConfig

@@ -1,6 +1,5 @@
-// Package gateway puts a whole gateway together: servers, WASM tools, policy,
-// sanitizer, audit log and gate, from one [Config] and without a configuration
-// file. It is what a program embeds.
+// Package gateway puts a whole gateway together: servers, WASM tools, policy, sanitizer, audit log
+// and gate, from one [Config] and without a configuration file. Programs embed this package.
 //
 //	gw, err := gateway.New(ctx, gateway.Config{
 //		Servers: []options.Endpoint{{Server: "files", Command: "mcp-server-filesystem", Args: []string{"/srv/docs"}}},
@@ -8,30 +7,28 @@
 //		Audit:   "audit.jsonl", AuditOptions: audit.Options{Node: "my-agent"},
 //	})
 //
-// A program calls tools through a [Client], as one principal in a session of its own,
-// and publishes Go functions as tools with [Func] and [Gateway.Publish]. Its errors are
-// of thirteen kinds, see [Error]; agent frameworks take what [Client.Functions] returns.
+// A program calls tools through a [Client], as one principal in a session of its own, and publishes
+// Go functions as tools with [Func] and [Gateway.Publish]. Its errors are of thirteen kinds, see
+// [Error]; agent frameworks take what [Client.Functions] returns.
 //
-// A gateway is a [net/http.Handler]: MCP at /mcp, what is in one of its groups of tools at
-// /mcp/GROUP (Config.Groups), health at /livez, /readyz and /healthz; [Gateway.Dial] connects a client in this
-// process.
+// A gateway is a [net/http.Handler]: it serves MCP at /mcp, one of its groups of tools at
+// /mcp/GROUP (Config.Groups), and health at /livez, /readyz and /healthz. [Gateway.Dial] connects a
+// client in this process.
 //
-// Two servers hold tools that carry out other calls, each of which is decided and recorded
-// by itself: catalog, by which clients search for tools (Config.Catalog), and jobs, whose
-// calls outlive their requests, as MCP tasks do (Config.Jobs).
+// Two servers have tools that carry out other calls: catalog, by which clients search for tools
+// (Config.Catalog), and jobs, whose calls outlive their requests, as MCP tasks do (Config.Jobs).
+// Each of these calls is decided and recorded by itself.
 //
-// While clients are connected [Gateway.SetServer], [Gateway.RemoveServer],
-// [Gateway.SetModules], [Gateway.SetEmbedded], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetOrder],
-// [Gateway.SetPolicy] and [Gateway.Reconfigure] change it, [Gateway.Publish] and [Gateway.Withdraw] its functions; calls under way end as
-// they began.
-// What else is in Config stays as it is. With [recording.Replay] what was recorded answers in the
-// place of servers.
+// While clients are connected [Gateway.SetServer], [Gateway.RemoveServer], [Gateway.SetModules],
+// [Gateway.SetEmbedded], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetOrder],
+// [Gateway.SetPolicy] and [Gateway.Reconfigure] change it, [Gateway.Publish] and [Gateway.Withdraw]
+// its functions; calls under way end as they began. Everything else in Config stays as it is. With
+// [recording.Replay] a recording answers in place of servers.
 //
-// In the source, build puts together what gateway says that a Gateway has, and life begins and
-// ends it; config has what is configured, with the types of package options. A call of a
-// program comes in by client. Every call goes by route to the gate and from there to its server, and record keeps
-// its records. What changes while calls run is in
-// reconfigure (how calls are checked: checks, policies, shadow), reload (servers: guests),
-// locals (modules, compiling, functions, published) and pause; audit and journal are what the
-// log is told, phases what of servers.
+// In the source, gateway declares a Gateway, build puts it together, and life begins and ends it.
+// config declares the configuration, with the types of package options. Calls of a program come in
+// through client. Every call goes by route to the gate and from there to its server, and record
+// keeps its records. Changes while calls run are in reconfigure (how calls are checked: checks,
+// policies, shadow), reload (servers: guests), locals (modules, compiling, functions, published)
+// and pause. audit and journal write to the log, phases what happens to servers.
 package gateway

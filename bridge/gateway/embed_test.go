@@ -317,7 +317,7 @@ func TestWhatAnErrorSays(t *testing.T) {
 	}
 }
 
-// A rule that looks as if it held is told of, with each policy once.
+// A rule that only looks as if it held is reported, once with each policy.
 func TestPolicyWithoutEffect(t *testing.T) {
 	var said strings.Builder
 	files := fstest.MapFS{"app.rego": {Data: []byte("package app\nallow if true\n")}}
@@ -339,8 +339,8 @@ func TestPolicyWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestTypingErrorIsTold: a rule over arguments takes them for what the schema says. Whoever is
-// offered the tool reads what is wrong with theirs, and nobody else learns of it.
+// TestTypingErrorIsTold: a rule over arguments takes their types from the schema. A client that is
+// offered the tool reads what is wrong with its arguments, and no other client learns of it.
 func TestTypingErrorIsTold(t *testing.T) {
 	read := options.LocalTool{
 		Definition: gate.MustDoc(`{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), Call: tool("read", nil).Call,

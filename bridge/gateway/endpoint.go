@@ -10,15 +10,15 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// An Endpoint is the connection to one server. It connects when it is told to, and again by
-// itself whenever it is faulted. It is a [gate.Upstream] of that server's tools alone. Use it
-// from several goroutines.
+// An Endpoint is the connection to one server. It connects on request, and again by itself whenever
+// it is faulted. It is a [gate.Upstream] of only that server's tools. Use it from several
+// goroutines.
 type Endpoint struct{ of *upstream.Endpoint }
 
 var _ gate.Upstream = (*Endpoint)(nil)
 
 // NewEndpoint returns an endpoint in phase [status.Idle]. It starts nothing. Texts of definitions
-// are made safe as those of a gateway are unless cfg.Tools.Sanitizer says otherwise.
+// are sanitized as those of a gateway are unless cfg.Tools.Sanitizer says otherwise.
 func NewEndpoint(cfg options.Endpoint) (*Endpoint, error) {
 	if cfg.Tools.Sanitizer == nil {
 		texts, err := clean.NewTexts(clean.Sanitize{})

@@ -20,16 +20,16 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// An ErrorCode says, to whoever embeds a gateway, what kind of failure an [Error]
-// is. The set is closed. It is coarser than that of [gate.Code], which is for
-// operators: what the gate says is in the error's details.
+// An ErrorCode is the kind of failure of an [Error], for programs that embed a gateway. The set is
+// closed. It is coarser than that of [gate.Code], which is for operators: what the gate says is in
+// the error's details.
 type ErrorCode string
 
 // The codes of errors.
 const (
 	ConnectionFailed   ErrorCode = "connection_failed"       // the server could not be started or reached
 	TransportError     ErrorCode = "transport_error"         // the connection to the server broke
-	NotConnected       ErrorCode = "not_connected"           // nobody is there to take the call: a server, or a client that was closed
+	NotConnected       ErrorCode = "not_connected"           // the call's server is not there, or the client was closed
 	SessionError       ErrorCode = "session_error"           // the session, or the gateway itself, has ended
 	TimedOut           ErrorCode = "timeout"                 // there was no answer before the call's end: its time was up, or the caller has left
 	ProtocolError      ErrorCode = "protocol_error"          // the server's answer is not valid
@@ -51,7 +51,7 @@ type Outcome string
 const (
 	RefusedParse          Outcome = "refused_parse"           // the arguments are no JSON object
 	RefusedLookup         Outcome = "refused_lookup"          // there is no such tool, or it is hidden
-	RefusedPin            Outcome = "refused_pin"             // nobody has approved the definition as it is now
+	RefusedPin            Outcome = "refused_pin"             // the definition as it is now is not approved
 	RefusedApp            Outcome = "refused_app"             // the tool is only for its server's app, and none is open
 	RefusedAuthorize      Outcome = "refused_authorize"       // the policy denies the call, or nothing grants it
 	RefusedValidateInput  Outcome = "refused_validate_input"  // the arguments break the schema
@@ -62,7 +62,7 @@ const (
 	RefusedStore          Outcome = "refused_store"           // the database that several gateways share cannot be used
 	RefusedRecord         Outcome = "refused_record"          // the audit log cannot be written
 	RefusedValidateOutput Outcome = "refused_validate_output" // the result breaks the schema
-	RefusedSanitize       Outcome = "refused_sanitize"        // the result could not be made safe
+	RefusedSanitize       Outcome = "refused_sanitize"        // the result could not be sanitized
 )
 
 // outcomes maps each code of [gate.Code] to the code of an error. Again is what
@@ -114,9 +114,9 @@ var outcomes = map[Outcome]ErrorCode{
 	RefusedLookup:         ToolNotFound,
 }
 
-// An Error is a failure in the words of a client library: what kind it is, of which
-// server and tool, and whether trying again can help. Its text is for operators;
-// Message and the JSON form may be shown to a model.
+// An Error is a failure in the words of a client library: its kind, its server and tool, and
+// whether trying again can help. Its text is for operators; Message and the JSON form may be shown
+// to a model.
 type Error struct {
 	Code    ErrorCode
 	Message string

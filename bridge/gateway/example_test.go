@@ -20,7 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// A fleet of servers, one tool of which is called under a policy.
+// A tool of a fleet of servers is called under a policy.
 func Example() {
 	dir, err := os.MkdirTemp("", "gateway-")
 	if err != nil {
@@ -148,7 +148,7 @@ func ExampleGateway_Publish() {
 	}
 	defer gw.Close(ctx)
 
-	changed := make(chan bool, 1) // an MCP client in this process, which is told of changes
+	changed := make(chan bool, 1) // an MCP client in this process, which is notified of changes
 	conn := gw.Dial(gate.Local())
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
@@ -268,7 +268,7 @@ func ExampleGateway_SetServer() {
 	defer gw.Close(ctx)
 	client := gw.NewClient(gateway.ClientConfig{})
 	greet := func() {
-		res, err := client.CallTool(ctx, "greet", map[string]string{"name": "Ada"}) // nobody else has a tool of this name
+		res, err := client.CallTool(ctx, "greet", map[string]string{"name": "Ada"}) // no other server has a tool of this name
 		fmt.Println(len(res.Text()) > 0, gate.Code(err))
 	}
 

@@ -20,7 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// A maker makes JSON of which MCP knows only a part.
+// A maker makes JSON. MCP knows only a part of it.
 type maker struct {
 	*rand.Rand
 	hidden bool // with characters that a person would not see
@@ -121,7 +121,7 @@ func (m maker) result() string {
 	return m.object(more...)
 }
 
-// A told server is one of MCP of an era, over HTTP, that answers as it is told.
+// A told server is one of MCP of a protocol revision, over HTTP, with given answers.
 type told struct {
 	era string
 	url string
@@ -242,7 +242,7 @@ func (s *told) answer() gate.Doc {
 	return gate.Doc{}
 }
 
-// A direct client is one of MCP of an era, over HTTP, that shows what it is sent.
+// A direct client is one of MCP of a protocol revision, over HTTP, that shows what it is sent.
 type direct struct {
 	t            *testing.T
 	url, session string // without a session if that is ""

@@ -48,8 +48,8 @@ func same(t *testing.T, what, want string, got gate.Doc, but ...string) {
 	}
 }
 
-// TestFaithful sends what MCP knows and what it does not through a gateway that changes
-// nothing, between servers and clients of both eras.
+// TestFaithful sends what MCP knows and what it does not through a gateway that changes nothing,
+// between servers and clients of both protocol revisions.
 func TestFaithful(t *testing.T) {
 	const rounds = 8
 	seed := seed.Of(t)

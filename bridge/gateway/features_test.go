@@ -138,8 +138,8 @@ func safe(t *testing.T, what string, v any) string {
 	return string(b)
 }
 
-// Prompts, resources and completion through the whole gateway: what is granted is
-// listed and usable under its offered name, made safe, and nothing else is.
+// Prompts, resources and completion through the whole gateway: only what is granted is listed and
+// usable under its offered name, sanitized.
 func TestFeatures(t *testing.T) {
 	g, _ := library(t, openGrants)
 	for front, c := range clients(t, g) {

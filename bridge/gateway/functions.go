@@ -217,9 +217,9 @@ func (g *Gateway) watched(tools []options.LocalTool) []options.LocalTool {
 	return tools
 }
 
-// Publish offers Go functions as tools of a server, beside those that it has; one of
-// the same name is replaced. Clients that are connected are told. The server may be
-// new, or one of Config.Functions, and none that is reached in another way.
+// Publish offers Go functions as tools of a server, in addition to those that it has; one of the
+// same name is replaced. Clients that are connected are notified. The server may be new, or one of
+// Config.Functions, and none that is reached in another way.
 func (g *Gateway) Publish(server string, tools ...options.LocalTool) error {
 	p := &g.published
 	p.mu.Lock()

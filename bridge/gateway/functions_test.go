@@ -168,7 +168,7 @@ func TestPublishHammer(t *testing.T) {
 	}
 }
 
-// What Go types cannot say of a definition is said beside them, and what is misspelt is an error.
+// Define adds to a definition what Go types cannot express; a misspelt addition is an error.
 func TestDefine(t *testing.T) {
 	type in struct {
 		Unit string `json:"unit"`
@@ -206,7 +206,7 @@ func TestDefine(t *testing.T) {
 	}
 }
 
-// The panic of a function is the program's own, and is told to it also where it has no log for the
+// The panic of a function is the program's own, and is reported to it even if it has no log for the
 // gateway; a nil map is an object without members.
 func TestFuncPanics(t *testing.T) {
 	var said strings.Builder

@@ -70,7 +70,7 @@ type Gateway struct {
 
 	held held // calls that end with their callers' credentials
 
-	life    context.Context // of servers in the sandbox, and of what runs beside calls
+	life    context.Context // of servers in the sandbox, and of background work
 	end     context.CancelFunc
 	serving sync.WaitGroup
 }
@@ -121,30 +121,30 @@ type Fleet interface {
 // Fleet returns the servers.
 func (g *Gateway) Fleet() Fleet { return g.fleet }
 
-// BrokenInputs returns the tools of which calls were refused because their arguments
-// break the input schema, those first of which most were.
+// BrokenInputs returns the tools with calls that were refused because their arguments break the
+// input schema, those with the most such calls first.
 func (g operator) BrokenInputs() []broken.Input { return g.broken.All() }
 
 // operator is a gateway as the program that runs it for others sees it.
 type operator struct{ *Gateway }
 
-// Operator returns what the wasmgate command itself does with a gateway beside what is
-// promised here: answers for its console, hooks of agents, reasons for its log. Any of it may
+// Operator returns further methods that only the wasmgate command needs: answers for its console,
+// hooks of agents, reasons for its log. They are not part of what is promised here: any of it may
 // change with any version.
 func (g *Gateway) Operator() operator { return operator{g} }
 
 // ErrDraining says that a gateway takes no more calls.
 var ErrDraining = errors.New("the gateway is shutting down")
 
-// policies are what decides, and what decides beside it.
+// policies are the policy that decides, and the shadow policy.
 type policies struct {
 	engine  atomic.Pointer[policy.Engine]
 	shadow  *study.Shadow // which has a policy if [operator.SetShadow] was given one
 	setting sync.Mutex    // held over a change of the gate's parts: one at a time
 }
 
-// compiling is what is compiled beside the calls, so that a gateway listens before its
-// modules are ready.
+// compiling is what is compiled in the background, so that a gateway listens before its modules are
+// ready.
 type compiling struct {
 	done     chan struct{} // closed when no module of the start waits any more
 	current  string        // the module that is compiled; guarded by locals.listed, as are
@@ -160,7 +160,7 @@ type locals struct {
 	starting bool                           // the modules are loaded for the first time
 	began    time.Time                      // when that began
 	changing sync.Mutex                     // held over a change of the modules: one at a time
-	own      map[string][]options.LocalTool // by server: tools beside those of modules
+	own      map[string][]options.LocalTool // by server: tools other than those of modules
 	made     map[string]*local.Server       // by id: servers that modules are in, or can come to
 	listed   sync.Mutex                     // guards modules
 	modules  []loaded                       // in order

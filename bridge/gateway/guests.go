@@ -40,8 +40,8 @@ func (g *Gateway) guest(s *options.Endpoint, guest Guest) {
 	})
 }
 
-// serve runs a module until its connection or the gateway ends, and with it life. It
-// returns what a reader of its output is told.
+// serve runs a module until its connection or the gateway ends, and with it life. It returns the
+// error for a reader of its output.
 func (g *Gateway) serve(life context.Context, server string, m *sandbox.Module, in *sandbox.Pipe, out io.Writer, config sandbox.ServeConfig) error {
 	err := m.Serve(life, in, out, config)
 	if err == nil || life.Err() != nil {

@@ -191,7 +191,7 @@ func about2(t *testing.T, g *gateway.Gateway, name, args string) gate.Doc {
 	return res.Doc.Get("structuredContent")
 }
 
-// Who is offered some groups learns nothing of the calls of other tools.
+// A client that is offered some groups learns nothing of the calls of other tools.
 func TestJobOfAToolThatIsNotOffered(t *testing.T) {
 	g, _ := jobbing(t, func(c *gateway.Config) { c.Groups = options.Groups{"one": {"a__echo"}, "other": {"a__hang"}} })
 	id := started(t, g, "a__echo", `{}`)
@@ -223,7 +223,7 @@ func TestJobOfAToolThatIsNotOffered(t *testing.T) {
 	}
 }
 
-// What comes of a job is checked and made safe as that of any call.
+// The result of a job is checked and sanitized as that of any call.
 func TestJobsResultsPassTheGate(t *testing.T) {
 	g, _ := jobbing(t, nil)
 	for tool, want := range map[string]struct{ text, state, code string }{
@@ -388,8 +388,8 @@ func TestDrainEndsJobs(t *testing.T) {
 	}
 }
 
-// A job and a task of a client that can be asked something are carried out in the process
-// that the client has of a server on stdio, beside another client of the same principal.
+// A job and a task of a client that can be asked something are carried out in the process that the
+// client has of a server on stdio, next to the process of another client of the same principal.
 func TestJobsInTheirClientsProcess(t *testing.T) {
 	unraced.Long(t)
 	g, _ := jobbing(t, func(c *gateway.Config) {

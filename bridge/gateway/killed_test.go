@@ -118,10 +118,10 @@ func (o *outcomes) underWay(t *testing.T, tool string) {
 // has gone leaves of its connections is noticed at their other end.
 const unnoticed = time.Second
 
-// Servers are killed under load, and come back. Only calls that are under way then are
-// lost, one of each client that they serve or, over HTTP, seldom two; others wait for the server, or are told that it
-// is away while it is, and were not made. Each has its record; no client notices anything of it in its
-// session; and in the end all are served again.
+// Servers are killed under load, and come back. Only calls that are under way then are lost, one of
+// each client that they serve or, over HTTP, seldom two. Other calls wait for the server, or get
+// the error that it is away while it is, and were not made. Each call has its record; no client
+// notices anything of it in its session; and in the end all are served again.
 func TestKilledUpstreams(t *testing.T) {
 	unraced.Long(t)
 	const clients, kills = 8, 3
@@ -232,7 +232,7 @@ func TestKilledUpstreams(t *testing.T) {
 	back(1)
 	close(stop)
 	wg.Wait()
-	// Who is served by the pipe is served by a process of its own, and has one call at a time.
+	// A client that is served by the pipe has a process of its own, and one call at a time.
 	if n := lost[0].Load(); n > kills {
 		t.Errorf("%d calls of the pipe were lost, with %d kills", n, kills)
 	}

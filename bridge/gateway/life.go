@@ -47,17 +47,17 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	g.calls.Close()
 	var work sync.WaitGroup
 	if g.jobs != nil {
-		work.Go(func() { g.jobs.Drain(ctx) }) // beside the host, some of whose calls wait for them
+		work.Go(func() { g.jobs.Drain(ctx) }) // while the host drains, because some of its calls wait for jobs
 	}
 	err := errors.Join(g.host.Drain(ctx), g.calls.Drain(ctx))
 	work.Wait()
 	return err
 }
 
-// Close refuses new calls, ends those under way with all servers and sessions, and closes the
-// log when each of them has its record, or ctx ends: then the error says how many have none.
-// [Gateway.Drain] first lets calls end by themselves. What does not listen goes on beside a
-// gateway that is closed. It may be called again, also with a context that has ended.
+// Close refuses new calls, ends those under way with all servers and sessions, and closes the log
+// when each of them has its record, or ctx ends: then the error says how many have none.
+// [Gateway.Drain] first lets calls end by themselves. Calls that ignore the end of their context go
+// on after the gateway is closed. Close may be called again, also with a context that has ended.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.draining.Store(true)
 	if g.host != nil {

@@ -26,7 +26,7 @@ func (m *machine) open(ctx context.Context, c *Config) (err error) {
 	return err
 }
 
-// usageFile is beside the folder of values.
+// usageFile is next to the folder of values.
 func usageFile(kvDir string) string {
 	if kvDir == "" {
 		return ""

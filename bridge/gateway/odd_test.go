@@ -27,7 +27,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// oddTool makes a definition of which each member may be what MCP does not say.
+// oddTool makes a definition in which each member may be what MCP does not say.
 func oddTool(r *rand.Rand, name string) string {
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	schemas := []string{

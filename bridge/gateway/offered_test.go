@@ -242,7 +242,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestCatalogRefusesItsName: nobody else is served by it.
+// TestCatalogRefusesItsName: nothing else can be served under the catalog's name.
 func TestCatalogRefusesItsName(t *testing.T) {
 	for name, cfg := range map[string]gateway.Config{
 		"functions": {Catalog: gateway.CatalogBeside, Functions: map[string][]options.LocalTool{"catalog": {tool("search", nil)}}},

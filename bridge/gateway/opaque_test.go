@@ -247,8 +247,8 @@ func TestConflictsWithTheHost(t *testing.T) {
 	}
 }
 
-// TestTwoServersWithOneTemplate: the first has it, the other's is offered, read, completed
-// and denied by another one, of which policies and the audit log see nothing.
+// TestTwoServersWithOneTemplate: the first server keeps the template; the other's is offered, read,
+// completed and denied by an opaque one, which policies and the audit log do not see.
 func TestTwoServersWithOneTemplate(t *testing.T) {
 	const template, made = "note://{id}{?rev}", "note://7?rev=2"
 	server := func(name string) *mcp.Server {

@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// pauses are the servers of which nothing new is carried out, "" for all; a set that is
-// replaced as a whole.
+// pauses are the servers that carry out nothing new, "" for all; a set that is replaced as a whole.
 type pauses struct {
 	atomic.Pointer[map[string]bool]
 }

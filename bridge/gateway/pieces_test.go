@@ -65,9 +65,9 @@ var pairs = [][]string{
 	{"x <", "script>alert(1)</script>"},
 }
 
-// What stands in several strings of a JSON text, in several contents, or in a string and
-// the quotes around it, is judged as the client shows it. JSON stays the same document but
-// for spaces in strings, and a text that mirrors the structured content stays equal to it.
+// A text in several strings of a JSON text, in several contents, or in a string and the quotes
+// around it, is judged as the client shows it. JSON stays the same document except for spaces in
+// strings, and a text that mirrors the structured content stays equal to it.
 func TestNothingBetweenThePieces(t *testing.T) {
 	for _, profile := range []sanitize.Profile{sanitize.Text, sanitize.HTML, sanitize.Strict} {
 		judge, err := sanitize.New(sanitize.Options{Profile: profile})
@@ -147,7 +147,7 @@ func TestGapsInJSON(t *testing.T) {
 	}
 }
 
-// A secret of which two contents have a half each is redacted.
+// A secret is redacted even if two contents have a half each.
 func TestSplitSecrets(t *testing.T) {
 	r := seed.Rand(t)
 	secret := "ghp_" + random(r, "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ", 36)
@@ -179,8 +179,8 @@ func TestPiecesLeaveOrdinaryResults(t *testing.T) {
 	}
 }
 
-// Bytes that are text are made safe as texts; what is an image of another kind is called
-// by its name; icons follow the rule for images.
+// Bytes that are text are sanitized as texts; an image of another kind is called by its real name;
+// icons follow the rule for images.
 func TestContentsThatAreText(t *testing.T) {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	blob := func(mime, text string) string {

@@ -33,8 +33,7 @@ func newLiar(tools ...*mcp.Tool) *liar {
 	return l
 }
 
-// declare adds tools, or puts others in the place of those of their names. Clients
-// that are connected are told.
+// declare adds tools, or replaces those of the same names. Clients that are connected are notified.
 func (l *liar) declare(tools ...*mcp.Tool) {
 	for _, t := range tools {
 		l.server.AddTool(t, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -234,8 +233,8 @@ func waitFor(t *testing.T, g *gateway.Gateway, ok func([]*gate.Tool) bool) {
 	}
 }
 
-// Clients are told when something is quarantined, and when it is approved; and
-// policies see which tools a person has approved.
+// Clients are notified when something is quarantined, and when it is approved; and policies see
+// which tools a person has approved.
 func TestQuarantineIsTold(t *testing.T) {
 	dir := t.TempDir()
 	schema := json.RawMessage(`{"type":"object"}`)
@@ -266,7 +265,7 @@ func TestQuarantineIsTold(t *testing.T) {
 	}
 }
 
-// A tool that nobody has approved takes no name from one that is.
+// A tool that is not approved takes no name from one that is.
 func TestQuarantinedToolsTakeNoNames(t *testing.T) {
 	dir := t.TempDir()
 	schema := json.RawMessage(`{"type":"object"}`)

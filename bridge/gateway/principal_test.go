@@ -30,8 +30,8 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestPrincipals: of two clients of one endpoint each sees and calls what is granted to
-// its principal, whoever tells them apart; functions know who calls.
+// TestPrincipals: of two clients of one endpoint each sees and calls what is granted to its
+// principal, whatever tells them apart; functions know who calls.
 func TestPrincipals(t *testing.T) {
 	who := function(t, "who", func(ctx context.Context, _ struct{}) (string, error) {
 		p, session := gateway.Caller(ctx)

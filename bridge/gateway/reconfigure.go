@@ -29,14 +29,18 @@ func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
 	return nil
 }
 
-// Reconfigure puts what next says of how calls are checked in the place of what was said
-// before, all at once: Name, Version, Description, Sanitize, Inputs, TrustPrompt, Approvals (but what New sets, and
-// whether there are any), Propose, Pins and Jobs (if there are any: not where they are kept), the TTL of
-// Sessions, Limits but those of servers, Origins, Hosts, Drain and Snapshot, by which
-// each record names what decided it; and p, if it is not nil, in the place of Policy, of which
-// clients are told. Calls under way end with what they began. What else next says counts for
-// New alone, or has a method of its own. The audit log has it before it is done; on an error
-// all stays as it was, but for one of the tools of jobs, which then are what they were, alone.
+// Reconfigure replaces how calls are checked by what next says, all at once:
+//
+//   - Name, Version, Description, Sanitize, Inputs, TrustPrompt, Propose, Pins, Origins, Hosts and Drain
+//   - Approvals, except what New sets, and whether there are any
+//   - Jobs, if there are any, but not where they are kept
+//   - the TTL of Sessions, and Limits except those of servers
+//   - Snapshot, by which each record names what decided it
+//
+// If p is not nil, it replaces Policy, and clients are notified. Calls under way end with what they
+// began. Everything else in next counts only for New, or has a method of its own. The change is in
+// the audit log before it is done. On an error all stays as it was; on an error of the tools of
+// jobs, only these stay as they were.
 func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
@@ -114,8 +118,8 @@ func (g *Gateway) terms(c *Config) host.Terms {
 	}
 }
 
-// loadPolicy loads a policy. The audit log has one that is another than that in use, and why
-// one does not load.
+// loadPolicy loads a policy. The audit log gets an entry if it is different from the one in use, or
+// does not load.
 func (g *Gateway) loadPolicy(ctx context.Context, p Policy) (*policy.Engine, error) {
 	old := g.engine.Load()
 	engine, err := policy.Load(ctx, p.Files, p.Options)

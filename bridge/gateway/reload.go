@@ -11,11 +11,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate/codes"
 )
 
-// SetServer connects one more server, or another in the place of the one that has its
-// id, and returns when it is ready or faulted, with the fault as the error. Clients
-// stay connected and are told of the tools; calls under way end where they were made.
-// A configuration that is the server's already changes nothing. The audit log has it before it
-// is done.
+// SetServer connects one more server, or replaces the one that has its id, and returns when it is
+// ready or faulted, with the fault as the error. Clients stay connected and are notified of the
+// tools; calls under way end where they were made. A configuration that is the server's already
+// changes nothing. The change is in the audit log before it is done.
 func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	if g.player.Stubs(s.Server) {
 		return fmt.Errorf("server %s: a recording answers for it, and nothing else", s.Server)
@@ -53,8 +52,8 @@ func (g *Gateway) checkServer(s Server) error {
 	return g.check(g.now.Load().of(s), func(*gate.Parts) {})
 }
 
-// RemoveServer forgets a server; an id that nobody has is an error. Calls under way there go on,
-// and what comes of them is sanitized by the server's profile, which is kept.
+// RemoveServer forgets a server. It is an error if no server has the id. Calls under way there go
+// on, and their results are sanitized by the server's profile, which is kept.
 func (g *Gateway) RemoveServer(id string) error {
 	if err := g.noteChange(id, "configuration: removed"); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-// ReplayLeft returns the calls of [Config].Replay that nobody has made, in their order.
+// ReplayLeft returns the calls of [Config].Replay that were not made, in their order.
 func (g *Gateway) ReplayLeft() []recording.Call {
 	if g.player == nil {
 		return nil
@@ -26,7 +26,7 @@ func (g *Gateway) replayed(server string, tools []options.LocalTool) []options.L
 	return g.player.Stubbed(g.player.Servers[server], tools)
 }
 
-// stubs returns what stands in the place of servers that are not started.
+// stubs returns the replacements for servers that are not started.
 func (g *Gateway) stubs(o options.Tools) ([]*local.Server, error) {
 	if g.player == nil {
 		return nil, nil

@@ -142,8 +142,8 @@ func TestCursorsAreNoSecrets(t *testing.T) {
 	}
 }
 
-// What a server has returned goes back to it, and to nobody else, although the generic rule
-// would take it for a secret; a secret of a known kind does not.
+// What a server has returned goes back only to that server, although the generic rule would take it
+// for a secret; a secret of a known kind does not.
 func TestWhatAServerReturnedGoesBackToIt(t *testing.T) {
 	r := seed.Rand(t)
 	const small = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
-// settings are what of a [Config] may change while calls run, beside its servers and
+// settings are the parts of a [Config] that may change while calls run, other than its servers and
 // modules.
 type settings struct {
 	groups  *atomic.Pointer[options.Groups]

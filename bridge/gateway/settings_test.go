@@ -26,7 +26,7 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// listening connects a client that is told of changes, and returns what counts them.
+// listening connects a client that listens for changes, and returns a channel that counts them.
 func listening(t *testing.T, url string) (*mcp.ClientSession, <-chan bool) {
 	t.Helper()
 	told := make(chan bool, 100)
@@ -50,8 +50,8 @@ func wait(t *testing.T, what string, told <-chan bool) {
 	}
 }
 
-// TestSetGroups: who is connected is told of other groups, and no server is connected
-// anew for them.
+// TestSetGroups: connected clients are notified of other groups, and no server is connected anew
+// for them.
 func TestSetGroups(t *testing.T) {
 	var connected atomic.Int32
 	g, srv := grouped(t, func(c *gateway.Config) { c.Servers = []options.Endpoint{counted("far", &connected)} })
@@ -323,8 +323,8 @@ func TestSetModules(t *testing.T) {
 	}
 }
 
-// TestLeaveOut: one module that cannot be used keeps nobody else from being served, where
-// that is wanted.
+// TestLeaveOut: with LeaveOut one module that cannot be used does not keep others from being
+// served.
 func TestLeaveOut(t *testing.T) {
 	broken := gateway.Module{WASM: []byte("no"), Config: sandbox.ModuleConfig{Name: "broken"}}
 	cfg := gateway.Config{Recorder: new(records), Policy: granting("*"), Modules: []gateway.Module{broken, saying(t, "good", "a", "fine")}, CacheDir: compiled.Folder(t), LeaveOut: true}
@@ -342,7 +342,7 @@ func TestLeaveOut(t *testing.T) {
 	}
 }
 
-// Clients are told the name and the version of the program that embeds a gateway.
+// Clients get the name and the version of the program that embeds a gateway.
 func TestNameOfTheGateway(t *testing.T) {
 	for name, want := range map[string]string{"": "wasmgate " + product.Version(), "my-agent": "my-agent 7"} {
 		version := ""

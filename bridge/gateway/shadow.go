@@ -18,9 +18,9 @@ func (g *Gateway) startShadow() {
 	g.serving.Go(func() { g.shadow.Run(g.life) })
 }
 
-// SetShadow has a second policy decide beside the one in use on each call, off its way: what
-// would differ is recorded in the audit log, and nothing enforced. Nil ends that. If p does
-// not load the one before it stays, and the error says why.
+// SetShadow has a second policy decide on each call, in addition to the one in use and outside of
+// the call's way: differences are recorded in the audit log, and nothing is enforced. Nil ends
+// that. If p does not load, the one before it stays, and the error says why.
 func (g operator) SetShadow(ctx context.Context, p *Policy) error {
 	var engine *policy.Engine
 	if p != nil {

@@ -51,7 +51,7 @@ func torture(t *testing.T) *tortured {
 	return tt
 }
 
-// A bad client does misdeeds in an era.
+// A bad client does misdeeds in a protocol revision.
 type badClient struct {
 	*tortured
 	http    *http.Client
@@ -168,7 +168,7 @@ func TestTortureClient(t *testing.T) {
 	}
 }
 
-// TestTortureSessions: a session ends once, and is nobody's afterwards; an id is that of
+// TestTortureSessions: a session ends once, and belongs to no client afterwards; an id is that of
 // one request at a time.
 func TestTortureSessions(t *testing.T) {
 	tt := torture(t)

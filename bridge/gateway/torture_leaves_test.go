@@ -19,8 +19,8 @@ import (
 // repetitionsEnv is how many misdeeds [TestTortureClientLeavesNothing] does.
 const repetitionsEnv = "WASMGATE_REPETITIONS"
 
-// TestTortureClientLeavesNothing: however many misdeeds there are, in both eras and on
-// stdio, goroutines, descriptors and memory stay what they were.
+// TestTortureClientLeavesNothing: however many misdeeds there are, in both protocol revisions and
+// on stdio, goroutines, descriptors and memory stay what they were.
 func TestTortureClientLeavesNothing(t *testing.T) {
 	unraced.Long(t)
 	repetitions := 60

@@ -13,7 +13,7 @@ import (
 // A misdeed is a request that no client should send, and what it must be answered.
 type misdeed struct {
 	method string            // of HTTP; POST if empty
-	header map[string]string // beside or in the place of what is usual; "" takes it out
+	header map[string]string // added to the usual ones, or in place of them; "" takes it out
 	body   string            // $ is the id of a request that has none of its own
 	status int
 	code   int    // of the JSON-RPC error; 0 if it is none
@@ -31,8 +31,8 @@ func nested(depth int) string {
 	return strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth)
 }
 
-// ofBothEras are misdeeds of clients with and without sessions. $m stands for what the
-// era wants in params.
+// ofBothEras are misdeeds of clients with and without sessions. $m stands for what the protocol
+// revision wants in params.
 var ofBothEras = map[string]misdeed{
 	"a batch":                        {body: `[` + req("1", "ping", "") + `,` + req("2", "ping", "") + `]`, status: 400, code: -32600, says: "batch"},
 	"an empty batch":                 {body: `[]`, status: 400, code: -32600},

@@ -121,7 +121,7 @@ func TestTortureParallel(t *testing.T) {
 	}
 }
 
-// TestTortureSlowSenders: clients that begin a request and do not go on hold up nobody.
+// TestTortureSlowSenders: clients that begin a request and do not go on do not hold up others.
 func TestTortureSlowSenders(t *testing.T) {
 	unraced.Long(t)
 	tt := torture(t)

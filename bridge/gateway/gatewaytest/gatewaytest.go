@@ -1,5 +1,5 @@
-// Package gatewaytest records what servers answer, for the tests of programs that call them
-// through a gateway, and gives it out again without the servers.
+// Package gatewaytest records what servers answer, for the tests of programs that call them through
+// a gateway, and gives it out again without the servers.
 //
 //	func TestAgent(t *testing.T) {
 //		cfg := config() // of the program, with its servers and its policy
@@ -10,9 +10,9 @@
 //		}
 //	}
 //
-// The file is made by the same test with [Record] in the place of [Replay]. It holds the
-// definitions of tools and prompts, and calls with their results, as the gate let them pass: made
-// safe, without secrets that it knows. It holds no time, no id and no policy.
+// The file is made by the same test with [Record] in place of [Replay]. It holds the definitions of
+// tools and prompts, and calls with their results, as the gate let them pass: sanitized, without
+// secrets that it knows. It holds no time, no id and no policy.
 package gatewaytest
 
 import (
@@ -35,7 +35,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// saved is what stands in the file.
+// saved is the content of the file.
 type saved struct {
 	Servers []server `json:"servers"`
 	Calls   []call   `json:"calls"`
@@ -153,16 +153,14 @@ func offered(g *gateway.Gateway, one gate.Feature, server string, declared []gat
 // Replayed is a gateway whose servers are a recording.
 type Replayed struct{ *gateway.Gateway }
 
-// Replay starts the gateway of a configuration with what [Record] has written to a file in the
-// place of its servers, of which none is started, and of its Go functions. Modules that only
-// compute run. With the configuration
-// that was recorded clients are offered the same tools, and refused the same calls. A
-// configuration without a policy grants everybody all that is recorded. Without Audit and Recorder
-// nothing is kept of the calls.
+// Replay starts the gateway of a configuration. The file that [Record] has written answers in place
+// of its servers and its Go functions, and no server is started. Modules that only compute run.
+// With the configuration that was recorded, clients are offered the same tools, and refused the
+// same calls. A configuration without a policy grants everybody all that is recorded. Without Audit
+// and Recorder nothing is kept of the calls.
 //
-// A call that the recording holds no answer to, of this tool with these arguments that was not
-// given yet, fails the test, by its name and arguments; the caller is told what cannot be tried
-// again.
+// A call fails the test if the recording has no answer left for its tool with its arguments. The
+// test's error names both, and the caller gets an error that says not to try again.
 func Replay(t testing.TB, cfg gateway.Config, file string) Replayed {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -173,7 +171,7 @@ func Replay(t testing.TB, cfg gateway.Config, file string) Replayed {
 	if err := json.Unmarshal(b, &r); err != nil {
 		t.Fatalf("gatewaytest: replay %s: %v", file, err)
 	}
-	var ended sync.Mutex // a test that has ended is told nothing
+	var ended sync.Mutex // nothing is reported to a test that has ended
 	over := false
 	replay := recording.Replay{Lacks: func(c *gate.Call) {
 		ended.Lock()

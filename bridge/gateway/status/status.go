@@ -1,4 +1,4 @@
-// Package status has the words in which a gateway tells its operator how it is.
+// Package status defines the types by which a gateway reports its state to its operator.
 package status
 
 import "github.com/wasmgate/wasmgate/gate"
