@@ -19,7 +19,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// TestOthersGoOn: what ends one credential ends nothing that is under way with another, of the same person or of somebody else.
+// TestOthersGoOn: the end of a credential does not end anything that is under way with another one,
+// whether of the same person or of a different one.
 func TestOthersGoOn(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)

@@ -479,8 +479,8 @@ func TestOwnerServesOthersToTheirEnd(t *testing.T) {
 	}
 }
 
-// Clients that somebody else's gateway serves are served on by one of their own
-// processes when it ends.
+// Clients that a gateway in another client's process serves are served on by one of their own processes
+// when it ends.
 func TestFollow(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	owner := start(t, cfg)

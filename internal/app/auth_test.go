@@ -384,8 +384,8 @@ ask contains "somebody else has to look" if input.tool.local_name == "wait"
 	}
 }
 
-// TestApprovers: where somebody else has to approve, neither the caller's own token does nor
-// that of a person without the role; the record says who has, and how they were verified.
+// TestApprovers: where another person has to approve, neither the caller's own token nor that of a
+// person without the role counts. The record names the approver, and how they were verified.
 func TestApprovers(t *testing.T) {
 	p := authtest.New(t)
 	yaml := strings.ReplaceAll(teamConfig, "all: everybody", "leads: lead") + "policy: {packs: [grants, approve]}\napprovals: {by: [\"role:lead\"], not_self: true, hold: 0s}\n"
@@ -747,9 +747,9 @@ func TestRevokedTokens(t *testing.T) {
 	}
 }
 
-// TestStrangersLeaveNoTrace: tokens and keys, good and bad, stand nowhere in what the
-// gateway writes, tells and keeps; the audit log names who was verified, and how, and tells
-// of refused requests together.
+// TestStrangersLeaveNoTrace: nothing that the gateway writes, prints and keeps contains tokens and
+// keys, good or bad. The audit log names verified callers, and how they were verified, and summarizes
+// refused requests.
 func TestStrangersLeaveNoTrace(t *testing.T) {
 	unraced.Long(t)
 	var traces lockedBuffer
@@ -835,8 +835,7 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// TestProxy: the headers of a proxy count if it proves itself, and say nothing in anybody
-// else's requests.
+// TestProxy: the headers of a proxy count if it proves itself, and are ignored in all other requests.
 func TestProxy(t *testing.T) {
 	unraced.Long(t)
 	dir := t.TempDir()

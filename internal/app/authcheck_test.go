@@ -35,8 +35,8 @@ func found(t *testing.T, all []callers.Finding, check, problem, fix string) {
 	t.Errorf("no problem at %s with %q, to be mended by %q, in\n%+v", check, problem, fix, all)
 }
 
-// TestAuthCheck finds each of the mistakes that are made most often, and nothing where there
-// is none.
+// TestAuthCheck: the check finds each of the mistakes that are made most often, and nothing in a
+// configuration without one.
 func TestAuthCheck(t *testing.T) {
 	unraced.Long(t)
 	slash, algs, down, plain := authtest.New(t), authtest.New(t), authtest.New(t), authtest.New(t)

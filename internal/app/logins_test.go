@@ -52,8 +52,8 @@ type office struct {
 
 var hrefs = regexp.MustCompile(`href="(/ui/[^"#]*)`)
 
-// told is what the console tells the operator, on each page that another leads to and by its API, with the metrics and the
-// traces, once these have a span of a tool.
+// told returns what the console shows the operator, on each page that another links to and by its API,
+// with the metrics and the traces, once these have a span of a tool.
 func told(t *testing.T, a *app.App, traces *lockedBuffer, tool string) string {
 	t.Helper()
 	link, err := a.Desk.SignIn()
@@ -113,7 +113,7 @@ func told(t *testing.T, a *app.App, traces *lockedBuffer, tool string) string {
 	return all.String() + metrics + traces.String()
 }
 
-// collected is the configuration of a gateway that tells all that it measures, and sends it to be kept in to.
+// collected is the configuration of a gateway that exports all its measurements, which are kept in to.
 func collected(t *testing.T, to *lockedBuffer) string {
 	t.Helper()
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -161,7 +161,7 @@ func newOffice(t *testing.T, auth string, rules ...string) *office {
 	return o
 }
 
-// logIn logs somebody in, who sits at the browser under the same name.
+// logIn logs a person in, who uses the browser under the same name.
 func (o *office) logIn(t *testing.T, as string) {
 	t.Helper()
 	const back = "http://127.0.0.1:1/callback"
@@ -201,7 +201,7 @@ func (o *office) refused(t *testing.T, as, command string) {
 	}
 }
 
-// becomes waits until a call of somebody has an answer with some words.
+// becomes waits until a call of a person has an answer with some words.
 func (o *office) becomes(t *testing.T, as, want string) {
 	t.Helper()
 	var text string

@@ -32,8 +32,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-// TestRereadSenders: each of what says who is let in, and as whom, holds once the configuration is read again, also where nothing
-// else has changed; a stream that would be somebody else's by now ends.
+// TestRereadSenders: each setting that says which callers are let in, and as whom, takes effect once
+// the configuration is read again, even if nothing else has changed. A stream ends if its credential
+// would by now be another principal's.
 func TestRereadSenders(t *testing.T) {
 	p := authtest.New(t)
 	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+"tls: {terminated_by: [10.1.2.0/24]}\n")

@@ -186,8 +186,7 @@ func modules(t *testing.T, dir, yaml string) (errs map[string]string, offered st
 
 const required = "version: 1\npolicy: {packs: [grants]}\ntools_verify: required\n"
 
-// Modules run if the key of their entry has signed them, and what a policy knows of them
-// is who it was.
+// Modules run if the key of their entry has signed them, and policies know the signer.
 func TestSignedFiles(t *testing.T) {
 	unraced.Long(t)
 	dir, s, other := t.TempDir(), newSigner(t), newSigner(t)
@@ -357,8 +356,8 @@ func (r *registry) refer(image, bundle []byte) {
 	r.put("referrers/"+digestOf(image), b)
 }
 
-// What is required is so from the next reading of the configuration on, also for a module
-// that runs; and not for one in development.
+// A new requirement of signatures holds from the next reading of the configuration on, also for a
+// module that runs, but not for one in development.
 func TestSignedReload(t *testing.T) {
 	dir := t.TempDir()
 	withCompiled(t, dir)

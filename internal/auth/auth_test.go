@@ -92,8 +92,8 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// TestHostileTokens: each is refused in the words for all, and none makes the gateway ask
-// anybody for keys again, or follow an address that a token names.
+// TestHostileTokens: each is refused with the same message, and none makes the gateway fetch keys
+// again, or follow an address that a token names.
 func TestHostileTokens(t *testing.T) {
 	began := time.Now()
 	p := authtest.New(t)
@@ -652,8 +652,8 @@ func TestRevokedByAFastIssuer(t *testing.T) {
 	}
 }
 
-// TestStrangersForgetNobody: however many bad tokens strangers send, who was let in is known, and what they have under way ends when
-// their token is revoked.
+// TestStrangersForgetNobody: however many bad tokens strangers send, callers that were let in are
+// remembered, and what they have under way ends when their token is revoked.
 func TestStrangersForgetNobody(t *testing.T) {
 	p := authtest.New(t)
 	a := newAuth(t, p, nil)

@@ -16,8 +16,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 )
 
-// TestProxyProof: a proxy is one that comes from its address and says what it alone knows; in anybody else's request its headers
-// are gone when it has been looked at.
+// TestProxyProof: a proxy is one that comes from its address and sends the secret that only it knows.
+// The headers of the proxy are removed from all other requests.
 func TestProxyProof(t *testing.T) {
 	from := []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("192.0.2.0/24")}
 	for name, tt := range map[string]struct {
@@ -93,7 +93,7 @@ func TestCertificateNames(t *testing.T) {
 	}
 }
 
-// TestKinds: records say why somebody was refused in one of seven words.
+// TestKinds: records say in one of seven words why a caller was refused.
 func TestKinds(t *testing.T) {
 	p, away := authtest.New(t), authtest.New(t)
 	away.Down.Store(true)

@@ -99,7 +99,7 @@ func (d *desk) signIn() {
 	d.cookie = w.Result().Cookies()[0]
 }
 
-// signed makes a request one of who has signed in, at the address where that was.
+// signed makes a request one of a browser that has signed in, at the address where it did so.
 func (d *desk) signed(r *http.Request) {
 	r.Host = here
 	r.AddCookie(d.cookie)
@@ -252,7 +252,7 @@ func TestNobodyElse(t *testing.T) {
 	}
 }
 
-// What the description has is what there is.
+// The description of the API has exactly the routes that exist.
 func TestDescription(t *testing.T) {
 	d := open(t, "")
 	text := d.get("/api/v1/openapi.yaml")
@@ -333,7 +333,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Calls are found over the whole log by what is known of them, page by page.
+// Calls are found over the whole log by any of their properties, page by page.
 func TestFindCalls(t *testing.T) {
 	d := open(t, "policy: {packs: [grants]}\n", "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
 	for range 3 {

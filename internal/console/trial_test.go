@@ -92,7 +92,8 @@ func TestExplanation(t *testing.T) {
 	}
 }
 
-// What is kept sealed is shown to whom a policy lets see it, and recorded before.
+// Sealed arguments are shown only to callers that a policy allows to see them, and that is recorded
+// first.
 func TestKeptArguments(t *testing.T) {
 	d := open(t, "policy: {paths: [p.rego]}\naudit: {arguments: {tools: [\"local__*\"]}}\n", "p.rego", `package wasmgate
 

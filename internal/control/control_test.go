@@ -312,7 +312,7 @@ func TestRelay(t *testing.T) {
 			}
 		}
 		to.Close()
-		if got := line(t, from); got != "bye" { // what the gateway says to the end of it still comes
+		if got := line(t, from); got != "bye" { // what the gateway sends last still comes
 			t.Errorf("%q, want bye", got)
 		}
 		if err := <-ended; err != nil {
@@ -364,7 +364,7 @@ func TestRelay(t *testing.T) {
 	})
 }
 
-// What is on the socket without being one of ours is answered, not served.
+// A request to the socket that is not one of ours is answered, but not served.
 func TestOtherRequests(t *testing.T) {
 	state := t.TempDir()
 	serve(t, state)

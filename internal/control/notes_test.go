@@ -12,8 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/control"
 )
 
-// telling is a backend that tells something while it carries a request out, and may do
-// so later.
+// telling is a backend that sends notes while it carries a request out, and may do so later.
 type telling struct {
 	fails bool
 	later chan func()

@@ -45,7 +45,7 @@ func only(t *testing.T, path string) {
 	}
 }
 
-// What cannot be put in place leaves what was there, and nothing else.
+// If a file cannot be put in place, the old one stays, and nothing else is left.
 func TestReplaceFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder")
 	if err := errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "x"), nil, 0o600)); err != nil {

@@ -118,7 +118,7 @@ func TestFileKnowsWhatItHas(t *testing.T) {
 	}
 }
 
-// What git makes of two branches that each approved something reads as both.
+// If git merges two branches that each approved something, the result reads as both.
 func TestFileMerged(t *testing.T) {
 	ours := string(new(lock.File).With(pin(lock.Tool, "a", "x", 'a'), pin(lock.Tool, "a", "y", 'a')).Bytes())
 	theirs := string(new(lock.File).With(pin(lock.Tool, "a", "x", 'b'), pin(lock.Tool, "b", "z", 'b')).Bytes())

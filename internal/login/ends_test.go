@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 )
 
-// between has f stand before the token endpoint, and later puts the gateway's clock ahead.
+// between puts f in front of the token endpoint, and puts the gateway's clock ahead.
 func (r *rig) between(f roundTrip, past time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,8 +40,8 @@ func (r *rig) held() (asked, free chan struct{}) {
 	return asked, free
 }
 
-// What a token endpoint answers is a bearer token of printable characters, or none; of its errors a
-// plain word is repeated.
+// A token from a token endpoint must be a bearer token of printable characters. Of the endpoint's
+// errors only a plain word is repeated.
 func TestHostileTokenAnswers(t *testing.T) {
 	long := strings.Repeat("x", maxDocument)
 	for name, tt := range map[string]struct {
@@ -72,7 +72,7 @@ func TestHostileTokenAnswers(t *testing.T) {
 	}
 }
 
-// A token that somebody brings is one word, of a size.
+// A token that a person provides is one word, of limited size.
 func TestGive(t *testing.T) {
 	r := newRig(t, authtest.NewOAuth(t), "", nil)
 	for _, bad := range []string{"", "two words", "a\r\nX: y", "\x7f", "\u00e9", strings.Repeat("x", 16<<10+1)} {
@@ -86,7 +86,7 @@ func TestGive(t *testing.T) {
 }
 
 // A token without a refresh token is used until its end, and then, or when its server refuses it,
-// somebody has to log in.
+// another login is needed.
 func TestWithoutRefresh(t *testing.T) {
 	r := newRig(t, authtest.NewOAuth(t), "", nil)
 	r.between(answers(200, `{"access_token":"one","token_type":"Bearer","expires_in":100}`), 0)
@@ -260,7 +260,7 @@ func TestLogoutDuringRefresh(t *testing.T) {
 			got <- token
 		}()
 		<-asked
-		r.server.Client = nil // it is forgotten here alone: the authorization server still answers
+		r.server.Client = nil // it is forgotten only here: the authorization server still answers
 		_, _ = r.Logout(t.Context(), "jira", alice)
 		close(free)
 		if token := <-got; token != "" {
@@ -366,7 +366,7 @@ func TestNarrowedEnds(t *testing.T) {
 	}
 }
 
-// What others say, ask for and begin is kept in bounds.
+// Everything that others say, ask for and begin is kept within limits.
 func TestBoundsOfLogins(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "", nil)

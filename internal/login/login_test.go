@@ -27,7 +27,7 @@ var (
 	bob   = gate.Owner{ID: "bob"}
 )
 
-// A rig is a server that wants tokens, who gives them, and the gateway's logins.
+// A rig is a server that wants tokens, its authorization server, and the gateway's logins.
 type rig struct {
 	*Logins
 	as     *authtest.OAuth
@@ -42,7 +42,7 @@ type rig struct {
 	broken error // of recording
 }
 
-// A roundTrip stands between the gateway and an authorization server.
+// A roundTrip is between the gateway and an authorization server.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -101,7 +101,7 @@ func (r *rig) restart(t testing.TB, public string) {
 
 const redirect = "http://127.0.0.1:1/callback"
 
-// logIn logs somebody in, who sits at the browser under the same name.
+// logIn logs a principal in, whose browser uses the same name.
 func (r *rig) logIn(t testing.TB, who gate.Owner) error {
 	t.Helper()
 	begun, err := r.Begin(t.Context(), Start{Server: "jira", Owner: who, Redirect: redirect})
@@ -348,8 +348,7 @@ func TestRefreshOnce(t *testing.T) {
 	}
 }
 
-// A token that the server refuses is refreshed once, and a grant that has ended is a login
-// that somebody has to make.
+// A token that the server refuses is refreshed once. If the grant has ended, another login is needed.
 func TestRefused(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "", nil)
@@ -378,7 +377,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// An answer is taken once, from who has begun, in time, and from the issuer that was asked.
+// An answer is accepted once, from the browser that has begun the login, in time, and from the issuer
+// that was asked.
 func TestAnswers(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "", nil)
@@ -492,8 +492,8 @@ func TestHostileMetadata(t *testing.T) {
 	}
 }
 
-// What a server says of itself leads nowhere in the clear, to no other authorization server than the configured one, and to no
-// document without end.
+// A server's statements about itself lead to no plain http, to no authorization server but the
+// configured one, and to no endless document.
 func TestHostileResource(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	for name, tt := range map[string]struct {
@@ -656,8 +656,8 @@ func TestNarrowed(t *testing.T) {
 	}
 }
 
-// Where no token is exchanged the refresh token gets one that can do less, and goes on to stand
-// for all that was granted.
+// Where tokens are not exchanged, the refresh token gets one that can do less, and still holds for
+// everything that was granted.
 func TestNarrowedByRefresh(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	as.Plain()
@@ -828,7 +828,7 @@ func TestActor(t *testing.T) {
 	}
 }
 
-// What is not recorded is not kept, and no event, error or file has a secret.
+// A login that cannot be recorded is not kept, and no event, error or file contains a secret.
 func TestNoCanary(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "", nil)
@@ -872,7 +872,7 @@ func TestNoCanary(t *testing.T) {
 	}
 }
 
-// The redirect of a command takes the answer to its own login alone, and waits on after others.
+// The redirect of a command accepts only the answer to its own login, and goes on waiting after others.
 func TestRedirect(t *testing.T) {
 	back, err := Listen(t.Context())
 	if err != nil {
@@ -914,7 +914,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// What a call to a server with a login costs, once there is one.
+// The cost of a call to a server with a login, once there is one.
 func BenchmarkAuthorize(b *testing.B) {
 	r := newRig(b, authtest.NewOAuth(b), "", nil)
 	if err := r.logIn(b, alice); err != nil {

@@ -30,7 +30,7 @@ func get(t *testing.T, v *Vault, k Key, want string) {
 	}
 }
 
-// What was kept is there after a restart, each under its own key, and goes when it is deleted.
+// A value is there after a restart, under its own key, and goes when it is deleted.
 func TestVault(t *testing.T) {
 	dir := t.TempDir()
 	v := open(t, dir)
@@ -81,8 +81,8 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// A row opens under its own key alone: not where it was put in the place of another's, not
-// when its key was rewritten, not with another secret, and not when a byte has changed.
+// A row opens only under its own key: not in another row's place, not if its key was rewritten, not
+// with another secret, and not if a byte has changed.
 func TestSwapped(t *testing.T) {
 	dir := t.TempDir()
 	v := open(t, dir)
@@ -195,7 +195,7 @@ func TestKeyLater(t *testing.T) {
 	}
 }
 
-// What goes wrong with a file is an error, and neither an absent row nor one that was deleted.
+// A failure to read a file is an error, not the same as a row that does not exist or was deleted.
 func TestBrokenFiles(t *testing.T) {
 	v := open(t, t.TempDir())
 	if all, err := v.List("login"); err != nil || all != nil {

@@ -188,7 +188,7 @@ func (w *world) same(n int) {
 	}
 }
 
-// What the index finds is what reading the whole log finds: over files that were renamed and
+// The index finds the same records as reading the whole log does: over files that were renamed and
 // packed, while it grows, and by another process later.
 func TestFindsWhatTheLogHas(t *testing.T) {
 	w := newWorld(t, audit.Options{MaxSize: 40 << 10})

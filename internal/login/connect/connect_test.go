@@ -109,7 +109,7 @@ func who(id string) *gate.Principal {
 	return &gate.Principal{Owner: gate.Owner{Tenant: "acme", ID: id}, Auth: "bearer", Issuer: "corp", Client: "agent"}
 }
 
-// offer is what a call of somebody is offered.
+// offer returns the link that a caller is offered.
 func (d *desk) offer(p *gate.Principal, server, tool string) (string, <-chan struct{}) {
 	d.t.Helper()
 	_, _, err := d.logins.Authorize(d.t.Context(), server, p, login.Need{}, nil)
@@ -119,7 +119,7 @@ func (d *desk) offer(p *gate.Principal, server, tool string) (string, <-chan str
 	return d.connect.Offer(&gate.Call{ID: "call-1", Name: tool, Who: p, ClientName: "editor"}, fmt.Errorf("wrapped: %w", err))
 }
 
-// unavailable is why a call of somebody who has logged in has no token.
+// unavailable returns why a call of a principal that has logged in has no token.
 func (d *desk) unavailable(p *gate.Principal) error {
 	d.t.Helper()
 	if _, err := d.logins.Give("jira", p.Owner, "a-token"); err != nil {
@@ -132,7 +132,7 @@ func (d *desk) unavailable(p *gate.Principal) error {
 	return err
 }
 
-// link is that of a call of somebody who may have one.
+// link returns the link for a call of a principal that may have one.
 func (d *desk) link(id string) (string, <-chan struct{}) {
 	d.t.Helper()
 	link, ended := d.offer(who(id), "jira", "jira__search")
@@ -142,7 +142,7 @@ func (d *desk) link(id string) (string, <-chan struct{}) {
 	return link, ended
 }
 
-// nothing fails if anybody has a login.
+// nothing fails if there is any login.
 func (d *desk) nothing() {
 	d.t.Helper()
 	if all, err := d.logins.List(); err != nil || len(all) > 0 || d.as.Count("authorization_code") > 0 {
@@ -170,7 +170,7 @@ func (d *desk) count() int {
 type browser struct {
 	*desk
 	*http.Client
-	who  string // who sits at it
+	who  string // the person at it
 	stop string // the beginning of an address that it does not open
 	past bool   // it does not come through the proxy
 }
@@ -406,8 +406,8 @@ func TestByKey(t *testing.T) {
 	}
 }
 
-// A link carries no right: before somebody has signed in it tells nothing, and its button and
-// the ways back take nothing.
+// A link gives no rights: before a person has signed in, it shows nothing, and its button and the ways
+// back do nothing.
 func TestBareLink(t *testing.T) {
 	d := newDesk(t)
 	link, _ := d.link("alice")
@@ -540,7 +540,7 @@ func TestMixUpByMetadata(t *testing.T) {
 	d.nothing()
 }
 
-// The button is pressed on its own page alone, and once.
+// The button works only on its own page, and once.
 func TestForgedButton(t *testing.T) {
 	d := newDesk(t)
 	link, _ := d.link("alice")
@@ -629,7 +629,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// A link is for who can prove to be the caller, for a login of their own, and recorded.
+// A link is offered only to a principal that can prove to be the caller, only for a login of their own,
+// and is recorded.
 func TestOffer(t *testing.T) {
 	d := newDesk(t)
 	for name, p := range map[string]*gate.Principal{

@@ -200,6 +200,8 @@ func TestUnfinishedFilesAreRemoved(t *testing.T) {
 	}
 }
 
+// A namespace that is in a file can leave memory: a file that another program changes is read again only if
+// its namespace was dropped.
 func TestFewNamespacesStayInMemory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kv")
 	s := open(t, dir, kv.Options{Loaded: 2})

@@ -247,8 +247,8 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// What is in files leaves memory: a file that is changed behind the store's back
-// is seen only if its namespace was dropped.
+// Without a directory, the number of namespaces is limited. One whose values have expired makes room
+// for another.
 func TestFewNamespacesFitInMemoryAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "", kv.Options{Loaded: 2})
