@@ -1,11 +1,10 @@
 // Package confine starts the programs that serve MCP over stdio, and sees to
 // it that they end.
 //
-// [Start] runs a command with exactly the environment it is given and hands
-// over its stdin and stdout. [Child.Close] ends it as the stdio transport of
-// MCP asks (revision 2025-11-25, "Lifecycle", shutdown): close stdin, wait,
-// SIGTERM, wait, SIGKILL. What is ended is always the whole tree: launchers
-// such as npx leave the real server to a grandchild.
+// [Start] runs a command with exactly the environment it is given and hands over its stdin and
+// stdout. [Child.Close] ends it as the stdio transport of MCP asks (revision 2025-11-25,
+// "Lifecycle", shutdown): close stdin, wait, SIGTERM, wait, SIGKILL. It always ends the whole tree:
+// launchers such as npx leave the real server to a grandchild.
 //
 // How much of the tree can be reached depends on the platform; [Supervised]
 // tells which of these holds:

@@ -84,8 +84,8 @@ type proposer struct {
 	left                 [leftKinds][]string
 }
 
-// What is left out, the most important first: what a server can use without end must not
-// push out what it used once.
+// Reasons why accesses are left out, the most important first: accesses that a server can repeat
+// without end must not push out those that it made once.
 const (
 	leftKey = iota
 	leftWide
@@ -206,9 +206,9 @@ func (p *proposer) inSet(set map[string]bool, path string) bool {
 	return false
 }
 
-// broad reports whether a folder holds more than one concern: the root and what
-// stands directly beneath it, home and the ways to it, other homes, where many
-// programs keep their files, and what has keys, programs or the gateway's own in it.
+// broad reports whether a folder holds more than one concern: the root and folders directly beneath
+// it, home and the ways to it, other homes, folders where many programs keep their files, and those
+// that contain keys, programs or the gateway's own files.
 func (p *proposer) broad(folder string) bool {
 	around := func(path string) bool { return beneath(path, folder) }
 	return filepath.Dir(folder) == "/" || filepath.Dir(folder) == "/home" || folder == "/var/lib" ||

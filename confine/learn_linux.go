@@ -31,8 +31,8 @@ func (w *watch) look(n *notification) {
 	}
 }
 
-// A pathAt is where a call names a path: relative to the folder in argument dir,
-// or for want of one (-1) to the working directory.
+// A pathAt is where a call names a path: relative to the folder in argument dir, or, if there is
+// none (-1), to the working directory.
 type pathAt struct{ dir, path int }
 
 func (w *watch) accesses(pid int, n *notification) []Access {
@@ -113,8 +113,8 @@ func connected(pid int, n *notification) []Access {
 	return []Access{{Kind: AccessConnect, Port: port}}
 }
 
-// nameOfSocket returns the name in an address: a path ends at its first NUL, behind which
-// stands what happened to be in the memory of the program; an abstract name begins with one.
+// nameOfSocket returns the name in an address: a path ends at its first NUL, behind which comes
+// what happened to be in the memory of the program; an abstract name begins with one.
 func nameOfSocket(name []byte) []byte {
 	if end := bytes.IndexByte(name, 0); end > 0 {
 		return name[:end]

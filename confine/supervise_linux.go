@@ -20,8 +20,8 @@ const (
 	// supervisorName is the argv[0] by which Main knows that it is asked to
 	// supervise.
 	supervisorName = "wasmgate-child"
-	// launcherName is that of a launcher: a supervisor starts it in the place of
-	// a child that is to be confined.
+	// launcherName is that of a launcher: a supervisor starts it instead of a child that is to be
+	// confined.
 	launcherName = "wasmgate-launcher"
 
 	ordersFD  = 3 // from the gateway: a launch, then orders; it closes when the gateway ends

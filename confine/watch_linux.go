@@ -21,8 +21,8 @@ const (
 	// threadsEach is how many threads there may be for each process that may be:
 	// runtimes start one or two for each processor.
 	threadsEach = 32
-	// countEvery bounds how often processes are counted for those who fork; they
-	// wait meanwhile, which slows a fork bomb too.
+	// countEvery bounds how often processes are counted for a process that forks; it waits
+	// meanwhile, which slows a fork bomb too.
 	countEvery = 10 * time.Millisecond
 	// weighEvery is the time between two looks at the memory of all.
 	weighEvery = time.Second
@@ -116,7 +116,7 @@ func (w *watch) listen(listener int) {
 			}
 			var n notification // zeroed, as the kernel asks
 			if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno != 0 {
-				continue // who called is gone
+				continue // the caller is gone
 			}
 			a := answer{ID: n.ID, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 			if errno := w.judge(&n); errno != 0 {
@@ -199,7 +199,7 @@ func (w *watch) ours(pid int32, group bool) bool {
 			return true
 		}
 	}
-	return pid == 0 // the group of who asks
+	return pid == 0 // the group of the caller
 }
 
 // A process is what stat tells of one.

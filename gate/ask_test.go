@@ -22,7 +22,7 @@ func (f approverFunc) Approve(ctx context.Context, q gate.Question) (gate.Approv
 	return f(ctx, q)
 }
 
-// approves is what a person says who approves everything.
+// approves is the answer of a person that approves everything.
 func approves(context.Context, gate.Question) (gate.Approval, error) {
 	return gate.Approval{ID: "n-1", By: "cli:local"}, nil
 }
@@ -140,8 +140,7 @@ func TestCallerGoesWhileItIsAsked(t *testing.T) {
 	}
 }
 
-// What a person has approved is looked at again once they have: while the call
-// waited, anything may have changed.
+// An approved call is checked again after the approval: while it waited, anything may have changed.
 func TestAskedMeanwhile(t *testing.T) {
 	tests := map[string]struct {
 		change func(r *rig, p *gate.Parts) // while the person thinks

@@ -18,13 +18,13 @@ type Owner struct {
 	ID     string
 }
 
-// A Principal is who asks, as verified. It is immutable, shared by all calls of
-// one credential, and holds no secret.
+// A Principal is the verified identity of a caller. It is immutable, shared by all calls of one
+// credential, and holds no secret.
 type Principal struct {
 	Owner
 	Auth   string // how it was verified: local, bearer, apikey, mtls, unix or proxy
 	Client string // verified client instance; "" if none
-	// Issuer is who has vouched for it, by its name here, and Credential names the
+	// Issuer is the issuer that has verified it, by its name here, and Credential names the
 	// credential without giving it away; "" if there is none. Policies see neither.
 	Issuer, Credential string
 	Roles              []string
@@ -72,7 +72,7 @@ const authLocal = "local"
 // as input.action.
 type Action = actions.Action
 
-// The actions of clients. Subscribe asks to be told when a resource changes. Complete
+// The actions of clients. Subscribe asks for notifications when a resource changes. Complete
 // completes an argument of a prompt, or a variable of a template of resources.
 const (
 	CallTool     Action = "tools/call"
@@ -99,8 +99,8 @@ type Call struct {
 	Name string
 	// Args are the arguments, an object; absent counts as {}.
 	Args Doc
-	// Meta is the _meta of the client's request, an object or absent. The gate
-	// reads io.github.wasmgate/prompt in it, if it was told to.
+	// Meta is the _meta of the client's request, an object or absent. The gate reads
+	// io.github.wasmgate/prompt in it, if it is configured to.
 	Meta Doc
 	// Brought is what comes with a call that its client was asked to make again.
 	Brought Brought
@@ -135,7 +135,7 @@ type Call struct {
 // Reach returns how the client of the call can be reached.
 func (c *Call) Reach() Reach { return c.client().Reach() }
 
-// client is who waits for the answer; never nil.
+// client is the client that waits for the answer; never nil.
 func (c *Call) client() Client {
 	if c.Client == nil {
 		return Nobody{}

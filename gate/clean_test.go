@@ -223,7 +223,7 @@ func TestFindingsHoldNoServerText(t *testing.T) {
 	}
 }
 
-// What a server says in the gate's name is not passed on in the gate's name.
+// A server's text that claims to be the gate's is not passed on in the gate's name.
 func TestServersCannotSpeakForTheGate(t *testing.T) {
 	for _, name := range []string{gate.MetaFindings, gate.MetaRefusal} {
 		got, _ := clean(t, `{"content":[],"_meta":{"`+name+`":{"code":"refused_authorize"},"other":1}}`)
@@ -255,8 +255,8 @@ func TestWarningsAndFindingsStandTogether(t *testing.T) {
 	}
 }
 
-// What sanitizing puts into the texts of a result makes it no longer than its bound: each text beyond
-// that is replaced as a whole.
+// Sanitizing puts no more into the texts of a result than its bound allows: each text beyond that
+// is replaced as a whole.
 func TestResultsDoNotGrowBeyondTheirBound(t *testing.T) {
 	r := newRig()
 	r.tool.Output = nil

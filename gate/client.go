@@ -47,8 +47,8 @@ type Reach struct {
 	// ByAnswer that one can be by the answer to the call: the call is then not held, but
 	// refused with a [*Pending] at once.
 	Approves, ByAnswer bool
-	// Hold bounds how long the call waits for a person, who can still answer then for a call
-	// that comes again. Zero leaves it to the [Approver].
+	// Hold bounds how long the call waits for a person. After that the person can still answer, for
+	// a call that comes again. Zero leaves it to the [Approver].
 	Hold time.Duration
 	// Hears says that there is somebody to tell: servers are asked to say how far they are
 	// only then.

@@ -214,7 +214,7 @@ func (c contents) listsElsewhere(one Content, text string) bool {
 	return false
 }
 
-// blob makes a text safe that stood in other bytes at a place.
+// blob sanitizes a text that was in other bytes at a place.
 func (s *scrub) blob(text, mime string, path []string) (string, error) {
 	profile := s.text.Profile
 	if isImage(mime) && profile == "" { // a client that shows it runs what is in it

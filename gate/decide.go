@@ -66,14 +66,15 @@ func (w *way) decide(ctx context.Context, q Query, b searched, consent string) (
 	return r, nil
 }
 
-// stepCredential refuses what servers refuse for want of a credential, before they are asked.
+// stepCredential refuses a call that the server would refuse because a credential is missing,
+// before the server is asked.
 const stepCredential step.Step = "credential"
 
 const unableToMeet = "the policy demands what this gateway cannot do"
 
-// authorize has the authorizer decide. What it decided before is forgotten first: it does
-// not stand if this fails. It sees the arguments of an approved call as approved, which is
-// true of this call alone: its session does not learn it.
+// authorize has the authorizer decide. Its earlier decision is forgotten first: it does not hold if
+// this one fails. It sees the arguments of an approved call as approved, which is true of this call
+// alone: its session does not learn it.
 func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision, error) {
 	w.rec.Session, w.rec.Decision = q.Session, Decision{}
 	if consent == "" { // else the record is of what a person was asked

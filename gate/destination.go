@@ -14,7 +14,8 @@ import (
 
 // destinationKeeper is a [Sessions] that keeps destinations which a person has approved.
 type destinationKeeper interface {
-	// Approve has a session keep destinations until it ends. What it has it keeps once.
+	// Approve has a session keep destinations until it ends. A destination that it has already is
+	// not kept twice.
 	Approve(ctx context.Context, k SessionKey, all []Destination) error
 }
 
@@ -101,7 +102,7 @@ func (p *Parts) known(q Query) provenance.Provenance {
 	return provenance.For(values, q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
 }
 
-// own are the identities of who makes the call.
+// own are the identities of the caller.
 func (c *Call) own() provenance.Identities {
 	if c.Who == nil {
 		return nil

@@ -290,7 +290,7 @@ func TestDoRefusesNobody(t *testing.T) {
 	}
 }
 
-// What a hidden tool's refusal says must not tell it from an unknown tool's.
+// The refusal of a hidden tool must not differ from that of an unknown tool.
 func TestDoHidesToolsAsIfTheyWereUnknown(t *testing.T) {
 	refusal := func(change func(*rig)) *gate.Refusal {
 		r := newRig()

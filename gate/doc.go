@@ -1,8 +1,8 @@
 // Package gate decides whether a capability may be used, and carries the use
 // through to its audited end.
 //
-// What a client asks of a server is a [Call]. There is one way through, and
-// [Gate.Do] is that way, written top to bottom:
+// A [Call] is a request of a client to a server. There is one way through, and [Gate.Do] is that
+// way, written top to bottom:
 //
 //	lookup           what the call names, within the groups the client is offered
 //	pin              whether its definition is approved

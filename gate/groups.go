@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Groups narrow what a client is offered: to what is in at least one of the groups of
-// each list. The zero Groups narrow nothing. What a client is not offered does not
-// exist for it.
+// Groups narrow what a client is offered: to what is in at least one of the groups of each list.
+// The zero Groups narrow nothing. For the client, everything else does not exist.
 type Groups [][]string
 
 // Within returns the groups narrowed further; an empty list narrows nothing. g itself
@@ -52,8 +51,8 @@ func (p *Principal) offered(tools []*Tool) []*Tool {
 	return slices.DeleteFunc(tools, func(t *Tool) bool { return !p.Groups.Has(t) })
 }
 
-// find returns what a call names. What is not in the groups that the client is offered
-// is as unknown as what does not exist.
+// find returns what a call names. A name outside the groups that the client is offered is as
+// unknown as one that does not exist.
 func (p *Parts) find(ctx context.Context, c *Call) (*Tool, error) {
 	t, err := p.Upstream.Lookup(ctx, c.Action, c.Name)
 	if err == nil && t == nil {

@@ -37,10 +37,10 @@ type searched struct {
 	asks, refuses string
 }
 
-// call looks for secrets in the arguments of a call, and in the answers and the _meta that
-// came with them, before anybody sees them, and takes them out if that is what becomes of
-// them. What is to be refused for them is refused once it is known that the caller may
-// know of the tool.
+// call looks for secrets in the arguments of a call, and in the answers and the _meta that came
+// with them, before anybody sees them, and takes them out if the configuration says so. A call that
+// is to be refused because of them is refused once it is known that the caller may know of the
+// tool.
 func (g guard) call(c *Call) (b searched, err error) {
 	if g.arguments == allowSecrets {
 		return searched{}, nil
@@ -120,8 +120,8 @@ func (g guard) meta(c *Call) (all []Finding, err error) {
 	return all, err
 }
 
-// metaProgress is the member of a request's _meta by which its client asks to be told how
-// far it is.
+// metaProgress is the member of a request's _meta by which its client asks for notifications of its
+// progress.
 const metaProgress = "progressToken"
 
 // without returns a document that goes to a server without its secrets, and what was

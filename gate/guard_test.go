@@ -184,8 +184,7 @@ func TestDoKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// What the policy and the validator saw is, byte for byte, what the upstream
-// gets.
+// The upstream gets, byte for byte, what the policy and the validator saw.
 func TestDoForwardsWhatWasJudged(t *testing.T) {
 	const args = "{ \"b\" : 1.50,\n\"a\":\"\\u0041\", \"n\":9007199254740993 }"
 	r, c := newRig(), newCall()
@@ -263,7 +262,7 @@ func TestDoRecordsPanics(t *testing.T) {
 		if rec := r.done(t); rec.Err == nil || !strings.Contains(rec.Err.Error(), internal) || !strings.Contains(rec.Err.Error(), "guard_test.go") {
 			t.Errorf("%s panics: recorded %v (err: %v)", method, rec.Err, err)
 		}
-		// What went wrong at the upstream is its failure, not a refusal.
+		// An error of the upstream is its failure, not a refusal.
 		if _, refusal := errors.AsType[*gate.Refusal](err); refusal == (method == "invoke") {
 			t.Errorf("%s panics: err = %v, a refusal: %t", method, err, refusal)
 		}

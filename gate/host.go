@@ -21,19 +21,19 @@ import (
 // counted instead, and a record has the count a second later or at the end of the call. A call may
 // have 1000 records of host calls at once, and 100 a second after that: more are refused at
 // [step.Limit], and counted likewise. The error is a [*Refusal], whose Reason the guest may see, or
-// wraps ctx.Err(). What a policy would ask a person is refused, and so is a decision with an
-// obligation that the call is not under already, since no one would meet it. After Invoke has
-// returned every host call is refused, and no longer recorded.
+// wraps ctx.Err(). If the policy would ask a person, the host call is refused, and so is a decision
+// with an obligation that the call is not under already, since no one would meet it. After Invoke
+// has returned every host call is refused, and no longer recorded.
 //
-// What was granted to the module is not known here; the upstream checks that as well. HostCall may
-// be called concurrently.
+// The grants of the module are not known here; the upstream checks that as well. HostCall may be
+// called concurrently.
 func (p Permit) HostCall(ctx context.Context, action Action, request Doc) error {
 	return p.hostCall(ctx, action, request, (*nested).host)
 }
 
-// DenyHostCall records a host call which the upstream refuses because it was not
-// granted to the module, or not left by the decision on the call. The error is a
-// [*Refusal] with this reason, which the guest may be told.
+// DenyHostCall records a host call which the upstream refuses because it was not granted to the
+// module, or not left by the decision on the call. The error is a [*Refusal] with this reason,
+// which the guest may see.
 func (p Permit) DenyHostCall(ctx context.Context, action Action, request Doc, reason string) error {
 	return p.hostCall(ctx, action, request, func(n *nested, ctx context.Context) error {
 		n.next(step.Authorize)

@@ -109,9 +109,9 @@ func (w *way) teach(ctx context.Context, c *Call, l Lesson) error {
 	return nil
 }
 
-// teaches returns the labels that a session gets from a result of the tool, and
-// whether its values are trusted if its arguments are. What a tool says that carries out
-// others, they have taught.
+// teaches returns the labels that a session gets from a result of the tool, and whether its values
+// are trusted if its arguments are. A tool that carries out others teaches nothing: the others have
+// done so.
 func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 	if t.Relay {
 		return nil, false

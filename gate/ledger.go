@@ -23,17 +23,16 @@ const (
 // tooMany is the error of a guest that writes too many records.
 var tooMany = fmt.Sprintf("more host calls than are recorded for one call: %d different ones, and %d a second after that", hostBurst, hostRate)
 
-// A ledger keeps the records of the host calls of one call. Equal ones in a row are
-// one record, written before the first of them is done, and one that says how many
-// followed. What would need more records than a call may write is refused,
-// and counted.
+// A ledger keeps the records of the host calls of one call. Equal ones in a row are one record,
+// written before the first of them is done, and one that says how many followed. A host call that
+// would need more records than a call may write is refused, and counted.
 type ledger struct {
 	mu      sync.Mutex
 	spent   float64 // of hostBurst, as of the time of the last
 	at      time.Time
 	last    *nested // that a record tells of
 	repeats tally   // of last
-	refused tally   // for want of room
+	refused tally   // because there is no room
 	closed  bool    // the call has ended: nothing is counted any more
 }
 

@@ -67,7 +67,7 @@ func (a *Away) Error() string { return a.Err.Error() }
 // Unwrap returns [ErrUnknown].
 func (a *Away) Unwrap() error { return ErrUnknown }
 
-// mayKnow reports whether who calls would be allowed some call of the tool.
+// mayKnow reports whether the caller would be allowed some call of the tool.
 func (w *way) mayKnow(ctx context.Context, c *Call, t *Tool) bool {
 	if len(c.Who.offered([]*Tool{t})) == 0 || !c.Groups.Has(t) {
 		return false

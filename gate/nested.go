@@ -9,9 +9,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-// A nested call is what is done within a permitted one: a host call of its tool, or a
-// request of its server to the client. It has an ID and a record of its own, and is
-// decided in the session of the call, under whose obligations it stands.
+// A nested call is what is done within a permitted one: a host call of its tool, or a request of
+// its server to the client. It has an ID and a record of its own, and is decided in the session of
+// the call, under the obligations of that call.
 
 // noCall refuses what is done by the zero Permit, or by that of a call that has ended.
 const noCall = "there is no call on whose behalf it would be done"

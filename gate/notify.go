@@ -13,8 +13,8 @@ const maxNotifications = 10_000
 
 // Notify sends the client what the server says of the call while it runs, such as its progress: a
 // notification of MCP with its parameters, an object. Every string goes the way of the strings of
-// results. What cannot be sanitized, and what comes after the call or by the zero Permit, is
-// dropped. It returns once the client's connection has taken it, or ctx has ended.
+// results. A notification is dropped if it cannot be sanitized, or comes after the call or by the
+// zero Permit. It returns once the client's connection has taken it, or ctx has ended.
 func (p Permit) Notify(ctx context.Context, method string, params Doc) {
 	defer func() { _ = recover() }() // a listener that panics is no reason for the call to end
 	o := p.of

@@ -47,7 +47,7 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// What cannot be sanitized is not sent.
+// A notification that cannot be sanitized is not sent.
 func TestNotifyFailsClosed(t *testing.T) {
 	for name, sanitize := range map[string]func(gate.Text) (string, []gate.Finding){
 		"a sanitizer that panics":              func(gate.Text) (string, []gate.Finding) { panic(errors.New("broken")) },

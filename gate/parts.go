@@ -51,9 +51,8 @@ type Parts struct {
 	}
 	// Approver asks people; without one, what a policy would ask is refused.
 	Approver Approver
-	// TrackValues has sessions keep where values came from, for an authorizer that
-	// asks. Without it [Session.Values] stays as it is, and what is not known is
-	// not trusted.
+	// TrackValues has sessions keep where values came from, for an authorizer that asks. Without it
+	// [Session.Values] stays as it is, and unknown values are not trusted.
 	TrackValues bool
 	// TrackOrigins has sessions keep by which calls, and at which places, the newest values
 	// came, for an authorizer that asks, and for people.
@@ -61,8 +60,8 @@ type Parts struct {
 	// Structure reads a text of a result that is no JSON as a document, if it is one, for
 	// what labels say of places in results; nil reads none.
 	Structure func(text string) (Doc, bool)
-	// Echoes remembers what tools have said that say what they were told; nil remembers
-	// nothing, so that they may say no more than that.
+	// Echoes remembers what tools have said that repeat their arguments; nil remembers nothing, so
+	// that they may say no more than that.
 	Echoes *provenance.Echoes
 	// TrustPrompt takes io.github.wasmgate/prompt, of a request's _meta, for the user's own words.
 	// Everyone that can write into a call's _meta then decides what is trusted.
@@ -98,11 +97,11 @@ type Authorizer interface {
 	// Authorize decides on one call. An error denies it; one that wraps [ErrOverdue]
 	// refuses it as a gateway does that is busy.
 	Authorize(ctx context.Context, q Query) (Decision, error)
-	// Visible returns, for each tool, whether any call of it by who could pass.
-	// An error hides them all.
+	// Visible returns, for each tool, whether any call of it by the principal could pass. An error
+	// hides them all.
 	Visible(ctx context.Context, who *Principal, tools []*Tool) ([]bool, error)
-	// Offer returns the definition of a visible tool as who should see it, or the
-	// tool's own: it may leave out only what would be refused.
+	// Offer returns the definition of a visible tool as the principal should see it, or the tool's
+	// own: it may leave out only what would be refused.
 	Offer(ctx context.Context, who *Principal, t *Tool) Doc
 }
 
@@ -254,8 +253,9 @@ type Finding struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// A Destination is one that a person has approved for a session: whom or where tools of a
-// server may be told, until the session ends. It covers arguments of [provenance.ToolLabels.To] alone.
+// A Destination is one that a person has approved for a session: a value that says to whom or
+// where, which tools of a server may get until the session ends. It covers arguments of
+// [provenance.ToolLabels.To] alone.
 type Destination struct {
 	ID      string    `json:"id"` // of the approval by which it came
 	Server  string    `json:"server"`

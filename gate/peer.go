@@ -55,11 +55,12 @@ func (a *asking) during(ctx context.Context) (context.Context, context.CancelFun
 // client's result, an object. It is decided for the principal and the session of the call, with the
 // server and the request as the policy's input; every string of params goes the way of the strings
 // of results; it is recorded before the client sees it, and once more when it has answered. The
-// error is a [*Refusal], whose Reason the server may see, the client's own, or wraps ctx.Err().
-// What a policy would ask a person is refused, and so is a decision with an obligation that the
-// call is not under already. The answer has the shape that MCP gives it, and goes to the server as
-// arguments do, without secrets, unless the request is one for a secret that was allowed: see
-// [forms.AsksSecret]. After the call every request is refused. Request may be called concurrently.
+// error is a [*Refusal], whose Reason the server may see, the client's own, or wraps ctx.Err(). If
+// the policy would ask a person, the request is refused, and so is a decision with an obligation
+// that the call is not under already. The answer has the shape that MCP gives it, and goes to the
+// server as arguments do, without secrets, unless the request is one for a secret that was allowed:
+// see [forms.AsksSecret]. After the call every request is refused. Request may be called
+// concurrently.
 func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, error) {
 	n, err := p.peerWay(method, params)
 	if err != nil {
@@ -136,8 +137,8 @@ func (n *nested) propose(ctx context.Context) (err error) {
 	return n.settle(ctx)
 }
 
-// cleanRequest makes the parameters safe to be seen by the client. The policy then
-// decides on what the client would see.
+// cleanRequest sanitizes the parameters before the client sees them. The policy then decides on
+// what the client would see.
 func (n *nested) cleanRequest(ctx context.Context) error {
 	c := n.rec.Call
 	s := n.scrub(n.by.tool, n.by.duty.profile)

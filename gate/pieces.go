@@ -15,11 +15,11 @@ type pieceSanitizer interface {
 	Sanitizer
 	// Open reports whether a sanitized text may become more than text next to others.
 	Open(t Text) bool
-	// Inert makes inert what acts in a text whose parts are sanitized. JSON stays JSON of
-	// the same shape.
+	// Inert neutralizes what acts in a text whose parts are sanitized. JSON stays JSON of the same
+	// shape.
 	Inert(t Text) (clean string, found []Finding)
-	// Together makes inert what sanitized texts make one after the other. It returns as
-	// many, and texts itself if nothing changes.
+	// Together neutralizes what sanitized texts make one after the other. It returns as many, and
+	// texts itself if nothing changes.
 	Together(t Text, texts []string) (clean []string, found []Finding)
 }
 

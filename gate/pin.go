@@ -3,7 +3,7 @@ package gate
 // Pins knows which definitions of tools, prompts, templates, pages and skills are approved. It is called concurrently,
 // on the way of each call and for each tool of a listing, and must answer at once.
 type Pins interface {
-	// Check returns nil if the definition of t, which its Digest tells, may be offered and called,
+	// Check returns nil if the definition of t, which Digest identifies, may be offered and called,
 	// and otherwise why not, for the operator. If the error is an [*Unpinned], it has the text for
 	// the client, and what would help.
 	Check(t *Tool) error

@@ -21,8 +21,8 @@ func gateWithPins(t *testing.T, r *rig, f pinsFunc) *gate.Gate {
 	return g
 }
 
-// What is not approved is refused before a policy is asked, with what the operator
-// can do about it, and recorded.
+// A tool that is not approved is refused before a policy is asked, with what the operator can do
+// about it, and recorded.
 func TestDoRefusesWhatIsNotPinned(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err            error

@@ -221,7 +221,7 @@ func TestPlainLists(t *testing.T) {
 	}
 }
 
-// What the user names is known in the forms that tools take, and nothing that is only alike.
+// Names in the user's words are known in the forms that tools take, and nothing that is only alike.
 func TestWordsOfThePrompt(t *testing.T) {
 	tests := []struct {
 		prompt     string
@@ -267,7 +267,7 @@ func TestWordsInOtherLetters(t *testing.T) {
 	}
 }
 
-// What a call has made is its session's own, at its server.
+// A record that a call has made is its session's own, at its server.
 func TestMadeIDs(t *testing.T) {
 	take := provenance.ToolLabels{Effects: external, To: []string{"/id"}, Takes: map[string]string{"/id": "file", "/name": "file"}}
 	made := provenance.ToolLabels{Result: provenance.ResultUntrusted, Effects: []provenance.ToolEffect{provenance.EffectInternal}, To: []string{}, Makes: []string{"/name"},
@@ -330,7 +330,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// What is private is known by its value, within longer content too.
+// A private value is known again, within longer content too.
 func TestPrivateContent(t *testing.T) {
 	const said = "mind the step when you leave the old house by the garden"
 	s := newScene(t, map[string]provenance.ToolLabels{"mail__read": {Effects: read, Private: true}, "web__read": {Effects: read}, "mail__send": {Effects: external, To: []string{"/to"}}})
@@ -383,7 +383,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// What a tool has said in three results, of three calls, are its own words.
+// Words that a tool has said in three results, of three calls, are its own.
 func TestEchoOfEveryTime(t *testing.T) {
 	s := newScene(t, map[string]provenance.ToolLabels{"mail__send": {Result: provenance.ResultEcho, Effects: external}})
 	for i, args := range []string{`{"text":"a"}`, `{"text":"b"}`, `{"text":"b"}`, `{"text":"c"}`, `{"text":"d"}`} {

@@ -41,7 +41,7 @@ type Question struct {
 	// could not show all values of that place.
 	Beside   []string
 	BesideOf provenance.List
-	// Approvers say who may answer: all of them have to let who does.
+	// Approvers say who may answer: each of them has to accept the person that answers.
 	Approvers []obligation.Approve
 	// Set are calls that the client has announced by [Permit.Propose], each with its own question:
 	// the answer is about all of them, and an approval lets each pass once, in the session of Call.
@@ -76,7 +76,7 @@ func (q Question) Binding() string {
 type Approval struct {
 	ID string
 	By string // the channel and who, such as "cli:local" or "client"
-	// Auth is how who has answered was verified, as of [Principal.Auth]; "" is not at all.
+	// Auth is how the person that answered was verified, as of [Principal.Auth]; "" is not at all.
 	Auth string
 	// Destinations are those that the consent includes, for as long as the session of the call
 	// lasts. They are from [Question.Destinations] and [Question.Beside], as the person who consents

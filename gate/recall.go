@@ -57,8 +57,8 @@ func (k *knownListings) of(p *Parts, tools []*Tool) *provenance.Shown {
 	return s
 }
 
-// pins reports whether what a tool is listed by was approved, or was there when its server
-// was first seen. What was not is not listed.
+// pins reports whether the definitions of a tool's kind are pinned: approved, or there when the
+// server was first seen. If they are, a tool that was neither is not listed.
 func (p *Parts) pins(t *Tool) bool { return p.Pins != nil && t.Feature.pinned() }
 
 // Shown has a session learn what it is shown of a listing, before its client sees it. If titles and

@@ -575,14 +575,14 @@ func TestRelaysAreBounded(t *testing.T) {
 	if _, err := g.Do(t.Context(), c); err != nil {
 		t.Errorf("another call: %v", err)
 	}
-	for range 4 { // one after the other, for the rig notes what they do
+	for range 4 { // one after the other, because the rig notes what they do
 		end <- struct{}{}
 		<-ended
 	}
 }
 
-// A relay gives its place back before it carries out another call, for that may wait for
-// a person.
+// A relay gives its place back before it carries out another call, because that call may wait for a
+// person.
 func TestRelayLeavesBeforeTheOtherCall(t *testing.T) {
 	r := newRelayRig()
 	limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})

@@ -26,7 +26,7 @@ type rig struct {
 	decide   func(gate.Query) gate.Decision
 	admit    func(gate.Session, gate.Labels) (gate.Session, error)
 	invoke   func(context.Context, *gate.Call) (gate.Result, error)
-	hosted   func(context.Context, gate.Permit) (gate.Result, error) // in the place of invoke
+	hosted   func(context.Context, gate.Permit) (gate.Result, error) // instead of invoke
 	input    func(gate.Doc) error
 	output   func(gate.Doc) error
 	sanitize func(gate.Text) (string, []gate.Finding)

@@ -266,7 +266,7 @@ func newModel(tb testing.TB, g guards) *model {
 	return m
 }
 
-// relays is a tool that carries out others, or says what it was told.
+// relays is a tool that carries out others, or repeats its arguments.
 const relays = "catalog__call"
 
 // relayed wraps a call into one of relays.
@@ -333,7 +333,7 @@ func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 		plant := planted[m.r.IntN(len(planted))]
 		m.chosen = m.chosen || plant == chosen
 		return gate.Result{Doc: wrote(m.r, theirs[m.r.IntN(len(theirs))], spelled(m.r, theirs[m.r.IntN(len(theirs))]), plant)}, nil
-	case strings.HasPrefix(c.Name, "own__"): // says what it was told, and finds what is ours
+	case strings.HasPrefix(c.Name, "own__"): // repeats its arguments, and finds what is ours
 		values := []string{c.Args.Get("q").Text()}
 		if c.Name == "own__find" {
 			values = append(values, ours[m.r.IntN(len(ours))])
@@ -417,7 +417,7 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	told := false  // a record, before the calls that are chosen now
 	honest := true // until a result that the adversary wrote has left
 	turns := 2 + r.IntN(5)
-	if m.guards.person != nil { // who answers between two of them
+	if m.guards.person != nil { // the person answers between two calls
 		turns += 8
 	}
 	for range turns {
@@ -643,7 +643,7 @@ func TestTheAdversaryOfRecordsNeverWins(t *testing.T) {
 	neverWins(t, sequences(), func(tb testing.TB) game { return newModel(tb, g) })
 }
 
-// withPerson is all guards, and a person who is asked.
+// withPerson is all guards, and a person that is asked.
 var withPerson = guards{packs: []string{"grants", "flow-ask"}, identities: provenance.Identities{known}, person: func(a gate.Approver) gate.Approver { return a }}
 
 // A person that reads what a question shows, and says no to the adversary's, gives the adversary

@@ -112,7 +112,7 @@ func TestCheckGrants(t *testing.T) {
 	}
 }
 
-// TestEverySubjectCounts: who is named twice, or by a role among many, is found.
+// TestEverySubjectCounts: a principal that is named twice, or by a role among many, is found.
 func TestEverySubjectCounts(t *testing.T) {
 	var grants []policy.Grant
 	for i := range 300 {

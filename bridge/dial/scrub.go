@@ -38,7 +38,7 @@ func newForms(value string) []form {
 		for shift := range 3 {
 			encoded := alphabet.EncodeToString(append(make([]byte, shift), value...))
 			if shift > 0 {
-				encoded = encoded[shift+1:] // characters that hold bits of what stands before
+				encoded = encoded[shift+1:] // characters that hold bits of the text before
 			}
 			partial := (shift+len(value))%3 != 0
 			if partial {

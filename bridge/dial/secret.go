@@ -67,8 +67,8 @@ func (s Secret) String() string { return placeholderStart + s.name + placeholder
 // LogValue returns the placeholder.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// fill replaces each placeholder in the value of a header by what secret returns
-// for its name. What it returns is not searched again.
+// fill replaces each placeholder in the value of a header by what secret returns for its name. The
+// inserted value is not searched again.
 func fill(value string, secret func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {

@@ -301,7 +301,7 @@ func echoed(t *testing.T, value, text string) dial.Response {
 	return mustDo(t, w.client().Egress(scope), with(origin, "X", "{{secret:API}}"))
 }
 
-// What is around a secret stays as it is, byte for byte.
+// The text around a secret stays as it is, byte for byte.
 func TestScrubbingLeavesTheRest(t *testing.T) {
 	random := seed.Rand(t)
 	const letters = `ab%&\"/u0041x<;#=` + "\x00\xff\n"

@@ -120,8 +120,8 @@ type Shared interface {
 	LoseJobs(ctx context.Context, now time.Time, reason string) (int, error)
 }
 
-// A Store keeps jobs. It is called concurrently. What it has been given survives the
-// process when it returns.
+// A Store keeps jobs. It is called concurrently. When a method returns, its change survives the
+// process.
 type Store interface {
 	// AddJob keeps a job that begins.
 	AddJob(ctx context.Context, j Job) error

@@ -38,7 +38,7 @@ type Options struct {
 	Log    *slog.Logger // nil discards
 }
 
-// What zero fields of [Options] mean.
+// Meanings of zero fields of [Options].
 const (
 	defaultKeep    = 24 * time.Hour
 	defaultMax     = 10_000
@@ -152,8 +152,8 @@ func (r *Runner) Counts(ctx context.Context) (Counts, error) {
 	return r.o.Store.CountJobs(ctx, r.o.Node)
 }
 
-// Change puts other bounds in the place of [Options].Keep, Max and MaxSize, which mean what
-// they mean there. A job that has begun is kept for as long as its client was told.
+// Change replaces the bounds [Options].Keep, Max and MaxSize, with the same meanings. A job that
+// has begun is kept for as long as its client was told.
 func (r *Runner) Change(keep time.Duration, most int, size int64) {
 	setDefault(&keep, defaultKeep)
 	setDefault(&most, defaultMax)

@@ -134,7 +134,7 @@ func TestRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// What is asked of the client of a call cannot be asked of somebody who has gone.
+// A job cannot ask the client of its call, which has gone.
 func TestJobHasNoClient(t *testing.T) {
 	r := runner(t, jobs.Options{})
 	c := call()

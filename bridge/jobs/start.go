@@ -93,9 +93,9 @@ type UnderWay struct {
 	Outcome func() (gate.Result, error)
 }
 
-// Adopt makes a job of a call that is carried out already, and that who waited for it
-// leaves to the runner. The job is kept when Adopt returns; with an error there is none,
-// and the call is still the caller's.
+// Adopt makes a job of a call that is carried out already, and that the client which waited for it
+// leaves to the runner. The job is kept when Adopt returns; with an error there is none, and the
+// call is still the caller's.
 func (r *Runner) Adopt(ctx context.Context, c UnderWay) (Job, error) {
 	one := r.newRun(c.Call, 0, c.Cancel)
 	one.known = true

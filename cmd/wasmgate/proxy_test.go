@@ -23,7 +23,7 @@ func serveProxy() {
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: &http.Transport{MaxIdleConnsPerHost: 256}, // it keeps a connection for each client, as who runs one has it do
+		Transport: &http.Transport{MaxIdleConnsPerHost: 256}, // a connection for each client, as in production
 	}
 	fmt.Println(httptest.NewServer(proxy).URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)

@@ -150,7 +150,8 @@ func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// misuseArgs makes wrong arguments a misuse that says how to write it, for all commands.
+// misuseArgs makes wrong arguments of any command a misuse error that shows how to write the
+// command.
 func misuseArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {

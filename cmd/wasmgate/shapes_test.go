@@ -86,7 +86,7 @@ func BenchmarkShapes(b *testing.B) {
 
 // A way is one that calls take: directly, by a proxy, by a gateway.
 type way struct {
-	process gatewayProcess // without a pid: nothing stands between
+	process gatewayProcess // without a pid: nothing is in between
 	load    *load
 	run     run
 	cpu     []float64 // us a call, of each round

@@ -61,8 +61,8 @@ type entry struct {
 
 func (e *entry) size() int64 { return int64(len(e.Question.Call.Args.Raw())) }
 
-// clock tells the time twice: on the wall, which people set, and since some
-// moment, which they do not. What either calls expired has expired.
+// clock tells the time twice: on the wall, which people set, and since some moment, which they do
+// not. If either says that something has expired, it has.
 type clock struct {
 	wall    func() time.Time
 	elapsed func() time.Duration

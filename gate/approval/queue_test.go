@@ -239,7 +239,7 @@ func TestBoundTo(t *testing.T) {
 	}
 }
 
-// What either clock calls expired has expired, whichever way the other was set.
+// A question has expired if either clock says so, whichever way the other was set.
 func TestExpires(t *testing.T) {
 	const expire = 10 * time.Minute
 	for name, tt := range map[string]struct {
@@ -393,7 +393,7 @@ func TestBounds(t *testing.T) {
 	waits(t, q, ask("c", of(1, 0), func(q *gate.Question) { q.Call.Args = gate.MustDoc(big + `}`) })) // another principal's first
 }
 
-// What is closed is kept until it expires, but not without end.
+// Closed questions are kept until they expire, but not without end.
 func TestClosedAreBounded(t *testing.T) {
 	unraced.Long(t)
 	q, _ := newQueue(t, approval.Options{})
@@ -470,7 +470,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// What expires is recorded in time, even if no one asks.
+// An expired question is recorded in time, even if no one asks.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, l := newQueue(t, approval.Options{})

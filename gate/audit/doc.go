@@ -8,10 +8,10 @@
 //
 // A record is handed to the operating system, in one write, before Record returns: it survives the
 // death of the process, kill -9 included. Survival of the machine's death follows within a tenth of
-// a second, or at once with Options.Sync "always". What a death leaves of a line half written is
-// cut off when the log is opened again, and that is recorded. If a record cannot be written, Record
-// fails, and so does the call; when the disk has room again the log goes on, and records why it had
-// stopped.
+// a second, or at once with Options.Sync "always". If a process dies in the middle of a line, the
+// part that was written is cut off when the log is opened again, and that is recorded. If a record
+// cannot be written, Record fails, and so does the call; when the disk has room again the log goes
+// on, and records why it had stopped.
 //
 // # Format
 //

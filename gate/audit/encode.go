@@ -117,7 +117,7 @@ func (b line) upstream(c *gate.Credential) line {
 	if c.Narrow {
 		b = append(b.key("narrowed"), "true"...)
 	}
-	b[at] = '{' // in the place of the first member's comma
+	b[at] = '{' // instead of the first member's comma
 	return append(b, '}')
 }
 
@@ -136,7 +136,7 @@ func (b line) client(c Client) line {
 	b = b.key("client")
 	at := len(b)
 	b = b.text("id", c.ID).text("name", c.Name).text("version", c.Version)
-	b[at] = '{' // in the place of the first member's comma
+	b[at] = '{' // instead of the first member's comma
 	return append(b, '}')
 }
 
@@ -153,7 +153,7 @@ func (b line) approval(a Approval) line {
 	if len(b) == at {
 		return append(b, "{}"...)
 	}
-	b[at] = '{' // in the place of the first member's comma
+	b[at] = '{' // instead of the first member's comma
 	return append(b, '}')
 }
 
@@ -165,7 +165,7 @@ func (b line) shadow(s ShadowDecision) line {
 	at := len(b)
 	b = b.text("effect", string(s.Effect)).list("reasons", s.Reasons, maxProse).text("revision", s.Revision)
 	b = b.prose("error", s.Error).list("differs", s.Differs, maxText)
-	b[at] = '{' // in the place of the first member's comma
+	b[at] = '{' // instead of the first member's comma
 	return append(b, '}')
 }
 

@@ -25,7 +25,7 @@ const (
 	Key    gate.Event = "key"         // an API key was made or revoked
 	Heads  gate.Event = "heads"       // the last records of the logs of other gateways
 	Revoke gate.Event = "revoke"      // tokens were revoked before their time
-	Denied gate.Event = "denied_auth" // requests were refused for who sent them: of one reason, one network and one minute
+	Denied gate.Event = "denied_auth" // refused because of the sender: of one reason, one network and one minute
 )
 
 // format is that of the lines, as an opened line states it.
@@ -141,7 +141,7 @@ type Approval struct {
 	State   string    `json:"state"`   // of an approval event: requested, approved, denied, expired or redeemed
 	Binding string    `json:"binding"` // what it is for, as of [gate.Question.Binding]
 	By      string    `json:"by"`      // the channel and who, such as cli:local
-	Auth    string    `json:"auth"`    // how who answered was verified; "" of the local operator
+	Auth    string    `json:"auth"`    // how the person that answered was verified; "" of the local operator
 	Note    string    `json:"note"`    // of a denial
 	Expires time.Time `json:"expires"` // of an approval event, in UTC and seconds
 }

@@ -63,9 +63,9 @@ type Options struct {
 	// 100 ms after a record at the latest; or "always": a record is on disk when
 	// Record returns, and records that are written at once share a sync.
 	Sync string
-	// Hide takes out of a text what must not be in a log, such as secrets; nil
-	// leaves all. Name is what the text is called where it stands, see
-	// [doc.Leaf.Name]. Digests stay those of the documents as they were.
+	// Hide takes out of a text what must not be in a log, such as secrets; nil leaves all. Name is
+	// what the text is called where it is, see [doc.Leaf.Name]. Digests stay those of the documents
+	// as they were.
 	Hide func(name, text string) string
 	Log  *slog.Logger // nil discards
 }
@@ -107,8 +107,8 @@ type Log struct {
 	full, always atomic.Bool // Options.Record is full, Options.Sync is always; see [Log.Change]
 }
 
-// synced is the number up to which records are on disk. Its mutex is held while
-// a file is synced: who waits for it finds its own record synced, too.
+// synced is the number up to which records are on disk. Its mutex is held while a file is synced: a
+// writer that waits for it finds its own record synced, too.
 type synced struct {
 	mu  sync.Mutex
 	seq uint64

@@ -97,9 +97,9 @@ func late(t *testing.T, path string) []string {
 	return all
 }
 
-// What was carried out while the disk was full is recorded when it has room again, before anything
-// else, whichever call writes first. The operator hears once that the disk is full, and once that
-// it is not.
+// A call that was carried out while the disk was full is recorded when it has room again, before
+// anything else, whichever call writes first. The operator hears once that the disk is full, and
+// once that it is not.
 func TestTheEndOfACallIsOwed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		next func(*testing.T, *audit.Log, *said)
@@ -180,8 +180,8 @@ func TestOwedInTurn(t *testing.T) {
 	verified(t, path)
 }
 
-// What is owed is bounded: documents are left out first, and the operator hears of what had no
-// room.
+// Records that are owed are bounded: documents are left out first, and the operator hears of what
+// had no room.
 func TestOwedIsBounded(t *testing.T) {
 	unraced.Long(t)
 	d := &disk{room: 1 << 20}

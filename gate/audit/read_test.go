@@ -254,7 +254,7 @@ func TestReadWhileFilesAreRenamed(t *testing.T) {
 	}
 }
 
-// What Follow saw of a half line is forgotten when the line is cut.
+// Follow forgets what it saw of a half line when the line is cut.
 func TestFollowSeesALineOnlyWhenItIsWhole(t *testing.T) {
 	lines := logged(t, 2)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")

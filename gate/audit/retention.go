@@ -18,8 +18,8 @@ const (
 )
 
 // Change puts what o says of how records are written and kept in place: Record, Sync, MaxSize,
-// Keep, Hold, HardMax, Strict, Rotate, MaxAge and Compress. What else o has is not looked at.
-// It is no method, for package gate/audit promises those.
+// Keep, Hold, HardMax, Strict, Rotate, MaxAge and Compress. It ignores the other options. It is a
+// function because the methods of Log are part of what package gate/audit promises.
 func Change(l *Log, o Options) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()

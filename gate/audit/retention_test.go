@@ -61,8 +61,8 @@ func age(t *testing.T, path string, by time.Duration) {
 	}
 }
 
-// TestYoungRecordsAreHeld: however much is written, a record younger than Hold goes
-// only after the operator was told, and what goes is recorded.
+// TestYoungRecordsAreHeld: however much is written, a record younger than Hold goes only after the
+// operator was warned, and each removal is recorded.
 func TestYoungRecordsAreHeld(t *testing.T) {
 	l, path := small(t, nil)
 	const most = 4 * 3 * 1500

@@ -48,7 +48,7 @@ type writer struct {
 	mu   sync.Mutex
 	at   end
 	owed owed
-	down bool // no line can be written, and the operator was told
+	down bool // no line can be written, and the operator was warned
 
 	joining sync.Mutex // held for a moment, for joined and led
 	joined  []*waiting // lines that the next to lead writes
@@ -69,7 +69,7 @@ type end struct {
 	early   error     // why that was before Options.Hold
 	full    error     // why nothing may be written now, as of looked
 	looked  time.Time
-	cut     int64 // bytes that were cut and that no opened line has told of
+	cut     int64 // bytes that were cut and that no opened line has recorded
 	failed  error // why the last line was not written; the next opened line tells of it
 	broken  error // why no line can be written any more
 }
@@ -119,7 +119,7 @@ func (w *writer) append(body line) (uint64, error) {
 	}
 	one.body = nil
 	if one.err == nil && one.seq == 0 {
-		return 0, fmt.Errorf("audit log %s: the record was not written", w.path) // who led has panicked
+		return 0, fmt.Errorf("audit log %s: the record was not written", w.path) // the leader has panicked
 	}
 	return one.seq, one.err
 }

@@ -50,8 +50,7 @@ func Embedded(text string) (Doc, bool) {
 	return d, err == nil
 }
 
-// Around puts out in the place of the document inner that text consists of; white
-// space around it stays.
+// Around replaces the document inner, the only one in text, by out; white space around it stays.
 func Around(text string, inner, out Doc) string {
 	if out == inner {
 		return text

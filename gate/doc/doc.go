@@ -301,9 +301,8 @@ func (t *tape) text(i uint32) string {
 	return unescape(inner)
 }
 
-// view is text without a copy, for strings that are looked at and let go. The
-// bytes of a document never change, so the string may share them; who keeps it
-// keeps the whole document.
+// view is text without a copy, for strings that are looked at and let go. The bytes of a document
+// never change, so the string may share them; keeping the string keeps the whole document.
 func (t *tape) view(i uint32) string {
 	n := &t.nodes[i]
 	inner := t.raw[n.start+1 : n.end-1]
@@ -322,8 +321,8 @@ func (d Doc) With(name string, raw []byte) Doc {
 
 var empty = Must("{}")
 
-// AppendWith appends to b what [Doc.With] returns, for who sends it and needs no
-// document of it. It does not look at raw, which has to be JSON.
+// AppendWith appends to b what [Doc.With] returns, for callers that send it and need no document of
+// it. It does not look at raw, which has to be JSON.
 func AppendWith(d Doc, b []byte, name string, raw []byte) []byte {
 	if d.t == nil {
 		d = empty
@@ -363,8 +362,8 @@ type Leaf struct {
 	made   *made    // nil: what is made has memory of its own
 }
 
-// made holds the texts that are made of the places in a document, many in one piece of
-// memory. What was written there stays as it is.
+// made holds the texts that are made of the places in a document, many in one piece of memory. A
+// text that was written stays as it is.
 type made struct{ strings.Builder }
 
 // minMade and maxMade are how many bytes of texts have one piece of memory: the first, and

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// A Narrowing is the obligation that a tool uses, for one call, no more than this of
-// what was granted: a sandboxed one of what its module was, and one of a server with a
-// login of the scopes of that. It never widens: what is not granted stays so. The zero
-// Narrowing narrows nothing.
+// A Narrowing is the obligation that a tool uses, for one call, no more than this of what was
+// granted: a sandboxed one of what its module was, and one of a server with a login of the scopes
+// of that. It never widens what was granted. The zero Narrowing narrows nothing.
 //
 // The gate refuses a call of any other tool under it, because no one could meet it.
 type Narrowing struct {

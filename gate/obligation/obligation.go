@@ -12,11 +12,10 @@ type (
 	MaxResult struct{ Bytes int64 }
 	// Profile is the sanitizer's profile for the result.
 	Profile struct{ Name string }
-	// Redact has values replaced by "[redacted]": those of the arguments before the
-	// upstream sees them, those of the result before anybody does. Both are lists of
-	// JSON Pointers (RFC 6901) that are not empty; one that names nothing is met.
-	// Result begins with /structuredContent/ or /content/. What the arguments are
-	// after that still keeps to the tool's input schema, or the call is refused.
+	// Redact has values replaced by "[redacted]": those of the arguments before the upstream sees
+	// them, those of the result before anybody does. Both are lists of JSON Pointers (RFC 6901)
+	// that are not empty; one that names nothing is met. Result begins with /structuredContent/ or
+	// /content/. If the arguments break the tool's input schema after that, the call is refused.
 	Redact struct{ Arguments, Result []string }
 	// RecordFull has the arguments and the result of the call recorded themselves,
 	// and not only their digests.

@@ -97,7 +97,7 @@ func proseAmongIDs(s Saying) string {
 }
 
 // proseElsewhere returns a place of prose in a result that has none of the labelled places: the
-// result has another shape than the operator knows. What an error says has no places.
+// result has another shape than the operator knows. The text of an error has no places.
 func proseElsewhere(s Saying) string {
 	if s.Result.Get("isError").True() {
 		return ""
@@ -127,9 +127,8 @@ func proseElsewhere(s Saying) string {
 	return ""
 }
 
-// broken returns the place of something in a result that neither the call brought nor the
-// tool says every time. What stands at places with labels is left out: it is not trusted
-// because of the tool.
+// broken returns the place of something in a result that neither the call brought nor the tool says
+// every time. Values at places with labels are left out: they are not trusted because of the tool.
 func (e *Echoes) broken(s Saying) string {
 	told := newTelling()
 	for _, leaf := range leavesOf(s.Args) {
@@ -187,7 +186,7 @@ func (e *Echoes) of(tool string) *echoed {
 	return fresh
 }
 
-// learn counts what a call was told beyond its arguments. A call that comes again says
+// learn counts what a result had beyond the arguments of its call. A call that comes again says
 // nothing new.
 func (e *echoed) learn(args string, news []uint64) {
 	if e.calls[args] || len(e.calls) == maxEchoCalls {
@@ -264,7 +263,7 @@ func (t told) news(text string, own Identities, f func(hash uint64)) {
 	}
 }
 
-// knows reports whether a word was told, in any spelling, or is a date or a time.
+// knows reports whether a word was an argument, in any spelling, or is a date or a time.
 func (t told) knows(word string, own Identities) bool {
 	if _, _, dated := moment(word); dated || own.has(word) {
 		return true

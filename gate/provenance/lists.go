@@ -63,8 +63,8 @@ func (p Provenance) needless(v string) bool {
 	return p.OfText(v).Trusted() || p.use != nil && (p.use.own.has(v) || p.use.destination(v))
 }
 
-// takeLists takes the lists in what a result says that somebody outside may have written. A
-// text that is no document stands at the place that its block has.
+// takeLists takes the lists in what a result says that somebody outside may have written. A text
+// that is no document is at the place of its block.
 func (n *notes) takeLists(content, structured doc.Doc, read func(string) (doc.Doc, bool)) {
 	if !n.of.Origins || n.of.Tool == "" || n.from&FromTrusted != 0 {
 		return
@@ -133,7 +133,7 @@ func (l *lister) take(d doc.Doc) {
 	}
 }
 
-// within takes what stands below a value.
+// within takes the values below a value.
 func (l *lister) within(name, every string, d doc.Doc) {
 	at, all := len(l.at), len(l.every)
 	l.at = append(append(l.at, '/'), pointer.Escape(name)...)
@@ -151,7 +151,7 @@ func (l *lister) text(text string) {
 	}
 }
 
-// whole takes a value that stands by itself in an element of an array.
+// whole takes a value that is an element of an array by itself.
 func (l *lister) whole(v string) {
 	if _, _, dated := moment(v); l.arrays > 0 && v != "" && !dated {
 		l.add(l.every, v)

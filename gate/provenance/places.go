@@ -179,8 +179,8 @@ func (n *notes) ids(d doc.Doc) {
 	}
 }
 
-// own takes what the record of the account holder says of him, and the ids that it lists. What an
-// outsider may have asked for can be a record of somebody else.
+// own takes what the record of the account holder says of him, and the ids that it lists. A record
+// that an outsider may have asked for can be somebody else's.
 func (n *notes) own(d doc.Doc) {
 	if !n.of.Own {
 		return
@@ -356,10 +356,10 @@ func wordsOfFile(name string) string {
 type placed struct {
 	doc    doc.Doc
 	at     string // JSON Pointer
-	record string // where the innermost element of a list is in which the value stands
+	record string // where the innermost element of a list is that contains the value
 }
 
-// in returns what stands at a place of a document.
+// in returns the values at a place of a document.
 func (at Place) in(d doc.Doc) []placed {
 	if name, deep := strings.CutPrefix(string(at), "/**/"); deep {
 		var all []placed
@@ -389,7 +389,7 @@ func inPlainList(v placed) []placed {
 	return below
 }
 
-// inPlace returns what stands below a value.
+// inPlace returns the values below a value.
 func inPlace(v placed, tokens []string) []placed {
 	switch {
 	case v.doc.IsZero():

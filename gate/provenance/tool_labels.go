@@ -57,7 +57,7 @@ type ResultKind string
 const (
 	ResultUntrusted ResultKind = "untrusted" // somebody outside may have
 	ResultTrusted   ResultKind = "trusted"   // no outsider could
-	ResultEcho      ResultKind = "echo"      // it says what it was told
+	ResultEcho      ResultKind = "echo"      // it repeats its arguments
 )
 
 // A ToolEffect is something that a tool does.
@@ -147,8 +147,8 @@ func below(pointer string, roots []string) bool {
 	return false
 }
 
-// Teaches returns the labels that a session gets from a result. That of a tool
-// which says what it was told teaches nothing that the session has not read.
+// Teaches returns the labels that a session gets from a result. The result of a tool that repeats
+// its arguments teaches nothing that the session has not read.
 func Teaches(l ToolLabels) Labels {
 	var names []string
 	switch l.Result {

@@ -69,8 +69,7 @@ func For(p Provenance, server string, said ToolLabels, own Identities, destinati
 	return p
 }
 
-// IsTo reports whether an argument of the call that [For] was told of says to
-// whom or where.
+// IsTo reports whether an argument of the call that [For] was given says to whom or where.
 func IsTo(p Provenance, a Argument) bool {
 	return a.Form != "" && (p.use == nil || p.use.labels.to(a.Pointer))
 }
@@ -268,9 +267,8 @@ const (
 	printWindow = 4
 )
 
-// fingerprints calls f with rows of words of a text, so chosen that a longer row gives one
-// of its own wherever it stands (Schleimer, Wilkerson and Aiken 2003), until f returns
-// false.
+// fingerprints calls f with rows of words of a text, so chosen that a longer row gives one of its
+// own wherever it is (Schleimer, Wilkerson and Aiken 2003), until f returns false.
 func fingerprints(text string, f func(string) bool) {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f)

@@ -165,8 +165,8 @@ func (n *notes) text(text string, nested int) {
 	}
 }
 
-// line takes a line: as a whole, as an item of a list, as a field with a name,
-// as cells of a table, as what stands between quotation marks, and its words.
+// line takes a line: as a whole, as an item of a list, as a field with a name, as cells of a table,
+// as texts between quotation marks, and its words.
 func (n *notes) line(line string) {
 	if line == "" {
 		return
@@ -192,14 +192,13 @@ func (n *notes) line(line string) {
 	n.wordsOf(item)
 }
 
-// maxFieldName bounds the name of a field, in bytes. What is longer is a
-// sentence with a colon.
+// maxFieldName bounds the name of a field, in bytes. Anything longer is a sentence with a colon.
 const maxFieldName = 64
 
 // straight has one mark for all that quote.
 var straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "‚", "'")
 
-// quoted takes what stands between quotation marks.
+// quoted takes the texts between quotation marks.
 func (n *notes) quoted(line string) {
 	for _, mark := range [...]string{`"`, "'", "`"} {
 		if !strings.Contains(line, mark) {

@@ -20,10 +20,9 @@ func (s *Sessions) SetTTL(ttl time.Duration) {
 	s.o.TTL, s.dropped.ttl = ttl, ttl
 }
 
-// Change puts other numbers in the place of [LimitOptions].Concurrent and Session, which
-// mean what they mean there. What is taken stays taken, and rates stay as used up as
-// they are. Calls that are under way beyond a
-// smaller limit go on, and no others begin before they have ended.
+// Change replaces the numbers [LimitOptions].Concurrent and Session, with the same meanings. Slots
+// that are taken stay taken, and rates stay as used up as they are. Calls that are under way beyond
+// a smaller limit go on, and no others begin before they have ended.
 func (l *Limits) Change(concurrent, session int) {
 	if concurrent <= 0 {
 		concurrent = usualConcurrent

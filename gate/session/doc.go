@@ -11,11 +11,11 @@
 // that meets more is Top from then on: what is known of its values stays known, and each counts as
 // met in untrusted content.
 //
-// The number of sessions kept has a bound. What is dropped to keep to it is not
-// forgotten: its key goes into a filter of fixed size, and a session whose key
-// is in there comes back as Top, as if it had read everything. The filter can
-// take a session for a dropped one that is none, and never the other way
-// round: under a flood of sessions policies become stricter, not laxer.
+// The number of sessions kept has a bound. A session that is dropped to keep to it is not
+// forgotten: its key goes into a filter of fixed size, and a session whose key is in there comes
+// back as Top, as if it had read everything. The filter can take a session for a dropped one that
+// is none, and never the other way round: under a flood of sessions policies become stricter, not
+// laxer.
 //
 // With Options.Inherit the next session of a program begins with the labels of its
 // earlier ones: see [Sessions.Begin].

@@ -90,7 +90,7 @@ type room struct {
 	gate.SessionKey
 }
 
-// What limits on calls at once are of.
+// The things that a limit on concurrent calls can be for.
 const (
 	ofAll     = "the gateway"
 	ofSession = "this client"

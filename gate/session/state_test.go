@@ -90,7 +90,7 @@ func TestReset(t *testing.T) {
 	if err := s.Reset(t.Context(), keyOf("alice"), 0, nil); !errors.Is(err, gate.ErrStale) {
 		t.Errorf("reset of a clean session: %v", err)
 	}
-	// What a call under way reads after it, the session has read.
+	// The session has read what a call that was under way reads after it.
 	read(t, s, "alice", "c3", "private")
 	if v := viewOf(t, s, "alice"); !cmp.Equal(v.Labels, gate.NewLabels("private")) {
 		t.Errorf("labels %v", v.Labels)
@@ -236,7 +236,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 				if !v.Top || s.Problem() == nil || !strings.Contains(s.Problem().Error(), file) {
 					t.Fatalf("%+v, problem %v", v, s.Problem())
 				}
-				// So it stays after the next start, for who has not been seen yet, too.
+				// So it stays after the next start, also for a session that has not been seen yet.
 				read(t, s, "bob", "c1", "untrusted")
 				again := session.New(session.Options{File: file, TTL: time.Hour})
 				if a, c := viewOf(t, again, "alice"), viewOf(t, again, "carol"); !a.Top || !c.Top {
@@ -260,7 +260,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What cannot be written is not admitted: after the next start it would be forgotten.
+// A label that cannot be written is not admitted: after the next start it would be forgotten.
 func TestFileThatCannotBeWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	s := session.New(session.Options{File: filepath.Join(dir, "sessions.json")})

@@ -149,7 +149,7 @@ func TestAShadowWithoutAPolicyComparesNothing(t *testing.T) {
 	}
 }
 
-// What was decided on makes room again.
+// A call that was decided on makes room again.
 func TestAShadowHasRoomAgain(t *testing.T) {
 	s := study.NewShadow(func(study.Difference) {})
 	s.Set(load(t, user(`allow contains "x"`), policy.Options{Packs: []string{}}))

@@ -25,8 +25,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config/tree"
 )
 
-// A Web answers the requests of a case in the place of all origins. What is asked
-// goes through the way of real requests, TLS included, on connections within the process.
+// A Web answers the requests of a case instead of all origins. The requests go the way of real
+// ones, TLS included, on connections within the process.
 type Web struct {
 	server  *http.Server
 	conns   chan net.Conn

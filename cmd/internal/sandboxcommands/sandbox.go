@@ -31,9 +31,8 @@ func (c commands) newSandbox() *cobra.Command {
 	}, c.newSandboxInspect(), c.newSandboxManifest(), c.newSandboxPush(), c.newSandboxCheck(), c.newSandboxRun(), c.newSandboxNew())
 }
 
-// withSandbox runs f with a sandbox, and with what reads modules. What they keep
-// is with that of the gateway, in the state folder of the user or of the
-// configuration that the command line names.
+// withSandbox runs f with a sandbox and a reader of modules. They keep their files with those of
+// the gateway, in the state folder of the user or of the configuration that the command line names.
 func (c commands) withSandbox(ctx context.Context, f func(*sandbox.Runtime, moduleReader) error) (err error) {
 	dirs, err := config.UserDirs()
 	if err != nil {

@@ -154,7 +154,7 @@ func (c commands) printImports(r sandbox.Report) error {
 			grant = fmt.Sprintf("%d are not here", len(n.Missing))
 			n.Functions = n.Missing
 		}
-		functions := slices.Compact(slices.Sorted(slices.Values(n.Functions))) // some stand there twice
+		functions := slices.Compact(slices.Sorted(slices.Values(n.Functions))) // some are listed twice
 		for _, line := range show.Wrapped(functions, functionsWidth) {
 			t.Row(from, grant, line)
 			from, grant = "", ""

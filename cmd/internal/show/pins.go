@@ -25,7 +25,7 @@ func Differences(w io.Writer, all []lock.Difference) {
 	}
 }
 
-// maxValue is the width up to which a value stands on one line, in bytes.
+// maxValue is the width up to which a value is printed on one line, in bytes.
 const maxValue = 100
 
 // printValue prints a value of a definition, on lines of its own if it is long; nothing,

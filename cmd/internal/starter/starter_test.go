@@ -257,7 +257,7 @@ func needZig(t *testing.T, p project) {
 	version := strings.TrimSpace(p.run(t, "zig version"))
 	var parts []int
 	for s := range strings.SplitSeq(version, ".") {
-		n, _ := strconv.Atoi(s) // what is no number stands behind the first two
+		n, _ := strconv.Atoi(s) // text that is no number comes after the first two
 		parts = append(parts, n)
 	}
 	if slices.Compare(parts, []int{0, 14}) < 0 {
@@ -515,7 +515,7 @@ func (hosted) KV(_ context.Context, r sandbox.KVRequest) (sandbox.KVResponse, er
 
 func (hosted) File(context.Context, string, string) error { return sandbox.ErrDenied }
 
-// What the Go starter has for asking the host works, and only who asks needs a grant.
+// The Go starter's functions for asking the host work, and only a tool that asks needs a grant.
 func TestGoAsksItsHost(t *testing.T) {
 	unraced.Long(t)
 	toolchain.Need(t, "sh", "go")

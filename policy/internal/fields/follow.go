@@ -504,7 +504,7 @@ func textsOf(v value) []string {
 	return list
 }
 
-// intersect returns what is in both lists; nil stands for all.
+// intersect returns what is in both lists; nil means all.
 func intersect(a, b []string) []string {
 	switch {
 	case a == nil:

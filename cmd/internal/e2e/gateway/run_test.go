@@ -110,7 +110,7 @@ func (w *watcher) offers(t *testing.T, name string) bool {
 	return slices.ContainsFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == name })
 }
 
-// forget drops what the client was told so far.
+// forget drops the changes that the client has heard of so far.
 func (w *watcher) forget() {
 	for len(w.changed) > 0 {
 		<-w.changed

@@ -376,7 +376,7 @@ func silent(pl *e2e.Place, what, text string, secrets []string) {
 	}
 }
 
-// around is what stands before a secret.
+// around is the text before a secret.
 func around(text, secret string) string {
 	before, _, _ := strings.Cut(text, secret)
 	return before[max(0, len(before)-100):] + "..."
@@ -384,8 +384,8 @@ func around(text, secret string) string {
 
 // testLoginServer logs in to a server of other make behind the identity provider, with a browser
 // that comes back to the command's own listener, and follows the login through its life: its
-// refresh tokens are good once, and none is used twice however many calls meet its end, also
-// over a kill; a stolen one ends it; it is made again, and revoked. No secret stands anywhere.
+// refresh tokens are good once, and none is used twice however many calls meet its end, also over a
+// kill; a stolen one ends it; it is made again, and revoked. No file contains a secret.
 func testLoginServer(t *testing.T, p *e2e.Program) {
 	dir := e2e.Node(t)
 	pl := p.Place(t, "")

@@ -308,12 +308,12 @@ func testRepoScan(t *testing.T, p *e2e.Program) {
 	}
 }
 
-// component begins as a WebAssembly component does, in the place of a module.
+// component begins as a WebAssembly component does, instead of a module.
 const component = "\x00asm\x0d\x00\x01\x00"
 
-// testWrongModules has modules that cannot be used. What the configuration itself shows
-// keeps the gateway from starting, with one line that says what to do; any other module
-// is left out alone, and a server is faulted alone.
+// testWrongModules has modules that cannot be used. A fault that the configuration itself shows
+// keeps the gateway from starting, with one line that says what to do; any other module is left out
+// alone, and a server is faulted alone.
 func testWrongModules(t *testing.T, p *e2e.Program) {
 	none := strings.Repeat("0", 64)
 	tests := map[string]struct {

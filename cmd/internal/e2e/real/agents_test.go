@@ -282,7 +282,7 @@ func (r *agentRun) called(want, out string) {
 	}
 }
 
-// heard looks whether the gateway was told a prompt that it did not trust.
+// heard looks whether the gateway received a prompt that it did not trust.
 func (r *agentRun) heard(doubt, out string) {
 	r.t.Helper()
 	if said := r.g.Stderr.String(); !strings.Contains(said, fmt.Sprintf("untrusted=%q", doubt)) {
@@ -343,11 +343,11 @@ type model struct {
 
 	mu      sync.Mutex
 	log     []string
-	refused bool // it was told why a call was refused
+	refused bool // it got the reason why a call was refused
 	subbed  bool // a subagent has asked
 }
 
-// told returns what the model was told, the last of it.
+// told returns the last text that the model got.
 func (m *model) told() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
