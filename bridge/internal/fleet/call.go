@@ -99,7 +99,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	case f.cfg.Player.Answers(tool):
 		return f.cfg.Player.Answer(ctx, c, p)
 	}
-	if tool.Page != nil && c.Action == gate.ReadResource { // what is approved is what is shown
+	if tool.Page != nil && c.Action == gate.ReadResource { // the approved page is the one that is shown
 		return gate.Result{Doc: apps.Answer(tool.Page.Content, c.Name)}, nil
 	}
 	if res, answered := invokeSkill(c, tool); answered {

@@ -23,7 +23,7 @@ type catalog struct {
 	conflicts []status.Conflict
 }
 
-// rebuild makes the catalog anew and tells who watches.
+// rebuild makes the catalog anew and notifies the watchers.
 func (f *Fleet) rebuild() {
 	f.mu.Lock()
 	old, now := f.catalog.Load(), newCatalog(f.members, &f.cfg, &f.mentions)
@@ -59,8 +59,8 @@ func (c *catalog) since(old *catalog) status.Lists {
 	}
 }
 
-// listedAlike reports whether clients, and policies that decide what they are offered, see
-// the same of two.
+// listedAlike reports whether two tools are the same for clients, and for policies that decide what
+// clients are offered.
 func listedAlike(a, b *gate.Tool) bool {
 	return a == b || a.Name == b.Name && a.Offered == b.Offered && a.Digest == b.Digest && a.ModuleDigest == b.ModuleDigest && a.Pinned == b.Pinned && a.Quarantine == b.Quarantine &&
 		slices.Equal(a.Groups, b.Groups) && slices.Equal(a.Findings, b.Findings) && bytes.Equal(a.Definition.Raw(), b.Definition.Raw()) &&

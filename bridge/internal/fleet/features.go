@@ -287,8 +287,8 @@ func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name stri
 	return t, nil
 }
 
-// Offering returns what any server offers, also while it lists none. It waits as a listing
-// does, until ctx ends at most. What is not known then counts as offered, for a client hears
+// Offering returns what any server offers, also while it lists none. It waits as a listing does,
+// until ctx ends at most. What is not known then counts as offered, because a client hears only
 // once what there is, and asks for nothing else.
 func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
 	if !f.settle(ctx) {

@@ -14,14 +14,13 @@ import (
 	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
-// names are those of a catalog, as a reader sees them. A tool that comes later and
-// could be taken for an earlier one is quarantined: who has a name first keeps it.
+// names are those of a catalog, as a reader sees them. A tool that comes later and could be taken
+// for an earlier one is quarantined: the first one keeps the name.
 //
-// What is alike depends on who wrote the names. Those of one server have one
-// author, in whose families of names a letter tells tools apart. Two servers may
-// each have a read_file, and a prefix that tells which; but none has reason to
-// write it in other characters. Tools without a prefix compete under their bare
-// names, and there a letter is not enough.
+// Which names are alike depends on their authors. The names of one server have one author, and a
+// single letter may distinguish tools there. Two servers may each have a read_file, and a prefix
+// that distinguishes them; but neither has reason to write it in other characters. Tools without a
+// prefix compete under their bare names, and there a letter is not enough.
 type names struct {
 	server   map[string]*lookalike.Index // the names of its tools there
 	all      lookalike.Index             // the same, of all servers

@@ -79,8 +79,8 @@ func (f *features) opaquely(t *gate.Tool) *gate.Tool {
 	return &its
 }
 
-// known returns the URI under which clients know what a server speaks of by its own. Those
-// that show pages know these by other ones.
+// known returns the URI under which clients know a resource, given the server's own URI. Clients
+// that show pages know pages by other URIs.
 func (f *features) known(server, own string, renders bool) string {
 	if uri, ok := f.opaque[server][own]; ok {
 		return uri

@@ -28,7 +28,7 @@ func (f *Fleet) observe(d status.Declaration) {
 	}
 }
 
-// Refresh has the fleet and who watches it look again at what is approved.
+// Refresh has the fleet and its watchers look again at what is approved.
 func (f *Fleet) Refresh() { f.rebuild() }
 
 // candidate is a tool that a catalog can have.

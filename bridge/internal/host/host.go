@@ -48,7 +48,7 @@ func (h *Host) Share(p transport.Peers, homes func() bool) {
 	h.Dispatcher.Share(p.Node())
 }
 
-// Change puts other terms in place, for requests to come.
+// Change replaces the terms for requests to come.
 func (h *Host) Change(t Terms) {
 	h.Front.Change(transport.Terms{MaxBody: t.MaxBody, Origins: t.Origins, Hosts: t.Hosts, Drain: t.Drain})
 	h.Dispatcher.Change(dispatch.Terms{Name: t.Name, Version: t.Version, Description: t.Description, Asks: t.Asks, NoTasks: t.NoTasks})

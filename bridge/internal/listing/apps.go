@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/apps"
 )
 
-// maxPages bounds the pages of one server, maxPageBytes them together, and maxCuts what is named
-// of what one of them does not get.
+// maxPages bounds the pages of one server, and maxPageBytes their total size. maxCuts bounds how
+// many of the things that a page does not get are named.
 const (
 	maxPages     = 64
 	maxPageBytes = 32 << 20

@@ -40,9 +40,8 @@ func (s PromptSchema) Validate(args gate.Doc) error {
 	return violations(found)
 }
 
-// CompletionSchema checks what is asked to be completed: an argument of a prompt, or
-// a variable of a template, and what is known of the others (MCP 2025-11-25,
-// server/utilities/completion).
+// CompletionSchema checks a request for completion: an argument of a prompt or a variable of a
+// template, and the known values of the others (MCP 2025-11-25, server/utilities/completion).
 type CompletionSchema struct{ Declared []string }
 
 // Validate implements [gate.Schema].

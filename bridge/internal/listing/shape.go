@@ -9,11 +9,11 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// shaped returns a tool's definition as clients with strict parsers take it: one that they
-// do not would lose them the whole list. What MCP says of another type than a server has
-// it is left out (MCP 2025-11-25, schema: Tool), and the two schemas become those of
-// objects. What is left out is added to the findings of t. Calls and results are held
-// against the schemas as they were declared.
+// shaped returns a tool's definition in a form that clients with strict parsers accept: one
+// definition that they reject would cost them the whole list. A member is left out if its type is
+// not the one of MCP (MCP 2025-11-25, schema: Tool), and the two schemas become those of objects.
+// Members that are left out are added to the findings of t. Calls and results are checked against
+// the schemas as they were declared.
 func shaped(t *gate.Tool, def gate.Doc) (gate.Doc, error) {
 	input, err := objectSchema(def.Get("inputSchema"))
 	if err != nil {

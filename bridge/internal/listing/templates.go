@@ -32,8 +32,8 @@ var (
 	variable   = regexp.MustCompile(`^[A-Za-z0-9_.%]+$`)
 )
 
-// NewTemplate reads a template. What is beyond level 3 is an error: matching it
-// would be guesswork.
+// NewTemplate reads a template. It returns an error for a template beyond level 3, because matching
+// it would be guesswork.
 func NewTemplate(text string) (*Template, error) {
 	if err := CheckURI(text); err != nil {
 		return nil, err

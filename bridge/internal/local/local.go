@@ -57,8 +57,7 @@ func New(server string, o options.Tools, tools ...options.LocalTool) (*Server, e
 // ID returns the id of the server.
 func (l *Server) ID() string { return l.server }
 
-// OnChange has changed called whenever the tools are others. It is called before the
-// server is in use.
+// OnChange has changed called whenever the tools change. It is called before the server is in use.
 func (l *Server) OnChange(changed func()) { l.changed = changed }
 
 // ListedFeatures returns what the server offers in addition to tools; nil if that is nothing.
@@ -172,9 +171,9 @@ func (l *Server) Status() status.Server {
 	return s
 }
 
-// Settle says since when the program makes the tools that the server has at first, which may
-// take time: what comes until then was there from the beginning. The zero time says that
-// all are made.
+// Settle sets the time since which the program makes the server's first tools, which may take time:
+// all tools until the end of that were there from the beginning. The zero time says that all are
+// made.
 func (l *Server) Settle(since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

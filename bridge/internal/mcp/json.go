@@ -67,8 +67,8 @@ func WithMember(object []byte, member string, value []byte) []byte {
 	return append(append(append(out, member...), value...), '}')
 }
 
-// WithoutTask returns a result, or what a server asks, without the name of the server's
-// task: its client, if it knows of a task at all, knows the gateway's.
+// WithoutTask returns a result, or a server's question, without the name of the server's task: if
+// its client knows of a task at all, it knows the gateway's.
 func WithoutTask(d gate.Doc) gate.Doc {
 	meta := d.Get("_meta")
 	if meta.Get(MetaRelatedTask).IsZero() {

@@ -59,7 +59,7 @@ var signatures = map[string][]signature{
 	"application/gzip": {{0, "\x1f\x8b"}},
 }
 
-// A Medium is what a content that is sent as bytes turns out to be.
+// A Medium is the real type of content that is sent as bytes.
 type Medium struct {
 	// MIME is the media type by its bytes, where they tell; else the one it was
 	// declared to have, in lower case and without parameters.

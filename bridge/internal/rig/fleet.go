@@ -7,7 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 )
 
-// Within waits until what is true, for a generous while.
+// Within waits until a condition is true, for a generous while.
 func Within(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

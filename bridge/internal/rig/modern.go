@@ -96,7 +96,7 @@ func WriteAnswer(w http.ResponseWriter, r *http.Request, id gate.Doc, answer str
 	}
 }
 
-// Of returns what was sent of a method.
+// Of returns the messages of a method that were sent.
 func (m *Modern) Of(method string) (all []Sent) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

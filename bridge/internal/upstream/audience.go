@@ -10,17 +10,17 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A connection to a server is one for one audience. A shared one serves all clients; the
-// server cannot ask on it, for it could not say whom. A client that a server may ask
-// something has a connection of its own: one for its session, with what it declares to
-// be capable of. A client without sessions (MCP 2026-07-28) gets one for each call, out
-// of those that its principal had before and that declare the same.
+// Each connection to a server is for one audience. A shared connection serves all clients. The
+// server cannot ask a client anything on it, because it could not say which client. A client that a
+// server may ask something has a connection of its own: one for its session, with the capabilities
+// that it declares. A client without sessions (MCP 2026-07-28) gets one for each call, out of those
+// that its principal had before and that declare the same.
 //
-// A server on standard input and output was written for one client: what a call leaves
-// there (a page, a folder, a thought) is its client's. So each owner has a process of its
-// own: on stdio the connection, over HTTP the MCP session, for clients without sessions
-// the principal. A job or task of a session runs in the session's. The process that lists
-// is a spare: the first owner that cannot be asked anything has it, and when it goes the
+// A server on standard input and output was written for one client: what a call leaves there (a
+// page, a folder, a thought) belongs to its client. So each owner has a process of its own. The
+// owner is the connection on stdio, the MCP session over HTTP, and the principal of clients without
+// sessions. A job or task of a session runs in the session's process. The process that lists is a
+// spare: the first owner that cannot be asked anything gets it, and when that owner goes, the
 // process is started anew. The others get processes that are started for them.
 
 const (
@@ -129,9 +129,9 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 // asked reports whether its client can be asked something.
 func (a *audience) asked() bool { return len(a.capabilities.Raw()) > len("{}") }
 
-// find returns where the connection is that serves who wants another; -1 if there is none.
-// A session has two processes if it began with a job: its calls are made in the last one.
-// The caller holds mu.
+// find returns the index of the connection that also serves another audience; -1 if there is none.
+// A session has two processes if it began with a job: its calls are made in the last one. The
+// caller holds mu.
 func (s *audiences) find(want *audience) int {
 	at := -1
 	for i, a := range s.all {
@@ -142,7 +142,7 @@ func (s *audiences) find(want *audience) int {
 	return at
 }
 
-// suits reports whether a connection serves who wants another.
+// suits reports whether a connection also serves another audience.
 func (a *audience) suits(want *audience) bool {
 	return a.session == want.session && a.pooled == want.pooled && (!a.pooled || a.calls == 0) &&
 		(want.stays || a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
@@ -226,7 +226,7 @@ func (s *audiences) drop(a *audience) {
 	listed := a.listed != nil
 	s.closing.Go(func() {
 		a.endpoint.End()
-		if listed { // what it alone had is gone
+		if listed { // the tools that only it had are gone
 			a.base.join()
 		}
 	})

@@ -145,7 +145,7 @@ func (e *Endpoint) LongestCall() time.Duration {
 	return pace.MaxExtended * longest
 }
 
-// outcomeOf tells what the error of a request says of its server.
+// outcomeOf returns what the error of a request shows about its server.
 func outcomeOf(ctx *pace.Deadline, err error) pace.Outcome {
 	if err == nil {
 		return pace.Answered
@@ -156,7 +156,7 @@ func outcomeOf(ctx *pace.Deadline, err error) pace.Outcome {
 	switch kind := fault.KindOf(err, fault.Transport); {
 	case errors.As(err, &rpc), errors.As(err, &large):
 		return pace.Answered
-	case errors.As(err, &never): // what is wrong shows when it is connected again
+	case errors.As(err, &never): // the cause shows when it is connected again
 		return pace.Silent
 	case kind == fault.TimedOut && context.Cause(ctx) == pace.ErrLate:
 		return pace.Late
@@ -264,7 +264,7 @@ func (e *Endpoint) remote(ctx context.Context) (wire.Remote, error) {
 // nothing.
 var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
 
-// request sends what a call asks for to the server, in the words of its method.
+// request sends the request of a call to the server, in the words of its method.
 func (e *Endpoint) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, t *gate.Tool) (gate.Doc, error) {
 	c := of.Call
 	var params []byte

@@ -28,7 +28,7 @@ const (
 // config is a configuration whose defaults are filled in.
 type config struct{ options.Endpoint }
 
-// check says what is wrong with the configuration, and fills in what is not said.
+// check returns an error if the configuration is wrong, and fills in the defaults.
 func (c *config) check() error {
 	if _, err := gate.NewToolName(c.Server, "x"); err != nil {
 		return err

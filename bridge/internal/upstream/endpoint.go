@@ -119,13 +119,13 @@ func (e *Endpoint) Phase() status.Phase {
 	return e.phase
 }
 
-// closedFault is the fault of what is asked of a closed endpoint.
+// closedFault is the fault of a request to a closed endpoint.
 func (e *Endpoint) closedFault() *fault.Fault {
 	return fault.New(fault.NotConnected, e.cfg.Server, "connect", errors.New("the endpoint is closed"))
 }
 
-// credentialFault is the fault of a call to a server that cannot be connected for want of a
-// credential; nil if it is not that.
+// credentialFault is the fault of a call to a server that cannot be connected because a credential
+// is missing; nil if f has another cause.
 func (e *Endpoint) credentialFault(f *fault.Fault) *fault.Fault {
 	if f == nil || f.Kind != fault.Credential {
 		return nil

@@ -36,8 +36,8 @@ func (e *Endpoint) subscribe(ctx context.Context, l *link.Link, of *underway.Cal
 	return res, nil
 }
 
-// Unsubscribe ends what a call has subscribed to over any connection to the server, and
-// reports whether it had.
+// Unsubscribe ends the subscription of a call over any connection to the server, and reports
+// whether there was one.
 func (e *Endpoint) Unsubscribe(ctx context.Context, call, uri string) bool {
 	for _, one := range append(e.audiences.endpoints(), e) {
 		if slices.Contains(one.subscriptions.Of(uri), call) {
@@ -48,8 +48,8 @@ func (e *Endpoint) Unsubscribe(ctx context.Context, call, uri string) bool {
 	return false
 }
 
-// unsubscribe ends what a call has subscribed to over this connection, and reports
-// whether it had.
+// unsubscribe ends the subscription of a call over this connection, and reports whether there was
+// one.
 func (e *Endpoint) unsubscribe(ctx context.Context, call, uri string) bool {
 	ctx, cancel := context.WithTimeout(ctx, unsubscribeTime)
 	defer cancel()

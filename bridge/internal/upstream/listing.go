@@ -146,10 +146,10 @@ func (e *Endpoint) toolsOf(l *link.Link, raw []gate.Doc) *listing.Tools {
 	return s
 }
 
-// A server may add tools while a client works with it, such as a set of tools that a call
-// turns on. Where the client has a connection of its own, they are listed there alone. So
-// what a server lists is what the shared connection lists, and then what own ones have
-// said that they have beyond it, for as long as they last.
+// A server may add tools while a client works with it, such as a set of tools that a call turns on.
+// If the client has a connection of its own, the tools are listed only there. So the tools of a
+// server are those that the shared connection lists, and then those that clients' own connections
+// list in addition, for as long as these last.
 
 // keepListed keeps the tools of an own connection, and has them listed.
 func (s *audiences) keepListed(a *audience, raw []gate.Doc) {

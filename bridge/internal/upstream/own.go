@@ -56,7 +56,7 @@ func (e *Endpoint) mostAudiences() int {
 	return MaxProcesses
 }
 
-// errAudiences is the cause of a fault for want of connections.
+// errAudiences is the cause of a fault if there is no free connection.
 var errAudiences = errors.New("all connections to the server that belong to single clients are in use; try again later")
 
 // tooMany is the fault of a call for which there is no connection.
@@ -96,7 +96,7 @@ func (e *Endpoint) EndSession(k gate.SessionKey) { e.audiences.end(k) }
 var errNotTheirs = errors.New("the connection belongs to another client, not to the caller")
 
 // checkCredential returns why a call cannot have a connection of its principal's own. Nothing is
-// connected for somebody who has no credential.
+// connected for a principal without a credential.
 func (e *Endpoint) checkCredential(ctx context.Context, p gate.Permit, c *gate.Call) error {
 	if !e.cfg.Personal {
 		return nil

@@ -81,8 +81,8 @@ func (o owned) connect(ctx context.Context, of *underway.Call) error {
 	return nil
 }
 
-// reconnects is true only while a call waits for it, for only then the client can be asked
-// something.
+// reconnects is true only while a call waits for the connection, because only then can the client
+// be asked something.
 func (o owned) reconnects() bool { return o.e.calls.Foremost() != nil }
 
 func (o owned) approves(ctx context.Context, l *link.Link, t *gate.Tool, _ bool) error {

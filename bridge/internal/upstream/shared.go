@@ -12,8 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// shared is the ownership of a connection that clients share. It lists what there is for all
-// of them. The server can ask nothing on it, for it could not say whom.
+// shared is the ownership of a connection that clients share. It lists the tools for all of them.
+// The server can ask nothing on it, because it could not say which client it asks.
 type shared struct{ e *Endpoint }
 
 var _ ownership = shared{}

@@ -62,7 +62,7 @@ func (s *startLimit) watches(c *wire.StdioConn) {
 	s.child = c
 }
 
-// said returns what the child has written last, a line each.
+// said returns the last lines that the child has written.
 func (s *startLimit) said() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,8 @@ func (s *startLimit) end() {
 	s.cancel()
 }
 
-// of makes of err what it is if the time was up: how long that was, which key changes it,
-// and what the server has said meanwhile.
+// of turns err into a timeout if the time was up. The timeout says how long that was, which key
+// changes it, and what the server has written meanwhile.
 func (s *startLimit) of(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

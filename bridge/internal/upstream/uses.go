@@ -7,5 +7,5 @@ func (e *Endpoint) Enter() bool { return e.uses.Begin() }
 // Leave ends a call that has entered.
 func (e *Endpoint) Leave() { e.uses.End() }
 
-// Retire lets no more calls enter, and returns what is closed when none is left.
+// Retire lets no more calls enter, and returns a channel that is closed when none is left.
 func (e *Endpoint) Retire() <-chan struct{} { return e.uses.Close() }

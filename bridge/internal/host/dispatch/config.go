@@ -102,7 +102,7 @@ const (
 	taskAfter = 10 * time.Second
 )
 
-// check says what is wrong with the configuration, and fills in what is not said.
+// check returns an error if the configuration is wrong, and fills in the defaults.
 func (c *Config) check() error {
 	if c.Do == nil || c.Tools == nil {
 		return errors.New("host: the fields Do and Tools of the configuration must be set")

@@ -39,7 +39,7 @@ func (d *Dispatcher) info() []byte { return d.terms.Load().info }
 // UnderWay is how many requests of clients have begun and not ended.
 func (d *Dispatcher) UnderWay() int { return d.calls.Count() }
 
-// Change puts other terms in place, for requests to come.
+// Change replaces the terms for requests to come.
 func (d *Dispatcher) Change(t Terms) {
 	t.info = mcp.MustJSON(serverInfo{cmp.Or(t.Name, product.Name), cmp.Or(t.Version, product.Version()), t.Description})
 	d.terms.Store(&t)

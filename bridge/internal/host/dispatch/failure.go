@@ -13,7 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-// do carries out a call, and puts what the gate says into the words of MCP.
+// do carries out a call, and puts the gate's answer into the words of MCP.
 func (d *Dispatcher) do(ctx context.Context, p sessions.Client, c gate.Call) (gate.Doc, error) {
 	res, err := d.cfg.Do(ctx, c)
 	if err != nil {

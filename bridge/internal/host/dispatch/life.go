@@ -47,7 +47,7 @@ func (d *Dispatcher) sessionEnded(s *sessions.Session, l *sessions.Listener) {
 	}
 }
 
-// rootsChanged tells the fleet that the roots of a session's client are others.
+// rootsChanged notifies the fleet that the roots of a session's client have changed.
 func (d *Dispatcher) rootsChanged(p sessions.Client) {
 	if d.cfg.PeerChanged != nil && !p.Capabilities.IsZero() {
 		d.cfg.PeerChanged(p.Key())
@@ -57,7 +57,7 @@ func (d *Dispatcher) rootsChanged(p sessions.Client) {
 // Close ends all sessions: nothing is left to a client that has gone away.
 func (d *Dispatcher) Close() { d.clients.Close() }
 
-// Refuse refuses new requests from now on, but for pings.
+// Refuse refuses new requests from now on, except pings.
 func (d *Dispatcher) Refuse() { d.calls.Close() }
 
 // Drain refuses new requests, ends the calls that wait for clients to call again, and

@@ -100,8 +100,8 @@ func (d *Dispatcher) definition(p sessions.Client, t *gate.Tool) []byte {
 	return append(bytes.Clone(raw[:len(raw)-1]), `,"execution":{"taskSupport":"optional"}}`...)
 }
 
-// CheckParamHeaders returns how the headers differ from the arguments of a call. Only who
-// is offered a tool learns what it wants in headers.
+// CheckParamHeaders returns how the headers differ from the arguments of a call. Only a client that
+// is offered a tool learns what the tool wants in headers.
 func (d *Dispatcher) CheckParamHeaders(r *http.Request, p sessions.Client, name string, args gate.Doc) error {
 	if d.cfg.Lookup == nil {
 		return nil

@@ -30,7 +30,7 @@ func (d *Dispatcher) listener(s *sessions.Session) *sessions.Listener {
 	})
 }
 
-// forget ends what a client has subscribed to, for its session has ended.
+// forget ends the subscriptions of a client, because its session has ended.
 func (d *Dispatcher) forget(l *sessions.Listener) {
 	d.listeners.mu.Lock()
 	delete(d.listeners.by, l.Key)
@@ -237,7 +237,7 @@ const (
 // gatherTime is how long changes of lists are gathered before clients are notified.
 const gatherTime = 10 * time.Millisecond
 
-// Changed tells all clients that what they are offered may be other things now.
+// Changed notifies all clients that what they are offered may have changed.
 func (d *Dispatcher) Changed() { d.ListsChanged(true, true, true) }
 
 // ListsChanged tells all clients which lists may be others now. It does not wait for that.

@@ -110,7 +110,7 @@ func (d *Dispatcher) park(ctx context.Context, p sessions.Client, c *gate.Call, 
 	return k.wait(by)
 }
 
-// wait waits for what comes next of the call. A client that goes meanwhile ends it.
+// wait waits for the next step of the call. If the client goes meanwhile, the call ends.
 func (k *parked) wait(by *waiter) (gate.Result, error) {
 	tasked, long := k.toBeTask(by)
 	for toBe := false; ; {
@@ -263,8 +263,7 @@ func (k *parked) Tasked() {
 // Poll implements [gate.Client]. The request that waits for the call is another each time.
 func (k *parked) Poll(time.Duration) {}
 
-// errNobodyAnswers is what the server of a task gets whose client does not come to
-// answer.
+// errNobodyAnswers is the error for the server of a task whose client does not come to answer.
 var errNobodyAnswers = errors.New("the client has not answered")
 
 // Request implements [gate.Client]. What the server asks while its call is parked already

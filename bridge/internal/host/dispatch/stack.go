@@ -2,7 +2,7 @@ package dispatch
 
 import "os"
 
-// callStack is what the way of a call needs of a stack; OPA needs most of it.
+// callStack is how much stack a call needs; OPA needs most of it.
 const callStack = 32 << 10
 
 // GrowStack makes the stack of this goroutine large enough for a call while

@@ -72,9 +72,9 @@ func (d *Dispatcher) task(ctx context.Context, p sessions.Client, id string) (jo
 	return j, nil
 }
 
-// Offered reports whether a client that is offered what is in some groups may know of the
-// calls of a tool: who is not offered the tool is to learn nothing of what came of it. A
-// tool that is there no more is in no group.
+// Offered reports whether a client that is offered some groups may know of the calls of a tool: a
+// client that is not offered the tool must not learn their results. A tool that no longer exists is
+// in no group.
 func Offered(ctx context.Context, lookup func(context.Context, gate.Action, string) (*gate.Tool, error), tool string, groups ...gate.Groups) bool {
 	if !slices.ContainsFunc(groups, func(g gate.Groups) bool { return len(g) > 0 }) {
 		return true

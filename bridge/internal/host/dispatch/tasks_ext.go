@@ -36,8 +36,8 @@ func (k *parked) toBeTask(by *waiter) (tasked <-chan struct{}, long <-chan time.
 	return k.tasked, time.After(k.dispatcher.cfg.TaskAfter)
 }
 
-// becomeTask leaves the call to the jobs and returns the answer to the request that waits
-// for it. A call that cannot become a task, for there are too many, goes on as it is.
+// becomeTask leaves the call to the jobs and returns the answer to the request that waits for it. A
+// call that cannot become a task, because there are too many, goes on as it is.
 func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
 	k.turn.Lock()
 	defer k.turn.Unlock()

@@ -13,8 +13,8 @@ import (
 // the middle of a call and in an answer that asks for more.
 const Method = "elicitation/create"
 
-// What a person can choose. It says all there is to say of itself: not every
-// client shows the titles and descriptions of a form.
+// The choices of a person. Each explains itself fully, because not every client shows the titles
+// and descriptions of a form.
 const (
 	chooseOnce   = "approve"
 	chooseNo     = "deny"
@@ -48,9 +48,8 @@ func Form(p gate.Pending) gate.Doc {
 	})))
 }
 
-// Answer reads the result of a request to elicit a decision. What is neither a
-// clear yes nor a clear no is no answer: a client may show the form as it likes,
-// and send what it likes.
+// Answer reads the result of a request to elicit a decision. Anything except a clear yes or a clear
+// no is no answer: a client may show the form as it likes, and send what it likes.
 func Answer(res gate.Doc) gate.Answer {
 	switch res.Get("action").Text() {
 	case "decline":

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// A Message is what a client has sent, once it was screened.
+// A Message is a message of a client that was screened.
 type Message struct {
 	Doc    gate.Doc
 	ID     gate.Doc // absent of a notification

@@ -60,8 +60,8 @@ func ValidID(id gate.Doc) bool {
 	}
 }
 
-// CheckParams checks the parameters of a use, and returns what they name. What is
-// wrong with other parameters is said by who answers.
+// CheckParams checks the parameters of a use, and returns what they name. Other parameters are
+// checked by whatever answers the request.
 func CheckParams(action gate.Action, params gate.Doc) (name string, err error) {
 	switch {
 	case IsMethod(string(action)):

@@ -18,8 +18,8 @@ import (
 // Max bounds what the server of a call waits for at one time.
 const Max = gate.RoundRequests
 
-// Questions are what the server of a call asks a client that comes for them. The zero value
-// has none. Use it from several goroutines.
+// Questions are those that the server of a call asks a client that fetches them. The zero value has
+// none. Use it from several goroutines.
 type Questions struct {
 	mu      sync.Mutex
 	last    int         // number of a question: no key comes twice
@@ -82,7 +82,7 @@ func (s *Questions) remove(q *Question) bool {
 	return true
 }
 
-// tell wakes who waits for a change. The caller holds mu.
+// tell wakes the goroutines that wait for a change. The caller holds mu.
 func (s *Questions) tell() {
 	s.changed = time.Now()
 	if s.news != nil {
@@ -91,7 +91,7 @@ func (s *Questions) tell() {
 	}
 }
 
-// Change returns what is closed once there are other questions than now.
+// Change returns a channel that is closed once the questions change.
 func (s *Questions) Change() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +114,8 @@ func (s *Questions) Requests() (requests gate.Doc, asks bool, changed time.Time)
 	return requests, len(s.open) > 0, s.changed
 }
 
-// Answer gives a client's inputResponses to who waits for them, and returns how many
-// that were. Others are of no question that is open.
+// Answer gives a client's inputResponses to the questions that wait for them, and returns how many
+// were answered. Other responses belong to no open question.
 func (s *Questions) Answer(responses gate.Doc) (answered int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

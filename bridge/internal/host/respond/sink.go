@@ -18,8 +18,7 @@ const (
 	// no stream. Then it has gone.
 	writeTime = 30 * time.Second
 	maxChunk  = 64 << 10
-	// maxUnread is how many bytes of a stream wait for its client before who writes
-	// more waits, too.
+	// maxUnread is how many bytes of a stream wait for its client. Beyond that a writer waits, too.
 	maxUnread = 1 << 20
 	// maxBuffered is how much of an answer net/http takes without writing any of it, in bytes: a
 	// shorter answer does not wait for its client.
@@ -53,8 +52,8 @@ func NewSink(w http.ResponseWriter) *Sink {
 	return k
 }
 
-// Begin begins the response, with a comment unless it is "": who is between may hold back a
-// head that nothing follows.
+// Begin begins the response, with a comment unless it is "": a proxy may hold back a head that
+// nothing follows.
 func (k *Sink) Begin(comment string) {
 	k.w.Header().Set("Content-Type", "text/event-stream")
 	k.w.Header().Set("Cache-Control", "no-cache, no-transform")
@@ -98,7 +97,7 @@ func (k *Sink) End() {
 	k.room.Broadcast()
 }
 
-// Run writes what is unread until the stream has ended, or its client does not read.
+// Run writes the unread bytes until the stream has ended, or its client does not read.
 func (k *Sink) Run() error {
 	defer close(k.over)
 	defer func() { _ = k.c.SetWriteDeadline(time.Time{}) }() // the connection may carry other requests
@@ -132,7 +131,7 @@ func (k *Sink) live() {
 	}
 }
 
-// next waits for what is to be written; it is false when there will be no more.
+// next waits for bytes to write; it is false when there will be no more.
 func (k *Sink) next() ([]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -189,7 +188,7 @@ func (k *Sink) HangUp() {
 	}
 	_ = conn.SetDeadline(time.Now().Add(writeTime))
 	_, _ = buffered.WriteString("0\r\n\r\n")
-	_ = buffered.Flush() // who has gone has the end, too
+	_ = buffered.Flush() // if the client has gone, the stream has ended, too
 	_ = conn.Close()
 }
 

@@ -23,9 +23,9 @@ const (
 	Max = gate.RoundState*4/3 + 256
 	// minSeal is how long a secret for states must be, in bytes.
 	minSeal = 32
-	// What begins each state tells one form of it from the next: those of approvals, of
-	// parked calls, of what a server has given the client to bring back, of calls whose
-	// caller was asked to log in, and of sessions.
+	// The beginning of each state distinguishes its form: those of approvals, of parked calls, of
+	// what a server has given the client to bring back, of calls whose caller was asked to log in,
+	// and of sessions.
 	approvalForm = "w1."
 	Parked       = "p1."
 	Round        = "r1."
@@ -71,8 +71,8 @@ var (
 	ErrExpired = errors.New("the requestState has expired; call again without it")
 )
 
-// Open returns the approval that a state is of. What was altered and what is
-// another call's are one: nothing in them can be read.
+// Open returns the approval in a state. It gives the same error for a state that was altered and
+// for one of another call, because neither can be read.
 func (s Sealer) Open(c *gate.Call, state string) (approval string, err error) {
 	if len(state) > Max || len(state) < len(approvalForm) || state[:len(approvalForm)] != approvalForm {
 		return "", ErrForeign

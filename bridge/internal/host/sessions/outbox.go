@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// maxWaiting bounds what waits for a client to read it; more is dropped. Of one
-// resource a single update waits, for it says nothing but that there is another.
+// maxWaiting bounds the notices that wait for a client to read them; more are dropped. Of one
+// resource only a single update waits, because it says nothing except that there is another.
 const maxWaiting = 64
 
 // sendTime bounds how long sending one may take.

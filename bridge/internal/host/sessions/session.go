@@ -240,7 +240,7 @@ func (s *Session) Initialize() bool {
 	return true
 }
 
-// UsedBy notes what the client calls itself; it is false if that is what it did before.
+// UsedBy notes the name that the client gives itself; it is false if the name has not changed.
 func (s *Session) UsedBy(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -137,7 +137,7 @@ func (a *Answer) Poll(after time.Duration) {
 	}
 	a.left()
 	a.sink.Queue(fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", after.Milliseconds()))
-	s.detach(a.sink) // first: who reads the end comes back at once
+	s.detach(a.sink) // first, because a client that reads the end comes back at once
 	a.sink.HangUp()
 }
 
@@ -368,7 +368,7 @@ func (s *Session) ServeStream(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(r.Context(), k.End)()
 	defer context.AfterFunc(s.clients.Drained, k.End)()
 	k.Begin("ok")
-	_ = k.Run() // who does not read may come back
+	_ = k.Run() // a client that does not read may come back
 }
 
 // streamFor returns the stream that a GET asks for, and the number of the last event that

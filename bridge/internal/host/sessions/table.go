@@ -9,7 +9,7 @@ import (
 
 // sessions are all sessions that there are.
 type sessions struct {
-	most  int          // maxSessions, but for tests
+	most  int          // maxSessions, except in tests
 	mu    sync.RWMutex // requests only read
 	by    map[string]*Session
 	lines map[*Session]struct{}

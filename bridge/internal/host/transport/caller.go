@@ -19,7 +19,7 @@ func WithPrincipal(ctx context.Context, who *gate.Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, who)
 }
 
-// caller returns who sends a request.
+// caller returns the principal that sends a request.
 func (f *Front) caller(r *http.Request) (*gate.Principal, error) {
 	if who, ok := r.Context().Value(principalKey{}).(*gate.Principal); ok && who != nil {
 		return who, nil

@@ -64,7 +64,7 @@ func New(d *dispatch.Dispatcher, a Access) *Front {
 	return &Front{access: a, dispatch: d, clients: d.Clients(), bodies: newBodies()}
 }
 
-// Change puts other terms in place, for requests to come.
+// Change replaces the terms for requests to come.
 func (f *Front) Change(t Terms) {
 	t.MaxBody = cmp.Or(t.MaxBody, defaultMaxBody)
 	f.terms.Store(&t)

@@ -96,7 +96,7 @@ func (f *Front) forwardMessage(w http.ResponseWriter, r *http.Request, p session
 	if node := dispatch.NodeOf(m); p.Stateless && node != "" {
 		return none, f.forward(w, r, node, body, m.ID, false)
 	}
-	// It counts before it looks whether the gateway drains: who waits for it then, sees it.
+	// It counts before it looks whether the gateway drains, so that a drain that waits for the owner sees it.
 	leave = none
 	if f.homes() {
 		leave = f.owners.enter(p.Who.Owner)

@@ -184,7 +184,7 @@ func (c *lineClient) take(l line) error {
 	case why != "":
 	case !m.IsRequest():
 		c.session.Receive(c.session.Client, m)
-	case m.Method == "initialize": // what comes behind it is of the session
+	case m.Method == "initialize": // what follows it belongs to the session
 		if !c.session.IsInitialized() {
 			c.session.Declared(m.Params)
 		}
@@ -226,7 +226,7 @@ func (c *lineClient) answer(ctx context.Context, p sessions.Client, m message.Me
 	c.session.Finish(m.ID)
 	p.Stateless = message.SaysStateless(m.Params)
 	if c.ctx.Err() == nil { // else the client no longer reads
-		_ = c.write(c.front.dispatch.Reply(p, m, res, err)) // who has gone is noticed by what it sends
+		_ = c.write(c.front.dispatch.Reply(p, m, res, err)) // a client that has gone is noticed by what it sends
 	}
 }
 

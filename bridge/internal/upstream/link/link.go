@@ -74,8 +74,8 @@ func (l *Link) Close() error {
 	return err
 }
 
-// EndOf returns why a connection came to nothing. How a child ended, and what it said, is
-// known once it has, and says more than what could not be written to it.
+// EndOf returns why a connection came to nothing. How a child ended, and what it wrote, explains
+// more than a failed write to it; EndOf waits until that is known.
 func (l *Link) EndOf(err error) error {
 	if c, ok := l.Peer.Conn.(*wire.StdioConn); ok && c.Ended(err) {
 		<-l.ended

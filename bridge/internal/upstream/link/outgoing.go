@@ -51,7 +51,7 @@ type outgoing struct {
 	progress     string   // the token of progress notifications, JSON; "" for none
 }
 
-// outgoingFor returns what the request that carries out a call says of the call.
+// outgoingFor returns the request that carries out a call.
 func outgoingFor(c *underway.Call) outgoing {
 	a := outgoing{of: c, method: string(c.Call.Action), meta: c.Call.Meta, progress: c.ProgressToken()}
 	if c.Level > 0 {

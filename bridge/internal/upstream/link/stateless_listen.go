@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// ackTime bounds how long a server gets to say to what it has subscribed us.
+	// ackTime bounds how long a server may take to confirm a subscription.
 	ackTime = 5 * time.Second
 	// firstAckTime bounds how long the first listing waits for that: what changes after
 	// the listing is heard of then.

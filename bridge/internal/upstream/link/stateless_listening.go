@@ -67,7 +67,7 @@ func (w *listening) tell() {
 	}
 }
 
-// changed returns what is closed with the next change of the stream.
+// changed returns a channel that is closed with the next change of the stream.
 func (w *listening) changed() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

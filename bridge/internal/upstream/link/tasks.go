@@ -26,7 +26,7 @@ const (
 	cancelTaskTime = 2 * time.Second
 )
 
-// A taskState is what a server has said last of a task.
+// A taskState is the last known state of a task.
 type taskState struct{ id, status string }
 
 // newTask reads the task that a call was answered by.
@@ -39,7 +39,7 @@ func newTask(made gate.Doc) (taskState, error) {
 	return s, s.next(made)
 }
 
-// next holds what the server says of the task against what it has said before.
+// next compares a new state of the task with the last one.
 func (s *taskState) next(task gate.Doc) error {
 	status := task.Get("status").Text()
 	switch {

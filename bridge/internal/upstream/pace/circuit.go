@@ -38,7 +38,7 @@ type Circuit struct {
 	coolOff  Backoff
 }
 
-// An Outcome is what a call told of its server.
+// An Outcome is what a call shows about its server.
 type Outcome int
 
 const (

@@ -16,8 +16,8 @@ const MaxExtended = 10
 // ErrLate is the cause of the end of a [Deadline].
 var ErrLate = errors.New("the call's time is up")
 
-// A Deadline is the context of one call at a server. It ends when the server was silent
-// for the timeout, but for the time in which it waits for a person.
+// A Deadline is the context of one call at a server. It ends when the server was silent for the
+// timeout, not counting the time in which it waits for a person.
 type Deadline struct {
 	context.Context
 	Timeout time.Duration

@@ -39,7 +39,7 @@ type taskQuestion struct {
 	drop context.CancelCauseFunc
 }
 
-// An Answer is what has come of a question.
+// An Answer is the outcome of a question.
 type Answer struct {
 	Key    string
 	Method gate.Action
@@ -54,11 +54,11 @@ func NewInputs(ctx context.Context, of wire.Call) *Inputs {
 	return q
 }
 
-// Answers brings what the client has answered.
+// Answers returns the channel of the client's answers.
 func (q *Inputs) Answers() <-chan Answer { return q.answers }
 
-// Want takes what the task wants to know now. The client is asked what is new; what is not
-// wanted any more it need not answer.
+// Want takes the questions that the task has now. The client is asked the new ones; it need not
+// answer those that are no longer wanted.
 func (q *Inputs) Want(requests []Request) error {
 	wanted := make(map[string]bool)
 	for _, r := range requests {

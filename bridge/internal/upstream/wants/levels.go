@@ -31,7 +31,7 @@ func (s *Levels) Set(k gate.SessionKey, from mcp.Severity) {
 	s.by[k] = from
 }
 
-// Session returns what a session wants; 0 if that is nothing.
+// Session returns the severity that a session wants; 0 if it wants no messages.
 func (s *Levels) Session(k gate.SessionKey) mcp.Severity {
 	s.mu.Lock()
 	defer s.mu.Unlock()

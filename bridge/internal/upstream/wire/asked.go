@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxAsked bounds what a server asks over one connection and has no answer to yet.
+	// MaxAsked bounds the requests of a server over one connection that are not answered yet.
 	MaxAsked = 16
 	// MaxAskedTime bounds how long it waits for one: a person may have to read it.
 	MaxAskedTime = 10 * time.Minute

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Unauthorized is the error of a request that cannot be made for want of a credential.
+// Unauthorized is the error of a request that cannot be made because a credential is missing.
 type Unauthorized struct{ Err error }
 
 func (u *Unauthorized) Error() string { return u.Err.Error() }

@@ -44,7 +44,7 @@ type Call interface {
 	// false when the call has ended.
 	Hold() bool
 	Release()
-	// Told returns what is closed when the client has been told what the server has said
+	// Told returns a channel that is closed when the client has received what the server has said
 	// so far.
 	Told() <-chan struct{}
 }
@@ -175,7 +175,7 @@ func (p *Peer) Call(ctx context.Context, method string, params []byte) (gate.Doc
 	return p.Exchange(ctx, Request{Method: method, Params: params})
 }
 
-// A Request is what a server is asked in one message.
+// A Request is one request to a server.
 type Request struct {
 	Of      Call // the call that it carries out; nil for the gateway's own
 	Method  string

@@ -105,8 +105,8 @@ var (
 	errEnding = errors.New("the server is ending")
 )
 
-// Send writes msg if there is room for it at once, and else hands it to the writer, for a
-// write to a server that does not read would block, whatever becomes of ctx.
+// Send writes msg if there is room for it at once, and otherwise hands it to the writer, because a
+// write to a server that does not read would block, even after the end of ctx.
 func (c *StdioConn) Send(ctx context.Context, msg []byte, _ http.Header) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (c *StdioConn) endOf(err error, noise bool) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	c.ending(errEnding) // what it ended with is known when it has
+	c.ending(errEnding) // the cause is known once it has ended
 	if c.Close() == nil {
 		if err = c.child.Wait(); err == nil {
 			err = errors.New("exit status 0")
