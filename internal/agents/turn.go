@@ -32,7 +32,7 @@ type turn struct {
 	cut time.Time
 }
 
-// cutTime is how long a call may go on that was cut: agents' shells end theirs by then.
+// cutTime is how long a call may go on after it was cut: agents' shells end theirs in that time.
 const cutTime = 10 * time.Minute
 
 // wrote keeps the texts in arguments: the model has written all of them.

@@ -534,8 +534,8 @@ func TestPagesCheckHost(t *testing.T) {
 	}
 }
 
-// TestKeysAtTheEndpoint: a key is its principal's, narrowed, until it is revoked: what is
-// under way with it ends then.
+// TestKeysAtTheEndpoint: a key identifies its principal, with narrowed rights, until it is revoked.
+// Then everything that is under way with it ends.
 func TestKeysAtTheEndpoint(t *testing.T) {
 	s, _ := newTeam(t)
 	c := http.DefaultClient

@@ -159,7 +159,8 @@ func TestAnchor(t *testing.T) {
 	}
 }
 
-// TestAnchorFails: what cannot be kept elsewhere is said, and keeps no call from passing.
+// TestAnchorFails: a failure to keep the head elsewhere is reported, and does not keep calls from
+// passing.
 func TestAnchorFails(t *testing.T) {
 	unraced.Long(t)
 	a := start(t, load(t, "version: 1\naudit: {anchor: {command: [sh, -c, \"echo no space >&2; exit 3\"], every: 1s}}\n"))

@@ -186,7 +186,8 @@ func (o *office) call(t *testing.T, as, tool string) (text string, err error) {
 	return string(res.Doc.Raw()), nil
 }
 
-// refused fails unless a call is refused for want of a login, with what to do.
+// refused fails unless a call is refused because a login is missing, with a message that says what to
+// do.
 func (o *office) refused(t *testing.T, as, command string) {
 	t.Helper()
 	text, err := o.call(t, as, "whoami")
@@ -339,7 +340,7 @@ func TestFixedCredentialIsNotNarrowed(t *testing.T) {
 	}
 }
 
-// One login is everybody's where the configuration says so.
+// All principals share one login if the configuration says so.
 func TestSharedLogin(t *testing.T) {
 	o := newOffice(t, "{mode: oauth, identity: shared}")
 	o.refused(t, "alice", "wasmgate login jira`")

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 )
 
-// TestReloadThatIsHalfDone is tried again as a whole, and status does not forget it: what
-// could not be taken away is still there.
+// TestReloadThatIsHalfDone: a reload that has succeeded only in part is tried again as a whole, and the
+// status reports it: what could not be removed is still there.
 func TestReloadThatIsHalfDone(t *testing.T) {
 	cfg := load(t, "version: 1\nservers: {gone: {command: no-such-program-here}, stays: {command: no-such-program-here}}\n")
 	a, err := app.New(t.Context(), cfg, quiet, "")

@@ -227,8 +227,8 @@ func TestDenialsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRevokedElsewhere: what is under way ends also with a key that another process has revoked, and with a token that the gateway
-// has forgotten under a flood of others.
+// TestRevokedElsewhere: requests under way also end if another process revokes their key, or if their
+// token is revoked after a flood of others has made the gateway forget it.
 func TestRevokedElsewhere(t *testing.T) {
 	unraced.Long(t)
 	s, p := newTeam(t)

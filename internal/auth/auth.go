@@ -49,8 +49,8 @@ type Options struct {
 	Principals map[gate.Owner]*gate.Principal
 	// Revoked are revocations of before.
 	Revoked []Revocation
-	// Before is the authenticator in whose place the new one comes: what it has let in can
-	// still be revoked, and credentials keep their handles. nil: there was none.
+	// Before is the authenticator that the new one replaces: credentials that it has let in can still
+	// be revoked, and keep their handles. nil: there was none.
 	Before *Authenticator
 	// Now is the clock; nil: the machine's.
 	Now func() time.Time
@@ -91,7 +91,7 @@ type verified struct {
 	identity Identity
 	until    time.Time
 	refusal  *Refusal
-	revoked  int // how many revocations it was held against
+	revoked  int // how many revocations it was checked against
 }
 
 // Bounds of what is remembered. A token is verified again after [remember], even if it ends later, and

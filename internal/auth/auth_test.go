@@ -396,8 +396,8 @@ func TestRevokedAlone(t *testing.T) {
 	}
 }
 
-// TestRevokeAfterReread: what was let in before the configuration was read again is ended by a
-// revocation as well, and has its handle still.
+// TestRevokeAfterReread: a revocation also ends credentials that were let in before the configuration
+// was read again, and they keep their handles.
 func TestRevokeAfterReread(t *testing.T) {
 	p := authtest.New(t)
 	token := p.Sign(t, p.Claims(nil), nil)

@@ -156,7 +156,7 @@ func wellKnown(issuer string) []string {
 // millisecond each.
 const maxTurn = 2 * time.Second
 
-// verify judges a token for a resource: what costs little first, the signature last.
+// verify checks a token for a resource: cheap checks come first, the signature last.
 func (i *issuer) verify(ctx context.Context, t *token, resources []string) *Refusal {
 	if !slices.Contains(i.Algorithms, t.alg) {
 		return invalid("algorithm %.20q, which issuer %s is not listed with", t.alg, i.Name)
@@ -288,7 +288,7 @@ func claim(claims gate.Doc, name string) gate.Doc {
 	return claims.Get(name)
 }
 
-// An Identity is who a credential proves, before the configuration has its say.
+// An Identity is what a credential proves, before the configuration is applied.
 type Identity struct {
 	ID, Tenant, Client, Issuer string
 	Roles                      []string // as mapped; no others can be had

@@ -219,7 +219,8 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// TestBounds: however many strangers come, and however many people are named, what is remembered of them is bounded.
+// TestBounds: however many strangers come, and however many people are named, the memory for them is
+// bounded.
 func TestBounds(t *testing.T) {
 	p := authtest.New(t)
 	a := newAuth(t, p, func(o *auth.Options) { o.Proxy = &auth.Proxy{Socket: true, User: "X-User"} })

@@ -7,7 +7,7 @@
 // are problems. [Load] reports all problems of a file at once, each with its
 // line and path, and then returns no configuration at all.
 //
-// Each part of the configuration has a file with its type, and what of its keys does not fit
+// Each part of the configuration has a file with its type, and the checks of how its keys fit
 // together: server.go, limits.go, policy.go. The tags of its fields are its keys; words.go has the
 // words in them. load.go begins, fit.go compares the parts, import.go reads the files of clients, and
 // lookup.go finds the files.

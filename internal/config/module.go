@@ -20,7 +20,7 @@ type Module struct {
 	Path      string
 	Ref       string            // oci://registry/repository@sha256:digest, EmbeddedTools or EmbeddedFiles; Path is empty then
 	SHA256    string            `key:"sha256 digest"` // empty: not checked
-	Declared  string            // a digest of what the file says of it
+	Declared  string            // a digest of its entry in the file
 	Server    string            `key:"server moduleserver" default:"local"`
 	Groups    []string          `key:"groups group"`               // that its tools are in
 	Replay    string            `key:"replay must_stub|live|pure"` // empty: pure if it is granted nothing, else must_stub

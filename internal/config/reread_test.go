@@ -122,7 +122,7 @@ func alter(t *testing.T, v reflect.Value) {
 	}
 }
 
-// TestReread: what is wrong with the file now is an error, and so is its end.
+// TestReread: if the file is now wrong, empty or gone, that is an error.
 func TestReread(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "wasmgate.yaml")

@@ -201,7 +201,8 @@ allow contains "auditors read" if {
 	}
 }
 
-// What signs browsers in is bounded in number and time: links and codes, and browsers that have signed in.
+// Everything that signs browsers in is bounded in number and time: links and codes, and browsers that
+// have signed in.
 func TestSignInBounds(t *testing.T) {
 	now := time.Now()
 	s := newSignins(func() time.Time { return now })

@@ -234,8 +234,8 @@ deny contains "nobody grants it" if {
 	}
 }
 
-// Another policy is put before the calls of last week: each difference has its rule, one
-// comparison is made at a time, and the files stay as they are.
+// Another policy is evaluated on the calls of last week: each difference has its rule, one comparison
+// is made at a time, and the files stay as they are.
 func TestComparison(t *testing.T) {
 	d := open(t, "policy: {packs: [grants], paths: [p.rego]}\naudit: {record: full}\n", "p.rego", decides, "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
 	for text, denied := range map[string]bool{"no": true, "yes": false, "maybe": false} {

@@ -58,10 +58,10 @@ const (
 // A Use is given the tools that were found. It may be nil.
 type Use func(tools []inventory.Tool) error
 
-// Look looks everything over. A gateway that runs is asked how its servers are; without one they
-// are started for it, once. Their tools are given to use.
-//
-// While servers start, coming is called with what tells how they are, and what it returns once they are up; it may be nil.
+// Look makes all checks. It asks a running gateway how its servers are; if none runs, it starts the
+// servers once. Their tools are given to use. While servers start, Look calls coming with a function
+// that returns their state, and calls the function that coming returns once they are up; coming may be
+// nil.
 func Look(ctx context.Context, cfg *config.Config, log *slog.Logger, use Use, coming func(func() *overview.Status) (stop func())) []Check {
 	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
 	all = append(all, rules(ctx, cfg, log))

@@ -233,9 +233,9 @@ const (
 	maxSpelled = 24      // bytes of a difference up to which its characters are spelled out
 )
 
-// contrast makes two texts visible. What long ones have in common is shortened,
-// and a difference of a few characters is spelled out, because letters of
-// different scripts, and different forms of one letter, look the same.
+// contrast makes two texts visible. It shortens what long texts have in common, and spells out a
+// difference of a few characters, because letters of different scripts, and different forms of one
+// letter, look the same.
 func contrast(old, now string) (string, string) {
 	if old == "" || now == "" {
 		return clip(Visible(old)), clip(Visible(now))

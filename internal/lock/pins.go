@@ -533,8 +533,8 @@ func (p *Pins) reload(by string, stale []string) error {
 	return nil
 }
 
-// Known reports whether a server has been seen before, in this run or an earlier one, or is
-// approved: what it declares then is not trusted for being the first.
+// Known reports whether a server has been seen before, in this run or an earlier one, or is approved:
+// then its declarations are not trusted for being the first.
 func (p *Pins) Known(server string) bool {
 	v := p.view.Load()
 	if v.off || v.servers[server] != nil || v.file.Rules(server) {
@@ -544,7 +544,7 @@ func (p *Pins) Known(server string) bool {
 	return err == nil && r != nil
 }
 
-// Forget forgets that a server was seen; what it is trusted for stays.
+// Forget forgets that a server was seen; the things that are trusted stay trusted.
 func (p *Pins) Forget(id string) {
 	p.turn.Lock()
 	defer p.turn.Unlock()

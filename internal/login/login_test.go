@@ -708,8 +708,8 @@ func TestNarrowedByRefresh(t *testing.T) {
 	}
 }
 
-// A token that was given cannot be narrowed, and what a server refuses for want of scopes that
-// the policy does not leave is no reason to log in again.
+// A token that was provided cannot be narrowed. If a server refuses a call because of scopes that the
+// policy does not leave, that is no reason to log in again.
 func TestNotNarrowed(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "write", func(s *Server) { s.Scopes = []string{"read", "write"} })

@@ -476,7 +476,7 @@ func (n *Needed) Error() string {
 
 func (n *Needed) Unwrap() error { return n.cause }
 
-// Public returns what the caller may read: what to do, and no word of another side.
+// Public returns what the caller may read: what to do, and nothing that another party has said.
 func (n *Needed) Public() string { return n.text }
 
 func (r *row) needed(cause error) error {
@@ -770,7 +770,7 @@ var ErrNoLogin = errors.New("there is no such login")
 // fails, which the error then says.
 func (l *Logins) Logout(ctx context.Context, server string, o gate.Owner) (*Login, error) {
 	s, err := l.server(server)
-	if err != nil { // what it was called may be all that is left of it
+	if err != nil { // its name may be all that is left of it
 		s = &Server{ID: server, Mode: OAuth}
 	}
 	if s.Mode == IDJAG {

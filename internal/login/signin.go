@@ -106,7 +106,7 @@ func (l *Logins) SignedIn(ctx context.Context, s *Server, sealed string, query u
 }
 
 const (
-	// providerTime is how long an answer of an issuer is good for, and failedTime one that is an error.
+	// providerTime is how long an issuer's answer is used, and failedTime how long an error is.
 	providerTime, failedTime = time.Minute, 5 * time.Second
 	// registeredTime is how long a client begins sign-ins that was registered for them: an issuer may
 	// forget it.

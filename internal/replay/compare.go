@@ -50,8 +50,9 @@ func Replayed() study.ReplayOptions {
 	}
 }
 
-// Compare puts the sessions of a log before a policy. Told is given how far it is, after each
-// session, and has to copy what it keeps. An error comes with what was found by then.
+// Compare evaluates a policy on the sessions of a log. It calls told with its progress after each
+// session; told has to copy what it keeps. If there is an error, the result has what was found until
+// then.
 func Compare(ctx context.Context, engine *policy.Engine, log Log, told func(done Comparison, all int)) (Comparison, error) {
 	c := Comparison{Revision: engine.Revision(), Differences: []Difference{}, Missing: []string{}}
 	var sessions []Session

@@ -131,8 +131,8 @@ func (x Explainer) describe(ctx context.Context, t *gate.Tool, digest string, un
 	maps.DeleteFunc(unknown, func(_, why string) bool { return why == toolUnknown })
 }
 
-// usedIn returns what is used by what a record tells of, which the record does not say
-// of what a server asks: it asks on behalf of the parent.
+// usedIn returns the feature that the call of a record used. The record of a server's request does not
+// say: the server asks on behalf of the parent call.
 func usedIn(ctx context.Context, log string, e audit.Entry) (gate.Feature, error) {
 	action := e.Action
 	if actions.IsPeerRequest(action) && e.Parent != "" {

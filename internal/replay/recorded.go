@@ -48,8 +48,8 @@ func Recorded(ctx context.Context, in io.Reader, file string, definitions func()
 // A Log is an audit log whose sessions are read.
 type Log struct {
 	File string
-	// Since leaves out what was before; what a session had read by then is not known, so that
-	// nothing is decided that depends on it.
+	// Since leaves out earlier records. What a session had read before is not known, so nothing that
+	// depends on it is decided.
 	Since time.Time
 	// Most bounds the calls that are read, and MostBytes their arguments and results; zero reads all.
 	Most, MostBytes int

@@ -19,15 +19,15 @@ const maxCoerce = 10_000
 
 var _ gate.Coercer = (*Schema)(nil)
 
-// Coerce returns d with what loses nothing turned into what the schema says, and the
-// places of that: text that is a number or a boolean in JSON's grammar into that number
-// or boolean, one value into a list of it, and a required member that is missing and has
-// a default into that default. A value is changed only if it is not as its schema says,
-// if that schema is reached by properties and items alone, and if exactly one change
-// makes it so. Text never becomes an object, a list of several values, or null.
+// Coerce returns d with its values converted to what the schema says, as far as that loses nothing, and
+// the places of the changes. Text that is a number or a boolean in JSON's grammar becomes that number
+// or boolean, one value becomes a list of it, and a required member that is missing and has a default
+// gets that default.
 //
-// A document that is as the schema says is returned as it is, and so is one that takes
-// more than 10,000 steps. What is returned need not be valid.
+// A value is changed only if it is not as its schema says, if that schema is reached only by properties
+// and items, and if exactly one change makes it so. Text never becomes an object, a list of several
+// values, or null. A document that is as the schema says is returned as it is, and so is one that takes
+// more than 10,000 steps. The result need not be valid.
 func (s *Schema) Coerce(d gate.Doc) (out gate.Doc, changed []string) {
 	defer func() {
 		if v := recover(); v != nil {

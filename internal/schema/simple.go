@@ -49,8 +49,8 @@ const (
 	maxPlainDigits = 15      // of a number
 )
 
-// What the meter takes at most of the units of one value, by what a schema is made of:
-// there are no references, so no schema meets a value twice.
+// The largest part of the meter's units that one value takes, by the keywords of a schema: there are no
+// references, so no schema meets a value twice.
 const (
 	unitsOfSchema = 2
 	unitsOfLimit  = 16

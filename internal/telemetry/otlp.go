@@ -131,6 +131,6 @@ func Deliver(ctx context.Context, send func(context.Context) error, failed func(
 	}
 }
 
-// NoRedirects has a client follow none: what is sent is for the one address that the
-// operator has named.
+// NoRedirects makes a client follow no redirects: data are sent only to the address that the operator
+// has named.
 func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

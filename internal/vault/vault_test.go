@@ -152,8 +152,8 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// TestKeyLater: a key that is to be had later, as that of a keyring which is unlocked, opens the vault then. It is not
-// asked for with each call.
+// TestKeyLater: a key that is available only later, such as that of a keyring which is unlocked, opens
+// the vault then. It is not asked for with each call.
 func TestKeyLater(t *testing.T) {
 	dir := t.TempDir()
 	if err := open(t, dir).Put(alice, []byte("a")); err != nil {

@@ -45,9 +45,8 @@ func NewTLS(f Files, fail func(error)) (*TLS, error) {
 	return t, err
 }
 
-// Use takes other files from now on; what those of before say holds if they cannot be read.
-// Connections whose client certificate is not trusted any more end, and so do those without one
-// where one is required.
+// Use takes other files from now on; if they cannot be read, the previous ones stay in use. Connections
+// end if their client certificate is no longer trusted, or if they have none and one is required.
 func (t *TLS) Use(f Files) error {
 	c, err := f.read()
 	if err != nil {

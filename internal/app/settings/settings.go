@@ -101,9 +101,9 @@ func (set *Settings) LogLeftOut() {
 	}
 }
 
-// Watch returns what reads the configuration anew if its files, or those of its modules,
-// have changed and then rested, for they may be written in several steps, or a signal asks
-// for it, or a policy that kept it out has changed.
+// Watch returns a function to be called regularly. It reads the configuration anew if one of its files,
+// or of its modules' files, has changed and then rested (a file may be written in several steps), if a
+// signal asks for it, or if a policy that kept a configuration out has changed.
 func (set *Settings) Watch(ctx context.Context, hangup <-chan os.Signal) func() {
 	read, last := set.now.Load().files, files(set.start)
 	return func() {
@@ -196,9 +196,9 @@ func (set *Settings) PutRest(ctx context.Context, next *config.Config) error {
 // toRestart says that what has changed under a key is not in use.
 func toRestart(key string) string { return key + " changed: restart to apply it" }
 
-// put puts in place what differs between two configurations, and returns what could not
-// be; if that was so of the one before, all of the next one. What goes makes room for what
-// comes.
+// put puts in place the differences between two configurations, and returns the errors of those that
+// failed. If some failed for the previous configuration, it puts all of the new one in place. Removals
+// come first, to make room.
 func (set *Settings) put(ctx context.Context, last, now *state) (errs []error) {
 	before, next, again := last.cfg, now.cfg, len(last.unset) > 0
 	fail := func(err error) {

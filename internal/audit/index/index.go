@@ -29,7 +29,7 @@ const (
 	retryAfter = time.Minute
 	// maxSkip is how many bytes are read to come forward; farther away a file is opened again.
 	maxSkip = 1 << 20
-	// maxLine is how many bytes of a line are looked at: what follows are documents.
+	// maxLine is how many bytes of a line are read: only documents come after that.
 	maxLine = 1 << 20
 )
 
@@ -58,8 +58,8 @@ type file struct {
 	reader   *reader    // open at at; may be nil
 }
 
-// New returns the index of the log at path that is kept in a folder. What is there already is
-// used as far as it is whole. Nothing is read or made before [Index.Run], or a question.
+// New returns the index of the log at path that is kept in a folder. An existing index is used as far
+// as it is whole. Nothing is read or made before [Index.Run], or a query.
 func New(dir, path string) *Index { return &Index{log: path, dir: dir, rows: maxRows} }
 
 // Run keeps the index up to date until ctx ends.

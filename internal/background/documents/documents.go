@@ -75,8 +75,8 @@ func New(dir string, secret []byte, failed func(error)) (*Store, error) {
 	return &Store{dir: dir, aead: aead, failed: failed, queue: make(chan document, maxWaiting)}, err
 }
 
-// Keep has a document written soon; text is not to be changed. It does not block: what has no
-// room is lost, and counted.
+// Keep has a document written soon; the caller must not change text afterwards. It does not block: a
+// document for which there is no room is lost, and counted.
 func (s *Store) Keep(digest string, text []byte) {
 	if len(digest) != digestLen || len(text) == 0 || len(text) > maxDocument {
 		return

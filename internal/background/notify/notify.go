@@ -82,8 +82,8 @@ func NewChannel(send func(context.Context, Notice) error, failed func(error)) *C
 	return &Channel{send: send, failed: failed, waiting: make(chan Notice, maxWaiting)}
 }
 
-// Offer gives the channel notices, if it is for such; what it has no room for is lost, which
-// it says. It does not block.
+// Offer gives the channel notices, if it is for their kind. It does not block: a notice for which there
+// is no room is lost, and reported as a failure.
 func (c *Channel) Offer(n Notice) {
 	if c.About != nil && !slices.Contains(c.About, n.Kind) {
 		return

@@ -164,7 +164,8 @@ func TestShip(t *testing.T) {
 	}
 }
 
-// TestAtLeastOnce: what was taken and not written down comes again, and nothing is left out.
+// TestAtLeastOnce: records that were taken, but whose position was not written down, come again, and
+// none is left out.
 func TestAtLeastOnce(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	to := newSIEM(t, nil)
@@ -212,7 +213,7 @@ func TestPositionCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what a target takes only in smaller pieces comes in smaller pieces.
+// TestTooLarge: if a target takes only smaller batches, the records come in smaller batches.
 func TestTooLarge(t *testing.T) {
 	unraced.Long(t)
 	t.Parallel() // it waits most of the time

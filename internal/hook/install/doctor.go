@@ -145,8 +145,9 @@ func (a Agent) SwitchedOff() string {
 	return cmp.Or(a.switchedOff(c, clients.User), a.switchedOff(c, clients.Machine), a.environment())
 }
 
-// switchedOff returns which settings of a scope switch the hooks off; "" is none. A project can bring such
-// a file. What is for all users of the machine stays on, unless its own file switches it off.
+// switchedOff returns the settings of a scope that switch the hooks off; "" if none does. A project can
+// contain such a file. Hooks for all users of the machine stay on, unless their own file switches them
+// off.
 func (a Agent) switchedOff(c clients.Client, scope clients.Scope) string {
 	managed := false
 	for _, f := range c.Hooks {

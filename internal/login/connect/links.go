@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// linkTime is how long a link is good for.
+	// linkTime is how long a link is valid.
 	linkTime = 10 * time.Minute
 	// maxLinks bounds the links of everybody, maxOwn those of one principal.
 	maxLinks, maxOwn = 10_000, 16
@@ -143,8 +143,8 @@ func (c *Connect) provable(who *gate.Principal) bool {
 	return false
 }
 
-// open returns the link of such calls that is still good for a while, and makes room for
-// another otherwise. The caller holds mu.
+// open returns the link for such calls that is still valid for a while, and otherwise makes room for
+// another. The caller holds mu.
 func (c *Connect) open(call *gate.Call, server string) *link {
 	var oldest *link
 	own := 0

@@ -55,7 +55,7 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// Close waits for what runs: what was set without an error is in the file.
+// Close waits for operations under way: every value that was set without an error is in the file.
 func TestCloseWhileInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kv")
 	s := open(t, dir, kv.Options{})
