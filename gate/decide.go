@@ -66,8 +66,8 @@ func (w *way) decide(ctx context.Context, q Query, b searched, consent string) (
 	return r, nil
 }
 
-// stepCredential refuses a call that the server would refuse because a credential is missing,
-// before the server is asked.
+// stepCredential refuses calls that servers would refuse because a credential is missing, before
+// the servers are asked.
 const stepCredential step.Step = "credential"
 
 const unableToMeet = "the policy demands what this gateway cannot do"

@@ -33,8 +33,8 @@ type CallConfig struct {
 	// such as its metadata. One that it may not is refused, and the host is asked about
 	// reading it. Nil hides nothing.
 	Sees func(path string) bool
-	// Caller names who calls. The callers of a module that wait are served in turn, and one
-	// of whom no call is under way does not wait for others.
+	// Caller names the caller. The callers of a module that wait are served in turn, and one that
+	// has no call under way does not wait for others.
 	Caller string
 	// Session names whose instance a module with [IsolationSession] uses: calls
 	// that must not see each other's state have different ones.
@@ -53,8 +53,8 @@ type Result struct {
 	// error. It is the caller's.
 	Output  []byte
 	IsError bool // the tool reported an error of its own
-	// Whole says that Output is a whole result of an MCP tools/call, as Extism
-	// guests answer, with IsError as it stands there.
+	// Whole says that Output is a whole result of an MCP tools/call, as Extism guests answer, with
+	// IsError as it is there.
 	Whole bool
 
 	Fuel       uint64        // instructions; the same for the same call, unless the guest looks at clocks or random numbers; up to a slice too few if it trapped
@@ -66,9 +66,9 @@ type Result struct {
 // Call runs a tool on args, a JSON value; empty args mean {}. A reactor gets them
 // as they are.
 //
-// The guest may use what the limits allow, and sees only what the module's
-// [Grants] and the call's [Host] let it see. What it can change of its own state
-// is seen by no other call, unless the module has [IsolationSession].
+// The guest may use what the limits allow, and sees only what the module's [Grants] and the call's
+// [Host] let it see. No other call sees its changes of its own state, unless the module has
+// [IsolationSession].
 //
 // The first call of a module also takes its snapshot.
 //
@@ -281,7 +281,7 @@ func (c *call) endedAt(now time.Time) error {
 	return nil
 }
 
-// Done implements [context.Context]. Only who waits for it starts the timer.
+// Done implements [context.Context]. The timer starts only when something waits for it.
 func (c *call) Done() <-chan struct{} {
 	if c.serving {
 		return c.parent.Done()
@@ -486,9 +486,9 @@ func (c *call) failure(what string, err error) error {
 	return c.trap(TrapGuest, fmt.Sprintf("%s: %.200q", what, innermost(err).Error()), err)
 }
 
-// log writes what the guest wrote to stderr as one record. Handlers quote it,
-// so that it cannot look like records of its own. What was returned to the
-// caller is not logged: results never are.
+// log writes what the guest wrote to stderr as one record. Handlers quote it, so that it cannot
+// look like records of its own. Output that was returned to the caller is not logged: results never
+// are.
 func (c *call) log(ctx context.Context) {
 	if len(c.stderr.buf) == 0 || c.quoted {
 		return

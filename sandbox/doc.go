@@ -1,7 +1,7 @@
 // Package sandbox runs functions of untrusted WebAssembly modules under limits.
 //
-// A [Module] holds one or more tools: functions from JSON to JSON. It speaks
-// one of three ABIs, told apart by its imports and exports:
+// A [Module] holds one or more tools: functions from JSON to JSON. It speaks one of three ABIs,
+// recognized by its imports and exports:
 //
 //   - A WASI command (`_start`, WASI preview 1) reads {"name","arguments"} from
 //     stdin and writes one JSON value to stdout. Another exit code than 0 is a
@@ -35,18 +35,17 @@
 // process are new. If any part of one could not be put back so, it serves one call, as does one
 // that ends in any other way.
 //
-// What the host keeps for a guest, descriptors, streams, quotas, is in the call,
-// never in the instance: WASI is our own for that reason (package wasi).
+// The host keeps all of a guest's state (descriptors, streams, quotas) in the call, never in the
+// instance: WASI is our own for that reason (package wasi).
 //
 // # What it promises
 //
-// Nothing that a call leaves in memory, globals or tables is seen by another. A
-// guest has what the module's [Grants] and the call's [Host] give it, and else no
-// file system, no network, no environment and no arguments but its tool's name;
-// it has coarse clocks, random numbers and what it is given to read.
-// Instructions, time, memory, stack, output, log, host calls, files, table size,
-// module size and the number of calls at once are bounded. What a guest gives
-// back is checked before it is believed: pointers, lengths, UTF-8, JSON.
+// Nothing that a call leaves in memory, globals or tables is seen by another. A guest has what the
+// module's [Grants] and the call's [Host] give it, and else no file system, no network, no
+// environment and no arguments but its tool's name; it has coarse clocks, random numbers and what
+// it is given to read. Instructions, time, memory, stack, output, log, host calls, files, table
+// size, module size and the number of calls at once are bounded. The output of a guest is checked
+// before it is believed: pointers, lengths, UTF-8, JSON.
 //
 // Every module counts what it executes and comes back to the host for more, at
 // the latest after 524288 instructions, fewer if it has more than 4 MiB of memory,
@@ -68,8 +67,8 @@
 // Compiling cannot be interrupted; the size of a module and the number of its
 // functions are bounded instead. Time as such is not hidden, only made coarse.
 //
-// What a module draws or reads before its snapshot is the same in each call:
-// seeds of random generators and of hash maps, the time, the environment. What
-// it draws in a call is new. The calls of an instance with [SnapshotInput] share what it drew before it
-// read its input. A module that must not share seeds begins at [SnapshotInst].
+// The values that a module draws or reads before its snapshot are the same in each call: seeds of
+// random generators and of hash maps, the time, the environment. Values that it draws in a call are
+// new. The calls of an instance with [SnapshotInput] share what it drew before it read its input. A
+// module that must not share seeds begins at [SnapshotInst].
 package sandbox

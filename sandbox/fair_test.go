@@ -162,7 +162,7 @@ func TestTurns(t *testing.T) {
 	a, b := l.module(asking("http"), 4), l.module(asking("http").section("another", nil), 4)
 	one, release, answer := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	l.holds(a, "a's y", one)
-	l.holds(a, "a's y", release) // those who have none would not wait
+	l.holds(a, "a's y", release) // callers without a call under way would not wait
 	l.holds(a, "a's x", release)
 	l.holds(b, "b's x", release)
 	for range 3 {

@@ -30,7 +30,7 @@ type Dir struct {
 // wraps [ErrDenied] is counted as a denial. The methods are called one at a time, and must return
 // when ctx ends.
 type Host interface {
-	// HTTP sends a request. What it returns is the guest's.
+	// HTTP sends a request. The response belongs to the guest.
 	HTTP(ctx context.Context, r HTTPRequest) (HTTPResponse, error)
 	// KV reads or changes the values that are kept for the module.
 	KV(ctx context.Context, r KVRequest) (KVResponse, error)

@@ -187,8 +187,8 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatModulesWriteIsKept: what a module has added to a folder counts for its next
-// calls, for a new version of it and in the next process, and not for others.
+// TestWhatModulesWriteIsKept: bytes that a module has added to a folder count for its next calls,
+// for a new version of it and in the next process, and not for others.
 func TestWhatModulesWriteIsKept(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "state", "written.json")
 	fills := newGuest() // adds 5000 bytes to a file named by its argument, and answers with the errno

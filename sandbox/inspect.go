@@ -49,10 +49,9 @@ type Needed struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Inspect reports on any module, as it would be with everything granted that it
-// imports. It compiles the module, and runs of its code what [Runtime.Compile]
-// does. What keeps it from loading is in the report: then as much stands there as can
-// be told.
+// Inspect reports on any module, as it would be with everything granted that it imports. It
+// compiles the module, and runs as much of its code as [Runtime.Compile] does. If the module cannot
+// be loaded, the report has the reason, and as much else as can be found out.
 func Inspect(ctx context.Context, r *Runtime, wasm []byte, cfg ModuleConfig) (Report, error) {
 	sum := sha256.Sum256(wasm)
 	report := Report{SHA256: hex.EncodeToString(sum[:]), Size: len(wasm)}

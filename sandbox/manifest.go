@@ -114,14 +114,14 @@ type Snapshot string
 const (
 	// SnapshotInst is that after instantiation: no code has run.
 	SnapshotInst Snapshot = "inst"
-	// SnapshotInit is that after _initialize. What the module did there it did
-	// once for all calls: what it seeded with random numbers is the same in each.
+	// SnapshotInit is that after _initialize. The module runs _initialize once for all calls: seeds
+	// that it draws there are the same in each.
 	SnapshotInit Snapshot = "init"
 	// SnapshotWarm is that after a sample call.
 	SnapshotWarm Snapshot = "warm"
 	// SnapshotInput is that in which a command first reads its input. It cannot be copied: an
-	// instance that was started before goes back to it after each call, or else another is
-	// started. What it drew before is the same in each of its calls.
+	// instance that was started before goes back to it after each call, or else another is started.
+	// Values that it drew before are the same in each of its calls.
 	SnapshotInput Snapshot = "input"
 )
 

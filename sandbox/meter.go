@@ -158,8 +158,8 @@ func (m *meter) unspent() int64 {
 	return int64(m.globals.left.Get())
 }
 
-// charge takes bytes that the host moves for a guest out of its fuel, at the
-// price of a bulk instruction. What an instance has from the start is free.
+// charge takes bytes that the host moves for a guest out of its fuel, at the price of a bulk
+// instruction. The bytes that an instance has from the start are free.
 func (m *meter) charge(bytes uint64) {
 	if left := m.globals.left; left != nil {
 		left.Set(left.Get() - bytes/8)

@@ -99,8 +99,8 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (*
 	return r.compile(ctx, bytesOf(wasm), cfg)
 }
 
-// compile is [Runtime.Compile] of what may be in the cache. What another process has
-// removed there just then is made again.
+// compile is [Runtime.Compile] for a module that may be in the cache. If another process has just
+// removed files there, they are made again.
 func (r *Runtime) compile(ctx context.Context, from origin, cfg ModuleConfig) (m *Module, err error) {
 	for range 2 {
 		if m, err = r.module(ctx, from, cfg); !errors.Is(err, compiler.ErrGone) {

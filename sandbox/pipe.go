@@ -26,7 +26,7 @@ func NewPipe() *Pipe { return &Pipe{changed: make(chan struct{})} }
 
 var errPipe = errors.New("sandbox: the reading module has ended")
 
-// change tells who waits. The mutex is held.
+// change wakes those that wait. The mutex is held.
 func (p *Pipe) change() {
 	close(p.changed)
 	p.changed = make(chan struct{})

@@ -89,10 +89,10 @@ func (r *Runtime) look(from origin) (*prepared, error) {
 	return &prepared{Imports: m.Imports, Manifest: m.Manifest, MinMemory: m.MinMemory, Go: m.Go, read: m}, nil
 }
 
-// rewrite gives the module the form that is compiled: sealed, if it can be. It has
-// nothing to do if the cache has its code. Whether a module may have stubs in the place of
-// what is not here, its manifest says, and whether its calls begin where it waits for its input;
-// with what that takes it is always the same.
+// rewrite gives the module the form that is compiled: sealed, if it can be. It has nothing to do if
+// the cache has its code. The manifest says whether a module may have stubs for functions that do
+// not exist here, and whether its calls begin where it waits for its input. With the same answers
+// the form is always the same.
 func (r *Runtime) rewrite(p *prepared) (err error) {
 	if p.read == nil {
 		return nil

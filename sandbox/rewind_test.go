@@ -19,9 +19,9 @@ import (
 
 var load8 = []byte{0x2d, 0, 0} // i32.load8_u
 
-// waiter is a command that draws eight letters, says S, and reads its input five functions
-// deep. Then it says what it finds of all that it can change, changes it, and does what the
-// letter in its input says. What it does before it reads can be added to.
+// waiter is a command that draws eight letters, says S, and reads its input five functions deep.
+// Then it prints the state that it can change, changes it, and does what the letter in its input
+// says. A test can add code that runs before it reads.
 func waiter(before func(closing []byte) []byte) *guest {
 	const (
 		vector, moved, length, opened = 0, 8, 16, 20
@@ -163,7 +163,7 @@ func TestRewound(t *testing.T) {
 	}
 }
 
-// What the guest was denied before it read its input explains how a call ends.
+// A denial from before the guest read its input explains how a call ends.
 func TestRewoundDenied(t *testing.T) {
 	denied := func([]byte) []byte { return join(number(2000), memoryGrow, drop) }
 	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(denied).bytes(), sandbox.ModuleConfig{})
@@ -190,7 +190,7 @@ func TestRewoundFiles(t *testing.T) {
 	}
 }
 
-// What a call has not read is not read by the next.
+// Input that a call has not read is not read by the next.
 func TestRewoundInput(t *testing.T) {
 	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(nil).bytes(), sandbox.ModuleConfig{})
 	for i := range 20 {

@@ -36,8 +36,8 @@ type Config struct {
 	// processors when the program began, also in turn.
 	Concurrent int
 	// CacheDir keeps compiled code between processes. It is made if need be, and must be open to no
-	// one else (0700): anyone that writes there can run code here. What was not used for a month is
-	// removed, and what is beyond 2 GiB. Empty means one that ends with the runtime.
+	// one else (0700): anyone that writes there can run code here. Entries that were not used for a
+	// month are removed, and those beyond 2 GiB. Empty means one that ends with the runtime.
 	CacheDir string
 	// UsageFile keeps how many bytes modules have added to folders between processes.
 	// Empty begins at nothing.
@@ -262,7 +262,7 @@ func (r *Runtime) forget(m *Module) {
 	}
 }
 
-// await waits for what is done, until ctx ends. What is done already is no matter of time.
+// await waits for done, until ctx ends. If done is closed already, ctx does not matter.
 func await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:

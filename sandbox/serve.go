@@ -23,9 +23,8 @@ type ServeConfig struct {
 
 const defaultMaxLine = 10 << 20
 
-// Serve runs a module that was compiled as a server, an MCP server for example,
-// on its standard streams, until it exits or ctx ends. What it writes goes to
-// stdout as it comes; its stderr is logged.
+// Serve runs a module that was compiled as a server, an MCP server for example, on its standard
+// streams, until it exits or ctx ends. Its output goes to stdout as it comes; its stderr is logged.
 //
 // Fuel and Timeout of the module's limits bound what the guest does for one line of
 // input: they begin anew when it begins to read the next, and time that it waits for
@@ -33,8 +32,8 @@ const defaultMaxLine = 10 << 20
 // or sleep. Like calls it runs in its turn. Its state lives as long as the call of
 // Serve, which has an instance of its own.
 //
-// The error is nil if the guest exits with 0, and otherwise a [*Trap] or wraps
-// ctx.Err(). The guest has no host: of what needs one it gets nothing.
+// The error is nil if the guest exits with 0, and otherwise a [*Trap] or wraps ctx.Err(). The guest
+// has no host: functions that need one give it nothing.
 func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg ServeConfig) (err error) {
 	defer stdin.end()
 	if !m.server {

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 )
 
-// A snapshot is the state in which the instances of a module begin. What a
-// sealed module does not hold is its memory and its globals: all that changes.
+// A snapshot is the state in which the instances of a module begin. A sealed module holds neither
+// its memory nor its globals, which are all that changes.
 type snapshot struct {
 	image   *image.Image
 	globals []uint64

@@ -14,9 +14,9 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 )
 
-// standbys are the instances of a command that were started before their calls, and wait
-// where they first read their input. What an interpreter does before that takes longer than
-// most calls. One that can be rewound serves a call after the other; others serve one.
+// standbys are the instances of a command that were started before their calls, and wait where they
+// first read their input. The work of an interpreter before that takes longer than most calls. One
+// that can be rewound serves a call after the other; others serve one.
 type standbys struct {
 	mu     sync.Mutex
 	idle   []*standby     // since when they are it, the first first

@@ -112,7 +112,7 @@ func TestStandbyLimits(t *testing.T) {
 	}
 }
 
-// What a standby ended of before its call is not the caller's.
+// The error that a standby ended of before its call is not the caller's.
 func TestStandbyThatHasEnded(t *testing.T) {
 	_, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo"})
 	for range 3 {

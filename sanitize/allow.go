@@ -224,8 +224,8 @@ func plainWord(s string) bool {
 	return true
 }
 
-// policy returns the list as one of bluemonday's, for the profile html. Elements of the head
-// of a page, which show nothing, and lists of images, which it does not read, are none of it.
+// policy returns the list as one of bluemonday's, for the profile html. It has neither elements of
+// the head of a page, which show nothing, nor lists of images, which it does not read.
 func policy(l Links) *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.RequireParseableURLs(true)

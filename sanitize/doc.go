@@ -1,4 +1,4 @@
-// Package sanitize makes text that a stranger wrote safe to show to a model, a
+// Package sanitize neutralizes text of a stranger, so that it is safe to show to a model, a
 // terminal, a browser or a renderer of Markdown.
 //
 // A [Sanitizer] treats one decoded string at a time, in fixed order: control
@@ -14,7 +14,7 @@
 //
 // Markup and links that act are neutralized, and stay readable: a tag gets a space after its angle,
 // a link one between its brackets, a reference to an image one after its exclamation mark. A page
-// takes them for text then. What could not stay without harm (control characters, hidden
+// takes them for text then. Text that could not stay without harm (control characters, hidden
 // characters, control tokens of models) is replaced by a marker such as "[removed: control]", and
 // removals of one kind that touch share one. Colours of terminals, and single hidden characters
 // within a word, go without a marker, which would tear the word apart. A [Finding] reports each
@@ -24,14 +24,13 @@
 //
 // The profile [Text] acts wherever there is a tag or a link: between backticks, in code fences, in
 // comments, in what looks like a program. Readers disagree on where those begin and end, and the
-// author of a text chooses how it looks. What source code must keep is for the profile [Code],
-// which is chosen by where a text comes from, never by how it looks.
+// author of a text chooses how it looks. Source code has the profile [Code], which keeps what it
+// must keep, and which is chosen by where a text comes from, never by how it looks.
 //
-// A tag is judged as it is written, and as it is read once a renderer has taken the
-// marks of quotations away from its lines, and once each white space and line end that
-// is not ASCII is a plain one. A tag is one if HTML or Markdown says so. What has no
-// end yet, and what several readers may read in several ways, is taken for what does
-// most harm.
+// A tag is judged as it is written, and as it is read once a renderer has taken the marks of
+// quotations away from its lines, and once each white space and line end that is not ASCII is a
+// plain one. A tag is one if HTML or Markdown says so. A construct that has no end yet, or that
+// several readers may read in several ways, is taken for the most harmful.
 //
 // # Pieces
 //
@@ -41,7 +40,7 @@
 //
 // # What it does not do
 //
-// It does not read prose: an instruction in plain words is text like any other, and so
-// are letters of one script that look like those of another. What a link to an ordinary
-// page shows is not looked at, and by default such a link stays.
+// It does not read prose: an instruction in plain words is text like any other, and so are letters
+// of one script that look like those of another. It does not judge the text that a link to an
+// ordinary page shows, and by default such a link stays.
 package sanitize

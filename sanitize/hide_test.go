@@ -232,7 +232,8 @@ func TestHiddenWordsAreShown(t *testing.T) {
 	t.Logf("%d ways, of which %d hide to begin with", len(ways), hidden)
 }
 
-// What covers the page or takes names from it loses its form; see TestAllowlistInDocs for what keeps it.
+// Markup that covers the page or takes names from it is neutralized; TestAllowlistInDocs has the
+// markup that stays.
 func TestNothingCoversOrClobbersThePage(t *testing.T) {
 	s := new(t, sanitize.Text)
 	for _, text := range []string{
@@ -258,7 +259,7 @@ func TestNothingCoversOrClobbersThePage(t *testing.T) {
 	}
 }
 
-// What is deep loses its form, and what is next to another does not.
+// Deeply nested markup is neutralized, and markup next to other markup is not.
 func TestDepth(t *testing.T) {
 	s := new(t, sanitize.Text)
 	for _, text := range []string{strings.Repeat("x<sup>1</sup>", 100), strings.Repeat("<ul><li>a<li>b</ul>", 60), strings.Repeat("<h1 align=center>A<br></h1>", 20), strings.Repeat("<blockquote><p>a</blockquote>", 60), strings.Repeat("<table><tr><td>a<td>b</table>", 60)} {

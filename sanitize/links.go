@@ -9,13 +9,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Links says which targets of links and images stay active in a text. The zero
-// value is for texts whose readers render Markdown or HTML: nothing is fetched
-// without a click, and a click sends nothing but a path. What is off the list
-// stays readable: it loses, by one space, what makes it more than text.
+// Links says which targets of links and images stay active in a text. The zero value is for texts
+// whose readers render Markdown or HTML: nothing is fetched without a click, and a click sends
+// nothing but a path. A link that is off the list stays readable: one space makes it mere text.
 //
-// [Links.Image] and [Links.Link] hold for URLs that stand alone, such as those of
-// icons.
+// [Links.Image] and [Links.Link] are for URLs outside of a text, such as those of icons.
 type Links struct{ allow []string }
 
 // NewLinks returns the links to the given targets: an origin such as https://example.com, a host

@@ -178,7 +178,7 @@ func (p *linkPass) close(i int) {
 	}
 }
 
-// looseEnds makes inert the loose definitions that the text refers to.
+// looseEnds neutralizes the loose definitions that the text refers to.
 func (p *linkPass) looseEnds() {
 	open := 0
 	for i := 0; i < len(p.s); i++ {
@@ -224,8 +224,8 @@ func hidesTitle(s string) bool {
 	return ok && title != "" && strings.IndexByte("(\"'", title[0]) >= 0 && ownWords(title[:lineEnd(title, 0)]) > 0
 }
 
-// startsLine reports whether nothing but the marks of quotations, lists, tasks and footnotes
-// stands before s[i] in its line.
+// startsLine reports whether s[i] has nothing before it in its line but the marks of quotations,
+// lists, tasks and footnotes.
 func (p *linkPass) startsLine(i int) bool {
 	task := false
 	for i--; i >= 0 && p.s[i] != '\n'; i-- {
@@ -313,8 +313,8 @@ func isScheme(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !isWord(r) && r != '+' && r != '-' && r != '.' }) < 0
 }
 
-// references makes inert the images whose targets stand elsewhere in the text: what
-// such a reference means, its definition says, which links may use as well.
+// references neutralizes the images whose targets are elsewhere in the text. The definition, which
+// links may use as well, gives the meaning of such a reference.
 func (p *linkPass) references() {
 	for i := 0; ; i++ {
 		next := strings.Index(p.s[i:], "![")

@@ -33,7 +33,7 @@ var elements = func() *names[*element] {
 // loading are the attributes by which elements of HTML load, leave the page or change it.
 var loading = namesOf(words("src srcdoc data code codebase classid archive object type http-equiv content attributename"))
 
-// What an attribute's value is, of an element that HTML does not have.
+// A meaning is that of an attribute's value, of an element that HTML does not have.
 type meaning uint8
 
 const (
@@ -215,8 +215,8 @@ func (p *tagPass) ends(name string) {
 	p.begun = p.begun[:n]
 }
 
-// tagPass looks at every angle of a text, wherever it stands: what one reader takes
-// for a comment, an attribute or code, another takes for a tag.
+// tagPass looks at every angle of a text, wherever it is: one reader takes for a tag what another
+// takes for a comment, an attribute or code.
 type tagPass struct {
 	s       string
 	allowed Links

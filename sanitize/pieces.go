@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Open reports whether a text, sanitized already, may become more than text once
-// other texts stand before or after it: it ends within a construct, or holds an
-// image or a target that another text may complete. It is quick, and in doubt says
-// yes. A text that is not open needs no second look.
+// Open reports whether a text, sanitized already, may become more than text once other texts are
+// before or after it: it ends within a construct, or holds an image or a target that another text
+// may complete. It is quick, and in doubt says yes. A text that is not open needs no second look.
 func (s *Sanitizer) Open(text string) bool {
 	if s.profile == Off || s.profile == Code || text == "" {
 		return false
@@ -83,7 +82,7 @@ func withinTag(text string) bool {
 	return false
 }
 
-// last returns where a byte stands last, -1 if nowhere: to see that it does not is much
+// last returns the last place of a byte, -1 if there is none. To see that there is none is much
 // quicker from the beginning.
 func last(text string, c byte) int {
 	if strings.IndexByte(text, c) < 0 {
@@ -133,10 +132,10 @@ func (s *Sanitizer) edits(text string) []edit {
 // joints are what clients put between the contents of one result.
 var joints = []string{"", "\n"}
 
-// Together makes inert what texts that were sanitized one by one make when they are
-// shown one after the other, and returns them, each with its changes, which are
-// those of [Sanitizer.Inert]. If nothing changes it returns texts itself. It needs to
-// be called only if one of them is [Sanitizer.Open].
+// Together neutralizes what texts that were sanitized one by one make when they are shown one after
+// the other. It returns them, each with its changes, which are those of [Sanitizer.Inert]. If
+// nothing changes it returns texts itself. It needs to be called only if one of them is
+// [Sanitizer.Open].
 func (s *Sanitizer) Together(texts []string) (clean []string, found []Finding) {
 	if len(texts) < 2 {
 		return texts, nil

@@ -95,8 +95,7 @@ type Options struct {
 	Max int
 }
 
-// A Sanitizer makes text safe. It is immutable, and may be used from several
-// goroutines.
+// A Sanitizer sanitizes text. It is immutable, and may be used from several goroutines.
 type Sanitizer struct {
 	profile Profile
 	links   Links
@@ -124,7 +123,7 @@ func New(o Options) (*Sanitizer, error) {
 // were made to.
 const maxPasses = 8
 
-// unstable stands for a text that still changes after maxPasses.
+// unstable replaces a text that still changes after maxPasses.
 const unstable = "[removed: text that could not be made safe]"
 
 // Sanitize returns the text without what could hurt, and what it found, by rule.
@@ -184,8 +183,7 @@ func (s *Sanitizer) pass(f *findings, text string) string {
 	return f.inert(text, s.links, seen&(s.markup()|seesForeign))
 }
 
-// markup returns what the profile makes inert. Strict escapes tags once all else is
-// done.
+// markup returns what the profile neutralizes. Strict escapes tags once all else is done.
 func (s *Sanitizer) markup() sight {
 	switch s.profile {
 	case Code:
@@ -196,8 +194,8 @@ func (s *Sanitizer) markup() sight {
 	return seesLink | seesAngle
 }
 
-// rewrite keeps the part of HTML that is on the list. What the rewriting leaves is looked at
-// as other text is.
+// rewrite keeps the part of HTML that is on the list. The remaining text is looked at as other text
+// is.
 func (s *Sanitizer) rewrite(f *findings, text string) string {
 	if strings.ContainsAny(text, markupBytes) {
 		if out := s.html.Sanitize(text); out != text {

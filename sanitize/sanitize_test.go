@@ -149,7 +149,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What people work with is full of angles, ampersands and brackets.
+// Text that people work with is full of angles, ampersands and brackets.
 func TestWorkLives(t *testing.T) {
 	texts := map[string]string{
 		"comparisons":       "if a < b && c > d { x = a<b; y := c>>2 }",

@@ -14,8 +14,8 @@ type tag struct {
 	attrs []attr
 	size  int  // in bytes, with its angles
 	whole bool // false: no angle ends it
-	// from and to are where the first quoted value stands that goes over the end of
-	// a line, or has no end; 0: there is none.
+	// from and to are the bounds of the first quoted value that goes over the end of a line, or has
+	// no end; 0: there is none.
 	from, to int
 }
 
@@ -96,9 +96,9 @@ func parseAttr(s string, start int) (a attr, end int, quoted bool) {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// inMarkdown reports whether CommonMark (0.31, 6.6) takes s, a whole tag to HTML, for a
-// tag as well. What it does not is text to a renderer, which may write the angle at its
-// end as a reference and the one at its beginning as it is.
+// inMarkdown reports whether CommonMark (0.31, 6.6) takes s, a whole tag to HTML, for a tag as
+// well. If it does not, s is text to a renderer, which may write the angle at its end as a
+// reference and the one at its beginning as it is.
 func inMarkdown(s string) bool {
 	i, closing := 1, s[1] == '/'
 	if closing {
@@ -248,8 +248,8 @@ var notEvents = namesOf(words("once only online onto ones"))
 // where they are opened.
 var runningSchemes = []string{"javascript:", "vbscript:", "livescript:", "data:text/html", "data:text/xml", "data:application/", "data:image/svg", "data:;", "data:,"}
 
-// runs reports whether a value is a URL that runs a script where it is opened,
-// however it is spelled; also one that stands within a style or a list.
+// runs reports whether a value is a URL that runs a script where it is opened, however it is
+// spelled; also one within a style or a list.
 func runs(value string) bool {
 	if strings.IndexByte(value, ':') < 0 {
 		return false

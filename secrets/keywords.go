@@ -202,8 +202,8 @@ func (m *matcher) inLanes(text string, f func(w *word, start int)) (from int, at
 // rows are the rows of lanes.
 type rows [len(lanes{})]uint32
 
-// rowAt returns the row at a place of a text: what stands before more than the longest
-// keyword says nothing of it.
+// rowAt returns the row at a place of a text. The text that is further away than the longest
+// keyword does not matter.
 func (m *matcher) rowAt(text string, at int) (row uint32) {
 	for i := max(0, at-m.most); i < at; i++ {
 		row = m.next[row+uint32(m.class[text[i]])] &^ found

@@ -7,17 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// FindNamed is [Scanner.FindIn] for a text that stands under a name: the value of a
-// member of a JSON object, of a variable, of a header. What holds it may stand before
-// it: adafruit/api_key. It finds what the rules find in the text, and in an assignment of the text to the name; and under a name that
-// says so, a text that looks like a password is a finding of [RuleGeneric]. Places of
-// findings are those in the text alone.
+// FindNamed is [Scanner.FindIn] for a text under a name: the value of a member of a JSON object, of
+// a variable, of a header. The name may begin with that of the object that contains it:
+// adafruit/api_key. It finds what the rules find in the text, and in an assignment of the text to
+// the name; and under a name that says so, a text that looks like a password is a finding of
+// [RuleGeneric]. Places of findings are those in the text alone.
 func (s *Scanner) FindNamed(path, name, text string) []Finding {
 	return s.merge(s.named(s.scan(path, text, 0), path, name, text))
 }
 
-// RedactNamed is [Scanner.RedactIn] for a text that stands under a name, as in
-// [Scanner.FindNamed].
+// RedactNamed is [Scanner.RedactIn] for a text under a name, as in [Scanner.FindNamed].
 func (s *Scanner) RedactNamed(path, name, text string) (clean string, found []Finding) {
 	return redact(text, func(text string) []Finding { return s.FindNamed(path, name, text) })
 }
@@ -28,7 +27,7 @@ const (
 	maxName  = 100     // bytes of a name; of a longer one its end
 )
 
-// named appends what is a secret for the name that a text stands under.
+// named appends the secrets that are found because of the name of a text.
 func (s *Scanner) named(all []match, path, name, text string) []match {
 	if text == "" || len(text) > maxNamed {
 		return all
@@ -77,7 +76,7 @@ func (s *Scanner) telling(name string) string {
 	return ""
 }
 
-// What rules the keywords in a name are of.
+// Kinds of rules that the keywords in a name are of.
 const (
 	keywordsOfNone = iota
 	keywordsOfSome // of a certain kind

@@ -23,7 +23,7 @@ type pattern struct {
 // An anchor is a place in an expression at which every match has a keyword.
 type anchor struct {
 	offsets []int   // of the keyword behind the place
-	before  []piece // what can stand before the place, the nearest first
+	before  []piece // possible characters before the place, the nearest first
 	after   []way   // what follows, from the place on
 	lead    []*set  // the bytes that the text has at the place, in this order
 }
@@ -85,7 +85,7 @@ func flatten(e *syntax.Regexp) []*syntax.Regexp {
 func anchors(parts []*syntax.Regexp, keywords []string) ([]anchor, bool) {
 	for i := range parts {
 		if shortest(parts[i]) == 0 {
-			continue // a boundary looks at what stands before the place
+			continue // a boundary looks at the text before the place
 		}
 		run := []string{""}
 		for j := i; j < len(parts); j++ {
@@ -257,8 +257,8 @@ func ways(parts []*syntax.Regexp) [][]*syntax.Regexp {
 	return all
 }
 
-// lead returns the bytes with which every match of the parts begins, as far as
-// each is one of a set and stands at a certain place.
+// lead returns the bytes with which every match of the parts begins, as far as each is one of a set
+// and has a certain place.
 func lead(parts []*syntax.Regexp) (sets []*set) {
 	for _, e := range parts {
 		n := 1
@@ -499,9 +499,8 @@ func (p *piece) first(text string, from, to int) (end int, ok bool) {
 	return i, false
 }
 
-// window returns the part of the text in which a match around text[at:] lies,
-// with a character more at each side, for what an expression asks of its
-// neighbours.
+// window returns the part of the text in which a match around text[at:] lies, with a character more
+// at each side, because an expression may look at its neighbours.
 func (a *anchor) window(text string, at int) (from, to int) {
 	from, to = at, at
 	for _, p := range a.before {

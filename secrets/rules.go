@@ -45,8 +45,8 @@ type listSource struct {
 	StopWords   []string
 }
 
-// A rule is one kind of secret. What it needs of regular expressions is compiled
-// when its first keyword is met: most rules never see theirs.
+// A rule is one kind of secret. Its regular expressions are compiled when its first keyword is met:
+// most rules never see theirs.
 type rule struct {
 	ruleSource
 	order      int  // among all rules

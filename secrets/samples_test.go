@@ -99,10 +99,10 @@ func command(t testing.TB, dir string, env []string, name string, args ...string
 // assignment takes a sample apart that gives a value to a name.
 var assignment = regexp.MustCompile(`^[\s{(]*(?:var |const |string |String |export )?["'$]?([A-Za-z][\w.-]{1,50})["']?(?: string)?\s*(?:=>|:{0,3}=|[?.]=|:|,)\s*["'` + "`" + `]?([^\s"'` + "`" + `;{}?:=/][^\s"'` + "`" + `;{}]{7,})["'` + "`" + `]?[\s;,})]*$`)
 
-// All of gitleaks' own positive samples are found, as they are, and where they are the
-// value of a member; of those that give a value to a name the value is found under that
-// name. What is found and only reported is redacted where nothing is only reported, as in
-// the log. The negatives are left alone.
+// All of gitleaks' own positive samples are found, as they are, and where they are the value of a
+// member; of those that give a value to a name the value is found under that name. Findings that
+// are only reported are redacted where nothing is only reported, as in the log. The negatives are
+// left alone.
 func TestSamplesOfTheLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a program that prints the samples is built, and thousands are judged: the full run has them")

@@ -12,7 +12,7 @@ type match struct {
 	rule       *rule
 	start, end int    // of what is to be redacted
 	whole      [2]int // of all that the expression took
-	secret     string // without what stands around it, decoded
+	secret     string // without the text around it, decoded
 }
 
 // A window is a part of a text in which a rule's expression is run.
@@ -201,9 +201,8 @@ func mergeWindows(list []window) []window {
 	return list[:n+1]
 }
 
-// maxAfter is how much of a match can follow the secret: a quote, a line break as
-// an escape. What has more behind it has its secret group in the middle, and is
-// redacted whole.
+// maxAfter is how much of a match can follow the secret: a quote, a line break as an escape. A
+// match with more behind the secret has its secret group in the middle, and is redacted whole.
 const maxAfter = 2
 
 // judge decides on one match of a rule's expression: which part of it is the secret, and whether it
@@ -259,7 +258,7 @@ func group(index []int, n int) (from, to int) {
 // in it would say what a match is.
 const maxLine = 512
 
-// lineOf returns the lines in which text[start:end] stands.
+// lineOf returns the lines that contain text[start:end].
 func lineOf(text string, start, end int) string {
 	before, after := text[max(0, start-maxLine):start], text[end:min(len(text), end+maxLine)]
 	start -= len(before) - strings.LastIndexByte(before, '\n') - 1

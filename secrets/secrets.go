@@ -120,7 +120,7 @@ func (s *Scanner) Redact(text string) (clean string, found []Finding) { return s
 // that its expression took along; two passes find all but what was made to last.
 const maxPasses = 8
 
-// unstable stands for a text in which there are still secrets after maxPasses.
+// unstable replaces a text in which there are still secrets after maxPasses.
 const unstable = "[redacted: text in which secrets could not be told apart]"
 
 // RedactIn is [Scanner.Redact] for a text whose path is known, as in
@@ -166,7 +166,7 @@ func split(all []Finding) (redact, report []Finding) {
 
 func marker(rule string) string { return "[redacted: " + rule + "]" }
 
-// replace puts markers in the place of findings.
+// replace replaces findings by markers.
 func replace(text string, found []Finding) string {
 	var b strings.Builder
 	last := 0

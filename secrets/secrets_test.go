@@ -29,8 +29,8 @@ func random(r *rand.Rand, alphabet string, n int) string {
 // pat makes what looks like a personal access token of GitHub.
 func pat(r *rand.Rand) string { return "gh" + "p_" + random(r, letters, 36) }
 
-// password makes what no word is in, for gitleaks takes secrets with words for names, and
-// what has each character three times, for it takes those with less variety for placeholders.
+// password makes texts without words, because gitleaks takes secrets with words for names. Each
+// character occurs three times, because gitleaks takes those with less variety for placeholders.
 func password(r *rand.Rand) string {
 	chars := []byte(strings.Repeat("0123456789QXZJKVW", 3))
 	r.Shuffle(len(chars), func(i, j int) { chars[i], chars[j] = chars[j], chars[i] })
@@ -373,7 +373,7 @@ func TestPathsOfFiles(t *testing.T) {
 	}
 }
 
-// A document can be one line; what stands far away in it allows nothing.
+// A document can be one line; words that are far away in it allow nothing.
 func TestWordsFarAwayAllowNothing(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	word, text := "RUN --mount=type=secret,id=x ", "token='"+password(r)+"' "

@@ -101,8 +101,8 @@ type Key [sha256.Size]byte
 
 // A Code is a module whose machine code the cache holds.
 type Code struct {
-	// Outline is what the engine of a runtime gets in the place of the module: with the
-	// machine code it makes the same of it, see [rewrite.Outline].
+	// Outline is what the engine of a runtime gets instead of the module. With the machine code the
+	// engine makes the same of it, see [rewrite.Outline].
 	Outline []byte
 	Size    int64  // of the machine code, and some bytes for each function
 	Kept    []byte // what else is to be known of the module
@@ -343,7 +343,7 @@ func (c *Cache) fill(ctx context.Context, key Key, wasm []byte) (n note, err err
 	return n, nil
 }
 
-// adopt moves a file into the cache, in the place of what was there without a note.
+// adopt moves a file into the cache, replacing a file that had no note.
 func (c *Cache) adopt(file, entry string) error {
 	to := filepath.Join(c.dir, entry)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {

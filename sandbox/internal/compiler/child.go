@@ -76,7 +76,7 @@ var emulated atomic.Bool
 // are compiled in this process, under a quarter of the bounds.
 var ErrNoChild = errors.New("the system cannot start this program again to compile modules; it runs in an emulator")
 
-// An order is what a child is to do. Its standard input stays open as long as who
+// An order is what a child is to do. Its standard input stays open as long as the process that
 // ordered it lives.
 type order struct {
 	Dir  string // an empty folder, for two caches

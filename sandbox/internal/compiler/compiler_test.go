@@ -164,7 +164,7 @@ func run(t *testing.T, c *Cache, code Code) (uint64, error) {
 	return results[0], nil
 }
 
-// What is loaded does what the module does, and not what its outline does.
+// A loaded module does what the module does, and not what its outline does.
 func TestLoadedIsTheModule(t *testing.T) {
 	wasm := seven()
 	dir := filepath.Join(t.TempDir(), "cache")
@@ -235,7 +235,7 @@ func locked(t *testing.T, c *Cache) *os.File {
 	return f
 }
 
-// What another process compiles is waited for, and not compiled again.
+// A module that another process compiles is waited for, and not compiled again.
 func TestProcessesCompileInTurn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	c, other := open(t, dir), open(t, dir)
@@ -310,8 +310,8 @@ func holdLock(dir string) {
 	_ = f.Close()
 }
 
-// What a note does not vouch for is not read: neither what an engine left that had no
-// bounds, nor another engine's, nor half of it.
+// Files that no note names are not read: neither what an engine left that had no bounds, nor
+// another engine's, nor half of it.
 func TestCacheIsReadOnlyIfItAgrees(t *testing.T) {
 	wasm := calls(10, 10)
 	write := func(t *testing.T, file string, n note) {

@@ -9,9 +9,9 @@
 // panic does, too.
 //
 // Next to each entry of the cache is a file that names the module by its digest, the engine, and
-// the entry with its size, and with its digest if the outline's entry is as large. What no such
-// file names is not read. Another such file names it by what it was made from, and next to that is
-// what the engine of the gateway gets in the place of the module: an outline of it, without its
+// the entry with its size, and with its digest if the outline's entry is as large. An entry that no
+// such file names is not read. Another such file names it by what it was made from, and next to
+// that is what the engine of the gateway gets instead of the module: an outline of it, without its
 // code.
 //
 // A program that never calls [Main] has no child: it compiles in the process, by one

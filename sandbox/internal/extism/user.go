@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// answer makes a function of hyper-mcp that always gives the same answer. What
-// is asked is not looked at.
+// answer makes a function of hyper-mcp that always gives the same answer. It does not look at its
+// input.
 func answer(document string) func(*Plugin, context.Context, []uint64) error {
 	return func(p *Plugin, _ context.Context, stack []uint64) (err error) {
 		stack[0], err = p.put([]byte(document))

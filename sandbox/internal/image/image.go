@@ -123,8 +123,8 @@ func (m *Memory) Reset() error {
 	return nil
 }
 
-// Shrunk returns the memory at the size of its image less one page, which is
-// what an engine needs to be told so that growing by one page makes it anew.
+// Shrunk returns the memory at the size of its image less one page: an engine needs that size so
+// that growing by one page makes the memory anew.
 func (m *Memory) Shrunk() []byte {
 	size := uint64(m.image.Size()) - PageSize
 	m.used, m.peak = size, size

@@ -13,8 +13,8 @@ import (
 // hostPage is the smallest page that the kernel copies at a write.
 const hostPage = 4 << 10
 
-// maxDirty bounds how many bytes of written pages a memory keeps. What is more
-// is given back to the kernel, which costs more than copying as many.
+// maxDirty bounds how many bytes of written pages a memory keeps. Pages beyond that are given back
+// to the kernel, which costs more than copying as many.
 const maxDirty = 512 * hostPage
 
 // mapped is the file in memory that the mappings are of.

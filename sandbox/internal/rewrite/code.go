@@ -230,9 +230,8 @@ func (w *writer) misc(c *cursor) (op uint32, bulk byte) {
 	return op, bulkNone
 }
 
-// vector reads an instruction of the prefix 0xfd. The engine reads the first
-// byte of its number alone, and takes a second byte 0x01 for a nop: nothing
-// else may stand there.
+// vector reads an instruction of the prefix 0xfd. The engine reads only the first byte of its
+// number, and takes a second byte 0x01 for a nop: no other second byte is allowed.
 func (w *writer) vector(c *cursor) uint32 {
 	op := c.byte()
 	if op >= 0x80 && c.byte() != 1 && c.err == nil {
@@ -308,7 +307,7 @@ type edit struct {
 	at     int // offset of the instruction
 	to     int // offset behind it
 	in     instruction
-	region int  // that a loop begins, or in which a branch stands
+	region int  // that a loop begins, or that contains a branch
 	leaves int  // the region in which a branch goes on
 	values bool // the branch carries some
 }
@@ -385,8 +384,7 @@ func (w *writer) exit() {
 	w.body = append(w.body, opEnd, opEnd)
 }
 
-// edit writes what stands at a place in the code, and returns from where on the code
-// goes on.
+// edit writes the replacement for a place in the code, and returns from where on the code goes on.
 func (w *writer) edit(e *edit, code []byte) (from int) {
 	switch {
 	case e.in.op == opLoop:
@@ -553,9 +551,9 @@ func (w *writer) read(c *cursor) {
 	}
 }
 
-// look has a guest come to its meter behind an instruction, if on a way to there it may
-// have loaded and stored too often since it did. What a loop does is paid for as often as
-// it begins, and not counted around it.
+// look has a guest come to its meter behind an instruction, if on a way to there it may have loaded
+// and stored too often since it did. The contents of a loop are paid for as often as it begins, and
+// not counted around it.
 func (w *writer) look(in *instruction, dead bool, inside, behind int) {
 	last := len(w.ways) - 1
 	switch op := in.op; {

@@ -24,15 +24,15 @@ const mostLong = 100_000
 // never more than most.
 type budget struct{ least, perByte, most Cost }
 
-// Of the listed modules of the real world none takes more than five sixths of these; of
-// their functions one comes to 0.99, the next to 0.80. What is not bounded by the size
-// of the code is a small bomb.
+// No listed module of the real world takes more than five sixths of these. Of their functions one
+// comes to 0.99, the next to 0.80. A cost that is not bounded by the size of the code is a small
+// bomb.
 var (
 	perFunction = budget{Cost{4 << 20, 128 << 20, 1 << 25}, Cost{128, 10 << 10, 4 << 10}, Cost{64 << 20, 3 << 29, 1 << 31}}
 	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 25}, Cost{128, 4 << 10, 1 << 10}, Cost{1 << 30, 6 << 30, 9 << 28}}
 )
 
-// theModule stands for the index of a function where all of them are meant.
+// theModule is used instead of the index of a function where all of them are meant.
 const theModule = -1
 
 // within returns an error if the cost of a function is more than the budget gives
@@ -61,8 +61,8 @@ func (b budget) within(c Cost, bytes, of int, on *expenses) error {
 	return nil
 }
 
-// Within returns a [*CostError] if a cost is more than this part of what any module may
-// take: for who compiles where it cannot be ended.
+// Within returns a [*CostError] if a cost is more than this part of what any module may take: for
+// callers that compile where it cannot be ended.
 func (c Cost) Within(part int64) error {
 	most := perModule.most
 	if c.Code > most.Code/part || c.Memory > most.Memory/part || c.Steps > most.Steps/part {
@@ -101,8 +101,8 @@ var causeNames = [causes]string{
 	"types of many parameters and results",
 }
 
-// What the engine, of the version that is required, spends at most, in bytes of
-// machine code and of memory, with what the garbage collector has not freed yet.
+// Most bytes of machine code and of memory that the engine, of the required version, spends, with
+// what the garbage collector has not freed yet.
 const (
 	codePlain      = 32
 	codeAccess     = 88
@@ -113,7 +113,7 @@ const (
 	codeCall       = 64
 	codeMoved      = 20 // a value that is passed, or moved to where a block expects it
 	codeBranch     = 24
-	codeRegisters  = 160 // what a branch saves and loads again, for its target has it in registers
+	codeRegisters  = 160 // what a branch saves and loads again, because its target has it in registers
 	memoryPlain    = 1 << 10
 	memoryAccess   = 6 << 10
 	memoryTruncate = 8 << 10
@@ -819,7 +819,7 @@ const (
 
 var vector = kind{class: vectors}
 
-// What an instruction of a class takes.
+// Costs of an instruction of a class.
 var perClass = [classes]struct{ code, memory, steps int64 }{
 	others:      {codePlain, memoryPlain, 0},
 	accesses:    {codeAccess, memoryAccess, 0},

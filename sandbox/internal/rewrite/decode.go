@@ -171,8 +171,8 @@ func notCore(b []byte) error {
 	return errors.New("this is not a WebAssembly module: it does not begin with \\0asm")
 }
 
-// section checks a section that stands before those which Meter writes again,
-// and of the others what is bounded.
+// section checks a section that comes before those which Meter writes again, and the bounded parts
+// of the others.
 func (m *Module) section(id byte, c *cursor) error {
 	switch id {
 	case sectionType:
@@ -235,7 +235,7 @@ func (m *Module) importing(c *cursor) {
 	case kindFunction:
 		in.Function = true
 		t := c.uint()
-		m.functions = append(m.functions, t) // Meter checks it: who is not granted an import learns that first
+		m.functions = append(m.functions, t) // Meter checks it: a missing grant of an import is reported first
 		m.imported++
 		if t < uint32(len(m.params)) {
 			in.Params, in.Results = int(m.params[t]), int(m.results[t])

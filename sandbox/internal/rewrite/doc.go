@@ -42,9 +42,8 @@
 // instructions cost: how far it gets is bounded. So does memory.grow, for which
 // the host may subtract from the global itself.
 //
-// Whether a module is valid is left to the compiler, which sees what is written
-// here. What could not be decoded with certainty is refused: exceptions,
-// threads, garbage collection, typed function references, several memories,
-// 64-bit memories, relaxed vector instructions, and ways of writing a number
-// that the compiler could read otherwise.
+// Whether a module is valid is left to the compiler, which sees what is written here. Modules that
+// could not be decoded with certainty are refused: exceptions, threads, garbage collection, typed
+// function references, several memories, 64-bit memories, relaxed vector instructions, and ways of
+// writing a number that the compiler could read otherwise.
 package rewrite

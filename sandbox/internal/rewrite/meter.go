@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// What a metered module imports and exports beyond what it did. No module may
-// use these names itself.
+// Names that a metered module imports and exports in addition to its own. No module may use these
+// names itself.
 const (
 	// MeterModule and MeterFunction name a function from i64 to i64: from the
 	// fuel that is left, negative if the guest overdrew it, to what is left

@@ -14,9 +14,9 @@ const (
 // noFunction is WASI's errno of a function that is not supported.
 const noFunction = 52
 
-// Stub has Meter and Seal put functions of the module's own in the place of those imported
-// ones for which absent is true. One that fails as those of WASI do returns that it is not
-// supported; the others trap.
+// Stub has Meter and Seal replace those imported functions for which absent is true by functions of
+// the module's own. One that fails as those of WASI do returns that it is not supported; the others
+// trap.
 func (m *Module) Stub(absent func(Import) bool, fails func(Import) bool) {
 	m.stubs = nil
 	for _, in := range m.Imports {

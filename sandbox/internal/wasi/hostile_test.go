@@ -472,8 +472,8 @@ func TestSwapsBetweenAskingAndChanging(t *testing.T) {
 	}
 }
 
-// TestAGrantThatWasReplaced has somebody put another folder in the place of a
-// granted one, which the names that are asked about would be taken for.
+// TestAGrantThatWasReplaced has somebody replace a granted folder by another one, which the names
+// that are asked about would then refer to.
 func TestAGrantThatWasReplaced(t *testing.T) {
 	d := newTree(t, true)
 	if err := errors.Join(os.Rename(d.granted, d.granted+"2"), os.Mkdir(d.granted, 0o755)); err != nil {

@@ -113,7 +113,7 @@ func TestRights(t *testing.T) {
 		t.Errorf("a file that is open for reading can be changed: rights %x", base)
 	}
 
-	// What is taken from a directory is taken from all below it.
+	// A right that is taken from a directory is taken from all below it.
 	path, size := g.put("sub")
 	g.must("path_open", root, 0, path, size, oDirectory, rAll, rRead|1<<13, 0, at)
 	sub := uint64(g.u32(at))

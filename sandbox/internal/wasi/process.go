@@ -27,14 +27,14 @@ const (
 	piece = 1 << 20
 )
 
-// What [Process.Ask] is asked about.
+// Operations that [Process.Ask] is asked about.
 const (
 	OpRead   = "read"   // read a file or list a directory
 	OpWrite  = "write"  // change the content or the times of a file
 	OpCreate = "create" // make a file, directory or link of this name
 	OpRemove = "remove" // remove a file or an empty directory
 	OpRename = "rename" // asked about the old and about the new name, which may exist and is then replaced, and of a directory also about both names of all that is below it
-	OpLink   = "link"   // give the file a second name, asked about as created; who may not read the file must not link it
+	OpLink   = "link"   // a second name for the file, asked about as created; to be refused if reading it would be
 )
 
 // A Process is the state of one call of a guest. The zero Process has no

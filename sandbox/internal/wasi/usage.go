@@ -16,10 +16,10 @@ const (
 
 var errMany = errors.New("more entries than are counted")
 
-// A Usage is how many bytes guests have added to a directory: calls that share it share
-// what they may add. What is removed or made shorter counts no more; what others remove is
-// found out when there seems to be no room left. The zero Usage is nothing. Its functions
-// are called one at a time, may be nil, and must not use the Usage.
+// A Usage is how many bytes guests have added to a directory: calls that share it share what they
+// may add. Bytes that guests remove or cut off count no more; bytes that others remove are found
+// out when there seems to be no room left. The zero Usage is nothing. Its functions are called one
+// at a time, may be nil, and must not use the Usage.
 type Usage struct {
 	// Added is how many bytes there are, before the first call; afterwards Changed gets their
 	// number.

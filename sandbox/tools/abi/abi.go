@@ -36,8 +36,8 @@ func cabiRealloc(old unsafe.Pointer, oldSize, _, size uint32) unsafe.Pointer {
 	return keep(b)
 }
 
-// Call runs a tool of m on the strings that the host has written, and returns
-// where the result stands.
+// Call runs a tool of m on the strings that the host has written, and returns the address of the
+// result.
 func Call(m tool.Module, name unsafe.Pointer, nameLen uint32, args unsafe.Pointer, argsLen uint32) unsafe.Pointer {
 	out, err := m.Call(unsafe.String((*byte)(name), nameLen), unsafe.Slice((*byte)(args), argsLen))
 	answer[0] = 0

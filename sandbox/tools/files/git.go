@@ -133,7 +133,7 @@ func readHead(git string) (h head, ok bool) {
 	}
 	if ref, ok := strings.CutPrefix(text, "ref: "); ok {
 		ref = strings.TrimPrefix(strings.TrimLeft(ref, " "), "refs/heads/")
-		if ref == ".invalid" { // stands there for old versions of git if refs are kept in a reftable
+		if ref == ".invalid" { // is there for old versions of git if refs are kept in a reftable
 			ref = ""
 		}
 		return head{Branch: ref}, true

@@ -90,8 +90,8 @@ func pack(name string, m tool.Module, comment string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// subfield returns the manifest as a subfield of the gzip header (RFC 1952,
-// 2.3.1.1): who lists tools need not unpack the module.
+// subfield returns the manifest as a subfield of the gzip header (RFC 1952, 2.3.1.1): a program
+// that lists tools need not unpack the module.
 func subfield(manifest []byte) []byte {
 	return append(binary.LittleEndian.AppendUint16([]byte("WG"), uint16(len(manifest))), manifest...)
 }
