@@ -4,7 +4,7 @@
 //	links.go   which links there are, whose call each belongs to, and for how long
 //	pages.go   what a browser is shown, and what it sends
 //
-// A link leads through four steps, each of which works once:
+// A link leads through four steps. Each works once:
 //
 //	link -> the person signs in at the caller's own issuer -> is the caller? -> is shown what is
 //	granted to whom and for which call -> agrees -> the server's authorization server
