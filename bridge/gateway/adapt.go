@@ -30,7 +30,7 @@ type Function struct {
 	Tool *gate.Tool
 }
 
-// An Answer is what a model reads of a result.
+// An Answer is the part of a result that a model reads.
 type Answer struct {
 	// Text is the result in words, within the budget.
 	Text string
@@ -70,8 +70,8 @@ func NormalizeSchema(declared json.RawMessage, v SchemaView) (json.RawMessage, e
 	return shown.Raw(), nil
 }
 
-// SchemaFor returns a schema of arguments as a provider takes it, and what the model has to be told
-// of it in words; "" if that is nothing.
+// SchemaFor returns a schema of arguments in the form that a provider accepts (shown), and in words
+// what that form cannot express (said); "" if that is nothing.
 func SchemaFor(p Provider, declared json.RawMessage) (shown json.RawMessage, said string, err error) {
 	d, err := object(declared)
 	if err != nil {
@@ -139,9 +139,9 @@ const (
 
 var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// Functions returns what [Client.Tools] does, for agent frameworks. A tool that
-// cannot be described so is an error, an [*Error] of code [SchemaIncompatible]. The
-// functions stay of use while tools change: of one that is gone the call fails.
+// Functions returns what [Client.Tools] does, for agent frameworks. A tool that cannot be described
+// in this form is an error, an [*Error] of code [SchemaIncompatible]. The functions stay usable
+// while tools change: if a tool is gone, its call fails.
 func (c *Client) Functions(ctx context.Context, o FunctionOptions) ([]Function, error) {
 	if o.MaxText == 0 {
 		o.MaxText = defaultText

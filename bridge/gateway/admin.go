@@ -12,10 +12,10 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// Admin decides on what somebody who runs the gateway would do. If changes is true it is
-// recorded when Admin returns, before it is done, and so is what is denied. The error is a
-// [*gate.Refusal], or says why it could not be decided or recorded: either way it is not to be
-// done.
+// Admin decides on an action of a person who runs the gateway. If changes is true, the action is
+// recorded when Admin returns, before it is done; a denied action is recorded, too. The error is a
+// [*gate.Refusal], or says why the action could not be decided or recorded: in both cases it must
+// not be done.
 func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
 	d, err := policy.Admin(ctx, g.Policy(), q)
 	if err != nil {

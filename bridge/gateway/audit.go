@@ -46,8 +46,8 @@ func (g operator) Healthy() error {
 	return g.audit.Healthy()
 }
 
-// AuditWarning says how full the audit log is, from 80 % on of what it may take while it
-// holds records that are too young to go: see [audit.Warning]. "" is nothing to say.
+// AuditWarning reports how full the audit log is, from 80 % of its limit on, while it holds records
+// that are too young to be deleted: see [audit.Warning]. "" means that there is nothing to report.
 func (g operator) AuditWarning() string {
 	if g.audit == nil {
 		return ""

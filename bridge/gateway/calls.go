@@ -6,7 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Tools returns what a principal is offered.
+// Tools returns the tools that a principal is offered.
 func (g operator) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
 	return g.gate.Tools(ctx, who)
 }

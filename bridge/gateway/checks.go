@@ -37,7 +37,7 @@ func newChecks(c *Config, seal []byte) (*checks, error) {
 	return &checks{clean: texts, secrets: secrets, hide: hide, inputs: c.Inputs, prompt: c.TrustPrompt, name: c.Snapshot, max: choice.Max}, nil
 }
 
-// of returns the checks with what is said of one server.
+// of returns the checks with the settings of one server.
 func (c checks) of(s Server) *checks {
 	c.clean, c.inputs = c.clean.With(s.Server, s.Sanitize), maps.Clone(c.inputs)
 	delete(c.inputs, s.Server)

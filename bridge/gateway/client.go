@@ -41,10 +41,10 @@ type ClientConfig struct {
 	// [gate.Denied] and [gate.Dismissed] refuse the call at once. Without Approve calls wait for
 	// another channel, or are refused. It may be called concurrently.
 	Approve func(ctx context.Context, p gate.Pending) (gate.Answer, error)
-	// Elicit, Sample and Roots answer what servers ask of the client while a call runs,
-	// as far as the policy lets them: with the parameters of elicitation/create (form
-	// and url) or sampling/createMessage (tools included), and the result of each, an
-	// object (MCP 2025-11-25, client). What is nil is not declared.
+	// Elicit, Sample and Roots answer what servers ask of the client while a call runs, as far as
+	// the policy lets them: with the parameters of elicitation/create (form and url) or
+	// sampling/createMessage (tools included), and the result of each, an object (MCP 2025-11-25,
+	// client). Functions that are nil are not declared.
 	Elicit, Sample func(ctx context.Context, params gate.Doc) (gate.Doc, error)
 	Roots          func(ctx context.Context) ([]Root, error)
 }
@@ -277,9 +277,9 @@ func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 	return res, nil
 }
 
-// saysNoFailure reports whether a failure cannot be read from the result of an action: only
-// tools have results that say so. What the results of methods that MCP does not have say is
-// their own.
+// saysNoFailure reports whether a failure cannot be read from the result of an action: only results
+// of tools have a member for it. In the results of methods that MCP does not have, that member can
+// mean anything.
 func saysNoFailure(a gate.Action, res gate.Result) bool {
 	if actions.IsMethod(a) {
 		return !res.Doc.Get("_meta").Get(mcp.MetaError).IsZero()

@@ -50,8 +50,8 @@ type Config struct {
 	Functions map[string][]options.LocalTool
 	// Replay answers calls from a recording; nil answers none.
 	Replay *recording.Replay
-	// Groups say what is in which group of tools. A client is offered one alone at
-	// /mcp/GROUP, and grants can be given to one.
+	// Groups are the groups of tools. At /mcp/GROUP a client is offered only one group, and grants
+	// can be given to a group.
 	Groups options.Groups
 	// Catalog says whether clients can search for tools.
 	Catalog CatalogMode
@@ -67,8 +67,9 @@ type Config struct {
 	// Challenge, if not nil, returns the header WWW-Authenticate with which a request is answered
 	// whose access token lacks scopes for a call, as the policy says. Its status is 403 then.
 	Challenge func(r *http.Request, scopes []string) string
-	// Connect, if not nil, returns where the caller of a call that was refused for want of a
-	// login gets one, with a browser, and what is closed when that has ended; "" for nowhere.
+	// Connect, if not nil, is called for a call that was refused because its caller has not logged
+	// in. It returns the page where the caller can log in with a browser, and a channel that is
+	// closed when that login has ended; "" if there is no such page.
 	Connect func(c *gate.Call, err error) (url string, ended <-chan struct{})
 	// The principal of all requests over HTTP if Principal is nil. Nil is [gate.Local].
 	Who *gate.Principal
@@ -104,8 +105,8 @@ type Config struct {
 	// Pins says which definitions are approved; New sets its Record, and its Log if
 	// that is nil. Without it all are.
 	Pins *options.Pins
-	// Approvals says how people are asked about calls; New sets its Recorder, and its
-	// Log if that is nil. Without it, what a policy would ask is refused.
+	// Approvals says how people are asked about calls; New sets its Recorder, and its Log if that
+	// is nil. Without it, calls that the policy wants to ask about are refused.
 	Approvals *approval.Options
 	// Propose offers the tool gateway__propose, by which an agent asks one question about all calls that
 	// it is going to make.
@@ -127,7 +128,7 @@ type Config struct {
 	// Origins and Hosts are what HTTP requests may name in addition to loopback.
 	Origins, Hosts []string
 	// Drain is how long a client in lines, as on standard input, that has closed its output gets
-	// answers to what it has sent. Zero cancels what is under way.
+	// answers to its requests. Zero cancels requests under way.
 	Drain time.Duration
 	// Secrets are those that modules can be granted.
 	Secrets []dial.Secret
@@ -257,8 +258,7 @@ type Guest struct {
 	// Development says that its author works on it, and approves of the module, but not
 	// of what it declares.
 	Development bool
-	// Config configures the module; Server is set, and what it grants but Config
-	// is ignored.
+	// Config configures the module. Its Server is set, and of what it grants only Config counts.
 	Config sandbox.ModuleConfig
 }
 
@@ -302,8 +302,8 @@ func (c *Config) checkCatalog() error {
 
 // Jobs says how calls are kept that outlive the request that started them.
 type Jobs struct {
-	// Open opens what they are kept in, which ends with the gateway, such as a file of
-	// package bridge/sqlite; nil keeps them in memory.
+	// Open opens the store of the jobs, such as a file of package bridge/sqlite. The store is
+	// closed with the gateway. Nil keeps the jobs in memory.
 	Open func(context.Context) (JobStore, error)
 	// Offer has the tools of the server jobs offered: jobs__start and so on.
 	Offer bool

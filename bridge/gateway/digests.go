@@ -13,8 +13,8 @@ func sum(wasm []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// configOf identifies what a server or a module may do, and what it is run with: a digest,
-// from which nothing can be read.
+// configOf identifies the rights of a server or a module and how it is run: a digest, from which
+// nothing can be read.
 func configOf(said ...any) string {
 	b, err := json.Marshal(said)
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 	ProtocolError      ErrorCode = "protocol_error"          // the server's answer is not valid
 	ServerError        ErrorCode = "server_error"            // the server, a sandboxed tool, or the gate answered with a failure
 	InvalidParameters  ErrorCode = "invalid_parameters"      // the arguments break what the tool declares, or are no JSON
-	ToolNotFound       ErrorCode = "tool_not_found"          // or hidden from who asks; also a method
+	ToolNotFound       ErrorCode = "tool_not_found"          // or hidden from the caller; also a method
 	ResourceNotFound   ErrorCode = "resource_not_found"      // likewise
 	PromptNotFound     ErrorCode = "prompt_not_found"        // likewise; also of completion
 	ConfigError        ErrorCode = "config_error"            // the gateway cannot be built as it is configured
@@ -147,9 +147,9 @@ func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.err.Error()
 }
 
-// Unwrap returns the cause, so that [gate.Code] and [errors.Is] say what they say of
-// it: errors.Is(err, context.Canceled) holds when the caller has left. Of an Error that a
-// program has made itself, a test's fake, that is its Outcome.
+// Unwrap returns the cause, so that [gate.Code] and [errors.Is] work: errors.Is(err,
+// context.Canceled) holds when the caller has left. If a program has made the Error itself, such as
+// a test's fake, the cause is its Outcome.
 func (e *Error) Unwrap() error {
 	if e.err == nil && e.Outcome != "" {
 		return bare(e.Outcome)
@@ -188,8 +188,8 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	}{e.Code, e.Message, e.Server, e.Tool, e.Retryable(), e.Details})
 }
 
-// AsError makes an Error of what [Gateway.Do] or [New] returned: of the call c, or of
-// none if that is zero. Nil stays nil, and an Error what it is.
+// AsError makes an Error of what [Gateway.Do] or [New] returned: of the call c, or of no call if
+// that is zero. Nil stays nil, and an Error stays as it is.
 func AsError(c gate.Call, err error) *Error {
 	if err == nil {
 		return nil

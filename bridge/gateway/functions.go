@@ -139,8 +139,8 @@ func WithPrincipal(ctx context.Context, who *gate.Principal) context.Context {
 
 type callerKey struct{}
 
-// Caller returns who has made the call that a function of [Func] carries out, and in which
-// session; nil of any other context. They are not to be changed.
+// Caller returns the principal and the session of the call that a function of [Func] carries out;
+// nil of any other context. They must not be changed.
 func Caller(ctx context.Context) (*gate.Principal, gate.SessionKey) {
 	c, _ := ctx.Value(callerKey{}).(*gate.Call)
 	if c == nil {
@@ -243,9 +243,9 @@ func (g *Gateway) Publish(server string, tools ...options.LocalTool) error {
 	return known.set(g, server, append(all, tools...))
 }
 
-// Withdraw takes tools back that were published, or all of the server's if none is
-// named, and the server with them. Calls under way go on. What is not there is an
-// error.
+// Withdraw takes back tools that were published. If none is named, it takes back all of the
+// server's, and the server with them. Calls under way go on. It is an error if a tool or the server
+// does not exist.
 func (g *Gateway) Withdraw(server string, names ...string) error {
 	p := &g.published
 	p.mu.Lock()

@@ -113,8 +113,8 @@ type Fleet interface {
 	Started(context.Context)
 	// Reload connects a server anew, with the configuration it has.
 	Reload(ctx context.Context, server string) error
-	// Watch calls changed whenever something of a server has changed, and says which lists are
-	// others now, until stop is called. changed must not block.
+	// Watch calls changed whenever something of a server has changed, with the lists that have
+	// changed, until stop is called. changed must not block.
 	Watch(changed func(status.Lists)) (stop func())
 }
 
@@ -180,7 +180,7 @@ type loaded struct {
 
 func (m *loaded) server() string { return cmp.Or(m.Server, product.LocalServer) }
 
-// same reports whether a module, and what it is granted, is what it was.
+// same reports whether a module and its grants are unchanged.
 func (m *loaded) same(next *loaded) bool {
 	return reflect.DeepEqual(m.Module, next.Module) && (len(m.Grant.Secrets) == 0 || reflect.DeepEqual(m.secrets, next.secrets))
 }

@@ -32,8 +32,7 @@ func (g *Gateway) newJobs(ctx context.Context) (err error) {
 	return err
 }
 
-// setJobs puts what is said of jobs in place, but where they are kept. The caller holds
-// setting.
+// setJobs puts the settings of jobs in place, except where they are kept. The caller holds setting.
 func (g *Gateway) setJobs(next *Jobs) error {
 	if g.jobs == nil {
 		return nil

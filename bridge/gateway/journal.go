@@ -2,7 +2,7 @@ package gateway
 
 import "github.com/wasmgate/wasmgate/gate/audit"
 
-// journal is what the audit log has, and has been told.
+// journal is the audit log, and the phases of servers as the log has them.
 type journal struct {
 	audit  *audit.Log // nil without Config.Audit
 	phases phases     // of servers, as the log has them

@@ -156,8 +156,8 @@ func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Sec
 	return all, left, err
 }
 
-// loadOne compiles a module, or has it compiled later, at the start. If nothing but its
-// file has changed, and what it is now cannot be used, it stays as it was.
+// loadOne compiles a module, or has it compiled later, at the start. If only its file has changed,
+// and the new file cannot be used, the module stays as it was.
 func (g *Gateway) loadOne(ctx context.Context, next loaded) loaded {
 	if g.starting && next.Broken == "" && g.later(next.WASM) {
 		next.err = errCompiling
@@ -268,8 +268,8 @@ func (g *Gateway) change(ctx context.Context, before, now []loaded) error {
 	return errors.Join(errs...)
 }
 
-// noteModules records which modules come, change and go, and returns the servers whose
-// tools are others by that.
+// noteModules records which modules come, change and go, and returns the servers whose tools change
+// by that.
 func (g *Gateway) noteModules(before, now []loaded) (servers []string, err error) {
 	note := func(m *loaded, what string) {
 		if !slices.Contains(servers, m.server()) {

@@ -45,8 +45,8 @@ func (m *machine) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// A ModuleError says that a module cannot be used as it is configured: it is
-// none, or another one, or imports what it is not granted.
+// A ModuleError says that a module cannot be used as it is configured: it is not a module, is a
+// different one, or imports what it is not granted.
 type ModuleError struct {
 	Module string // its name in the configuration
 	Err    error

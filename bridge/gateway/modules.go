@@ -128,7 +128,7 @@ func (g *Gateway) forgetDeveloped(m *loaded) {
 	}
 }
 
-// endSession drops what is kept for a session whose client is gone.
+// endSession drops the state of a session whose client is gone.
 func (g *Gateway) endSession(k gate.SessionKey) {
 	g.agents.Left(g.session(k))
 	g.fleet.EndSession(k)

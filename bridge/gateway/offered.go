@@ -38,11 +38,11 @@ func (g operator) Groups() []string {
 	return slices.Compact(names)
 }
 
-// Conflicts returns the names that more than one would offer: who has each, a server or
-// the program that embeds the gateway, and what became of the other.
+// Conflicts returns the names that more than one server, or the program that embeds the gateway,
+// would offer: which one has each, and what became of the other.
 func (g operator) Conflicts() []status.Conflict { return g.fleet.Conflicts() }
 
-// Offer narrows what clients over HTTP are offered to what is in one of the groups; none
+// Offer narrows the offers to clients over HTTP to those in one of the groups; an empty list
 // narrows nothing. It is called before the first request.
 func (g operator) Offer(groups []string) { g.host.Offer(groups) }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Pause refuses every new call of a server, or of all if server is "", until [operator.Resume].
-// Calls under way end as they began. By says who wants it, for the audit log. After an
-// error it is paused, and that is not recorded.
+// Calls under way end as they began. by names the requester, for the audit log. After an error the
+// server is paused, but that is not recorded.
 func (g operator) Pause(server, by string) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()

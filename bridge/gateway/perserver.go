@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// perServer is what the operator says of servers, which may change while calls run.
-// The zero value of T says nothing.
+// perServer has one setting of the operator for each server, which may change while calls run. The
+// zero value of T is no setting.
 type perServer[T comparable] struct {
 	mu sync.Mutex // for changes
 	by atomic.Pointer[map[string]T]

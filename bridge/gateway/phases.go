@@ -12,8 +12,8 @@ type phases struct {
 	last map[string]state
 }
 
-// A state is what the log tells of a server: that it is ready or faulted, and whether
-// it has failed so often that calls are not let through.
+// A state is what the audit log has of a server: that it is ready or faulted, and whether it has
+// failed so often that calls are not let through.
 type state struct {
 	phase status.Phase
 	open  bool

@@ -139,9 +139,9 @@ func (g operator) Pins() (*lock.Pins, error) {
 	return g.pins, nil
 }
 
-// ReloadPins reads the lockfile again and tells the clients what they are offered
-// now. By is who has approved what is new in it; "" if that is not known. On an
-// error everything stays as it was.
+// ReloadPins reads the lockfile again and notifies clients of the tools that they are offered now.
+// by names the approver of new entries in it; "" if that is not known. On an error everything stays
+// as it was.
 func (g operator) ReloadPins(by string) error {
 	if g.pins == nil {
 		return nil

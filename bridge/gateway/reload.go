@@ -36,8 +36,9 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	return g.fleet.Add(ctx, g.endpoint(ctx, s.Endpoint))
 }
 
-// RestartServer connects a server anew, with the configuration it has, and returns when it is ready or faulted, with the
-// fault as the error. Calls in progress end where they were made. By says who wants it, for the audit log, which has it first.
+// RestartServer connects a server anew, with the configuration it has, and returns when it is ready
+// or faulted, with the fault as the error. Calls in progress end where they were made. by names the
+// requester, for the audit log, which has it first.
 func (g operator) RestartServer(ctx context.Context, id, by string) error {
 	if err := g.noteChange(id, "restarted by "+by); err != nil {
 		return err
@@ -45,7 +46,7 @@ func (g operator) RestartServer(ctx context.Context, id, by string) error {
 	return g.fleet.Reload(ctx, id)
 }
 
-// checkServer has calls checked by what is said of a server.
+// checkServer has calls checked by the settings of a server.
 func (g *Gateway) checkServer(s Server) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()

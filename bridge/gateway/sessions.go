@@ -18,7 +18,7 @@ const maxResets = 8
 // beginSession says that a client begins to use a session.
 func (g *Gateway) beginSession(c gate.Call) { g.sessions.Begin(g.session(c.Session), c.Program()) }
 
-// Sessions returns what is kept of sessions, the last used one first.
+// Sessions returns the state of the sessions, the last used one first.
 func (g operator) Sessions() []session.State { return g.sessions.List() }
 
 // MissingPlaces says which places of results that labels speak of no result has had, each with
@@ -30,8 +30,7 @@ func (g operator) MissingPlaces() (all []string) {
 	return all
 }
 
-// SessionsProblem says what is wrong with the file in which labels are kept; nil if
-// nothing is.
+// SessionsProblem returns what is wrong with the file in which labels are kept; nil if nothing is.
 func (g operator) SessionsProblem() error { return g.sessions.Problem() }
 
 // RefreshSessions takes over what other gateways know of sessions, if any share them; of those
@@ -40,9 +39,9 @@ func (g operator) RefreshSessions(ctx context.Context, reset bool) error {
 	return g.sessions.Refresh(ctx, reset)
 }
 
-// RevokeDestinations takes back the destinations that the approval with an ID was for, as
-// of the next decision, and returns them. By says who wants it, for the audit log, which has
-// it before it is done.
+// RevokeDestinations takes back the destinations that the approval with an ID was for, as of the
+// next decision, and returns them. by names the requester, for the audit log, which has it before
+// it is done.
 func (g operator) RevokeDestinations(_ context.Context, id, by string) ([]gate.Destination, error) {
 	for _, s := range g.sessions.List() {
 		if !slices.ContainsFunc(s.Destinations, func(d gate.Destination) bool { return d.ID == id }) {
@@ -59,11 +58,11 @@ func (g operator) RevokeDestinations(_ context.Context, id, by string) ([]gate.D
 	return g.sessions.Revoke(id)
 }
 
-// ResetSession takes from a session all that it has read, and returns what that was.
-// Seen is the version that somebody has looked at; if the session has another by then, nothing
-// is done and the error wraps [gate.ErrStale]. 0 takes any. By says who wants it, for the audit
-// log, which has it before it is done. A call under way is not affected. The error wraps
-// [session.ErrUnknown] if there is nothing to take.
+// ResetSession takes from a session all that it has read, and returns what that was. seen is the
+// version that a person has looked at; if the session has another by then, nothing is done and the
+// error wraps [gate.ErrStale]. 0 takes any. by names the requester, for the audit log, which has it
+// before it is done. A call under way is not affected. The error wraps [session.ErrUnknown] if
+// there is nothing to take.
 func (g operator) ResetSession(ctx context.Context, k gate.SessionKey, seen uint64, by string) (session.State, error) {
 	for range maxResets {
 		list := g.sessions.List()

@@ -12,10 +12,10 @@ import (
 // [options.Endpoint]. Each connection is a session of its own.
 func InProcess(s *mcp.Server) func() (mcp.Transport, error) { return wire.InProcess(s) }
 
-// DialStreams returns a Dial for [options.Endpoint] of a server that speaks on two
-// streams as one does on its standard input and output. Open begins the server:
-// from reads what it writes, to is what it reads. Both are closed when the
-// connection ends, which is to end the server.
+// DialStreams returns a Dial for [options.Endpoint] of a server that speaks on two streams as one
+// does on its standard input and output. open begins the server. The gateway reads the server's
+// output at from, and writes its input to to. Both are closed when the connection ends; the server
+// must end then.
 func DialStreams(open func() (from io.ReadCloser, to io.WriteCloser, err error)) func() (mcp.Transport, error) {
 	return wire.DialStreams(open)
 }

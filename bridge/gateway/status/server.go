@@ -67,7 +67,7 @@ const (
 	Faulted    Phase = "faulted"
 )
 
-// A Declaration is what a server is and declares, at one time.
+// A Declaration is the identity and the lists of a server, at one time.
 type Declaration struct {
 	Server string
 	// Config says how the server is reached; nil for a local one.
@@ -90,6 +90,6 @@ type Declaration struct {
 	Announced time.Time
 }
 
-// Lists says which lists of a fleet are others than before. None may be: a server was
-// connected again, and lists what it has listed.
+// Lists says which lists of a fleet have changed. Possibly none has: a server was connected again,
+// and lists the same as before.
 type Lists struct{ Tools, Prompts, Resources bool }

@@ -18,11 +18,12 @@ type Note struct {
 type Conflict struct {
 	Feature gate.Feature `json:"feature,omitempty"` // a tool if empty
 	Name    string       `json:"name"`              // that both would have
-	// Server is who does not have it, ShadowedBy who does: the server that comes first,
-	// or the program that embeds the gateway.
+	// Server is the one that does not have the name, ShadowedBy the one that has it: the server
+	// that comes first, or the program that embeds the gateway.
 	Server     string `json:"server"`
 	ShadowedBy string `json:"shadowed_by"`
-	// Offered is how what the server has is offered instead; "" if it is not.
+	// Offered is the name, or URI, by which the server's own is offered instead; "" if it is not
+	// offered.
 	Offered string `json:"offered,omitempty"`
 	// Resolution says so in words.
 	Resolution string `json:"resolution"`
