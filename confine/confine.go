@@ -128,8 +128,8 @@ func (e *ExitError) Error() string {
 // Start starts cmd. The error says what could not be executed and why, in the
 // words of the operating system where it refused.
 //
-// ctx bounds the start alone: once Start has returned a child, ctx is
-// forgotten. If ctx ends earlier, nothing is left running.
+// ctx bounds only the start: once Start has returned a child, ctx is forgotten. If ctx ends
+// earlier, nothing is left running.
 func Start(ctx context.Context, cmd Command) (*Child, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("exec %q: %w", cmd.Path, err)
@@ -225,10 +225,10 @@ func (c *Child) Wait() error {
 	return c.err
 }
 
-// Close ends the child and its descendants: it closes stdin, after grace sends
-// SIGTERM, after another grace SIGKILL, and returns when all have ended. It
-// ends them at once if grace is 0. The error tells of processes that outlived
-// even SIGKILL by 5 s; how the child ended is what [Child.Wait] returns.
+// Close ends the child and its descendants: it closes stdin, after grace sends SIGTERM, after
+// another grace SIGKILL, and returns when all have ended. It ends them at once if grace is 0. The
+// error names processes that outlived even SIGKILL by 5 s; how the child ended is what [Child.Wait]
+// returns.
 //
 // Close may be called again and concurrently; all calls return when the first
 // does.

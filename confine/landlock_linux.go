@@ -32,7 +32,7 @@ const (
 	fsExecute = unix.LANDLOCK_ACCESS_FS_EXECUTE
 	// fsNever is handled, and granted to no child.
 	fsNever = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
-	// fsOfFiles is what can be granted on what is no folder.
+	// fsOfFiles is what can be granted on a path that is not a folder.
 	fsOfFiles = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_EXECUTE
 

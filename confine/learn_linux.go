@@ -15,9 +15,9 @@ import (
 // maxSeen bounds what a supervisor remembers to have told.
 const maxSeen = 100_000
 
-// look tells what a call uses, if there is such a thing: programs try many
-// places in turn. The caller may change its memory after that, so this serves to
-// learn from servers that are trusted, and never to decide.
+// look reports what a call uses, if that exists: programs try many places in turn. The caller may
+// change its memory after that, so this serves to learn from servers that are trusted, and never to
+// decide.
 func (w *watch) look(n *notification) {
 	for _, a := range w.accesses(int(n.Pid), n) {
 		if a.Path == w.l.Temp || beneath(a.Path, w.l.Temp) || beneathAny(a.Path, baseExecute()) ||

@@ -50,8 +50,8 @@ type (
 		Without string // the guard that a test leaves out
 	}
 	order int
-	// A report says how the start went, and a last one how the child ended. Those
-	// with Seen tell what it uses.
+	// A report says how the start went, and a last one how the child ended. Those with Seen report
+	// what it uses.
 	report struct {
 		Pid    int
 		Seen   *Access
@@ -105,7 +105,7 @@ func supervise() int {
 	}
 	first, w := start(l, reports)
 	defer w.close()
-	// The child alone holds its end of stdin and stdout now.
+	// Only the child holds its end of stdin and stdout now.
 	_ = os.Stdin.Close()
 	_ = os.Stdout.Close()
 	if err := reports.Encode(first); first.Pid == 0 {
@@ -197,10 +197,9 @@ func killAll() {
 // signalAll sends sig to every descendant. Those that come to be meanwhile may
 // be missed.
 //
-// It signals each where it finds it and not after looking at all, because
-// short-lived processes that fork themselves forward are gone by then. That
-// the number found could belong to somebody else by now takes the kernel to
-// hand out all others in between.
+// It signals each where it finds it and not after looking at all, because short-lived processes
+// that fork themselves forward are gone by then. The number could belong to another process by now
+// only if the kernel had handed out all other numbers in between.
 func signalAll(sig syscall.Signal) {
 	proc, err := os.Open("/proc")
 	if err != nil {

@@ -202,7 +202,7 @@ func (w *watch) ours(pid int32, group bool) bool {
 	return pid == 0 // the group of the caller
 }
 
-// A process is what stat tells of one.
+// A process is the part of stat's answer that the supervisor needs.
 type process struct{ parent, group, threads int }
 
 // descendants returns the descendants of this process by number, including those that have ended

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
-// Owner is the key under which everything that belongs to somebody is kept.
+// Owner is the key under which everything that belongs to one principal is kept.
 type Owner struct {
 	Tenant string // "" is the only tenant of a gateway without tenants
 	ID     string
@@ -56,9 +56,9 @@ func (c *Call) Caller() SessionKey {
 	return k
 }
 
-// Program names the program that makes the call, over its connections: by the id that its
-// credential vouches for, or else by what it calls itself. A program that lies about its name
-// begins as another one would.
+// Program names the program that makes the call, over its connections: by the id in its credential,
+// or else by the name that it gives itself. A program that lies about its name begins as another
+// one would.
 func (c *Call) Program() string {
 	if c.Who != nil && c.Who.Client != "" {
 		return c.Who.Client

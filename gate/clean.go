@@ -187,8 +187,8 @@ func reservedMember(path []string, name string) bool {
 // minPassed is how long a string is, in bytes, that is remembered.
 const minPassed = 512
 
-// plain makes safe a string that is no JSON. A long one that was left as it is somewhere is
-// not looked at again elsewhere: results say in a text what their structured content says.
+// plain sanitizes a string that is no JSON. A long one that was left as it is somewhere is not
+// looked at again elsewhere: results repeat their structured content as a text.
 func (s *scrub) plain(t Text, inJSON bool) (clean string, found []Finding) {
 	long := len(t.Text) >= minPassed
 	if long {

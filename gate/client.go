@@ -50,8 +50,7 @@ type Reach struct {
 	// Hold bounds how long the call waits for a person. After that the person can still answer, for
 	// a call that comes again. Zero leaves it to the [Approver].
 	Hold time.Duration
-	// Hears says that there is somebody to tell: servers are asked to say how far they are
-	// only then.
+	// Hears says that a client hears of progress: only then are servers asked for it.
 	Hears bool
 	// Detached says that no one has to wait for the answer. The server is asked for its progress
 	// all the same, so that it may take its time. MayBeTask says in addition that the client does

@@ -74,7 +74,7 @@ const unableToMeet = "the policy demands what this gateway cannot do"
 
 // authorize has the authorizer decide. Its earlier decision is forgotten first: it does not hold if
 // this one fails. It sees the arguments of an approved call as approved, which is true of this call
-// alone: its session does not learn it.
+// only: its session does not learn it.
 func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision, error) {
 	w.rec.Session, w.rec.Decision = q.Session, Decision{}
 	if consent == "" { // else the record is of what a person was asked

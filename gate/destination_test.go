@@ -126,7 +126,7 @@ func TestBeside(t *testing.T) {
 	long := strings.Repeat("a", 120) + "@corp.example"
 	for name, tt := range map[string]struct {
 		result string
-		to     string // JSON; empty is lily alone
+		to     string // JSON; empty is lily only
 		at     string
 		beside []string
 	}{
@@ -215,8 +215,8 @@ func (k *keeping) Record(_ context.Context, r *gate.Record) error {
 	return nil
 }
 
-// The record of a call that was not simply allowed says where its values were met, and
-// nothing that somebody else has written.
+// The record of a call that was not simply allowed says where its values were met, and nothing that
+// anybody else has written.
 func TestRecordsSayWhereValuesWereMet(t *testing.T) {
 	to := provenance.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
 	s := newScene(t, map[string]provenance.ToolLabels{"mail__read": {Effects: read}, "mail__send": to})

@@ -145,8 +145,8 @@ func guards() map[string]guard {
 	}
 }
 
-// TestOneGuardRefuses shows that each refusal is the work of one guard alone:
-// with that guard removed, the call passes.
+// TestOneGuardRefuses shows that each refusal is the work of one guard only: with that guard
+// removed, the call passes.
 func TestOneGuardRefuses(t *testing.T) {
 	for name, tt := range guards() {
 		t.Run(name, func(t *testing.T) {

@@ -448,7 +448,7 @@ func hostRecords(t *testing.T, calls func(ctx context.Context, p gate.Permit)) (
 
 func kvGet(key any) gate.Doc { return gate.MustDoc(fmt.Sprintf(`{"op":"get","key":"%v"}`, key)) }
 
-// count is how many host calls records tell of.
+// count returns the number of host calls in records.
 func count(told []gate.Record) (n uint64) {
 	for _, r := range told {
 		n += max(1, r.Count)

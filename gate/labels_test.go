@@ -46,8 +46,8 @@ func (s *taught) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) erro
 	return nil
 }
 
-// TestWhatASessionLearns holds the lessons of a call against what the operator
-// says of the tool and what the session has read before.
+// TestWhatASessionLearns checks the lessons of a call against the operator's labels of the tool and
+// what the session has read before.
 func TestWhatASessionLearns(t *testing.T) {
 	trusted := &provenance.ToolLabels{Result: provenance.ResultTrusted}
 	echo := &provenance.ToolLabels{Result: provenance.ResultEcho, Private: true}

@@ -78,8 +78,8 @@ func made(p *permitted, said provenance.ToolLabels) Lesson {
 	return l
 }
 
-// said is what the operator says of a tool: of an agent's own only what its arguments are for,
-// since ids are those of servers.
+// said returns the operator's labels of a tool. For an agent's own tool it returns only what its
+// arguments are for, since ids are those of servers.
 func (p *Parts) said(t *Tool) provenance.ToolLabels {
 	if p.Labeler == nil || !t.Feature.called() {
 		return provenance.ToolLabels{}
@@ -91,10 +91,10 @@ func (p *Parts) said(t *Tool) provenance.ToolLabels {
 	return said
 }
 
-// vouch has the session trust what a call uses that was admitted before anything untrusted was
-// read: no outsider had a part in choosing it.
+// vouch has the session trust the arguments of a call that was admitted before anything untrusted
+// was read: no outsider had a part in choosing them.
 func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
-	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay || q.FromApp() { // what the other call uses is vouched for there
+	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay || q.FromApp() { // the other call vouches for what it uses
 		return nil
 	}
 	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: provenance.FromTrusted, Used: true})
@@ -116,7 +116,7 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 	if t.Relay {
 		return nil, false
 	}
-	if p.Labeler != nil && t.Feature.called() { // what the operator says of a tool says nothing of a prompt of that name
+	if p.Labeler != nil && t.Feature.called() { // the operator's labels of a tool do not apply to a prompt of that name
 		if l, ok := p.Labeler.Labels(t); ok {
 			return provenance.Teaches(l), l.Result == provenance.ResultTrusted || l.Result == provenance.ResultEcho
 		}

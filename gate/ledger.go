@@ -15,8 +15,8 @@ import (
 const (
 	hostBurst = 1000 // records that a call may write at once
 	hostRate  = 100  // and each second from then on
-	// countAfter is how long host calls are counted before a record tells of them;
-	// the end of the call does not wait for it.
+	// countAfter is how long host calls are counted before a record has their number; the end of
+	// the call does not wait for it.
 	countAfter = time.Second
 )
 
@@ -30,13 +30,13 @@ type ledger struct {
 	mu      sync.Mutex
 	spent   float64 // of hostBurst, as of the time of the last
 	at      time.Time
-	last    *nested // that a record tells of
+	last    *nested // the last one that has a record
 	repeats tally   // of last
 	refused tally   // because there is no room
 	closed  bool    // the call has ended: nothing is counted any more
 }
 
-// A tally is of equal host calls that no record tells of yet.
+// A tally counts equal host calls that are in no record yet.
 type tally struct {
 	last  *nested
 	n     uint64
@@ -119,8 +119,8 @@ func (l *ledger) end(ctx context.Context) error {
 	return l.refused.tell(ctx)
 }
 
-// add counts a host call, and has a record tell of it when others were counted for
-// long enough. It returns what becomes of the host call, whose outcome is err.
+// add counts a host call, and writes a record when others were counted for long enough. It returns
+// what becomes of the host call, whose outcome is err.
 func (t *tally) add(ctx context.Context, n *nested, err error) error {
 	if t.n == 0 {
 		t.since = n.rec.Time
@@ -136,7 +136,7 @@ func (t *tally) add(ctx context.Context, n *nested, err error) error {
 	return err
 }
 
-// tell has a record tell of what was counted.
+// tell records what was counted.
 func (t *tally) tell(ctx context.Context) error {
 	if t.n == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-// parse refuses what is no call that could be decided on.
+// parse refuses a call that could not be decided on.
 func (w *way) parse(ctx context.Context, c *Call) error {
 	if c.Who == nil {
 		return w.fail(ctx, "the call has no principal", nil)

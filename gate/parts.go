@@ -44,8 +44,7 @@ type Parts struct {
 	// Inputs says how arguments are held against the input schema of a tool; nil coerces
 	// those of all.
 	Inputs func(*Tool) InputMode
-	// Labeler knows what the operator says of tools, and whether anything is said of one; nil
-	// knows of none.
+	// Labeler knows the operator's labels of tools, and whether a tool has any; nil knows none.
 	Labeler interface {
 		Labels(t *Tool) (said provenance.ToolLabels, any bool)
 	}
@@ -136,8 +135,8 @@ type Lesson struct {
 	Source provenance.Source // what they count as
 	Used   bool              // From are arguments of a call: what the session was shown in a listing stays as it is
 	Shown  *provenance.Shown // what it was shown in a listing; nil if nothing
-	// Tool is the tool whose result From is, and Said what the operator says of it; nil
-	// and zero for what is no result.
+	// Tool is the tool whose result From is, and Said the operator's labels of it; nil and zero if
+	// it is not a result.
 	Tool *Tool
 	Said provenance.ToolLabels
 	// Made says that the call made what its result has ids of: they are the session's own.
@@ -172,7 +171,7 @@ type Session struct {
 	Destinations []Destination
 }
 
-// Tainted reports whether the session may have read what somebody outside wrote.
+// Tainted reports whether the session may have read what an outsider wrote.
 func (s Session) Tainted() bool { return s.Top || s.Labels.Cover(Labels{provenance.Untrusted}) }
 
 // A Limiter bounds what is used, at once and in a time.
@@ -248,8 +247,7 @@ type Finding struct {
 	At      string `json:"at,omitempty"` // JSON Pointer into the result, or "arguments:" and one into the arguments, or "answer:" and one into a client's answer
 	Count   int    `json:"count"`
 	Removed bool   `json:"removed"` // false: reported, and left in place
-	// Fingerprint tells one secret from another without telling it; "" for what is
-	// no secret.
+	// Fingerprint distinguishes secrets without revealing them; "" for what is no secret.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 

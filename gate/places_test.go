@@ -304,8 +304,8 @@ func TestOwnIdentities(t *testing.T) {
 	}
 }
 
-// A prompt that names an origin vouches for reading there, and for nothing that takes
-// along what is private.
+// A prompt that names an origin makes reading there trusted, and nothing that takes along what is
+// private.
 func TestOrigins(t *testing.T) {
 	s := newScene(t, map[string]provenance.ToolLabels{
 		"bank__read": {Effects: read, Private: true},

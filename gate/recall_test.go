@@ -11,8 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/gatetest"
 )
 
-// A result that was kept teaches the session that reads it: its labels, and, of what
-// somebody outside may have written, its values.
+// A result that was kept teaches the session that reads it: its labels, and those of its values
+// that an outsider may have written.
 func TestGateRecall(t *testing.T) {
 	r := newRig()
 	sessions := session.New(session.Options{})

@@ -338,8 +338,8 @@ func TestRelayIsUnderItsObligations(t *testing.T) {
 	}
 }
 
-// TestRelayTeachesNothing has a session learn by the inner call alone, though the outer
-// one is labelled as an echo and was called before anything untrusted was read.
+// TestRelayTeachesNothing has a session learn only by the inner call, though the outer one is
+// labelled as an echo and was called before anything untrusted was read.
 func TestRelayTeachesNothing(t *testing.T) {
 	for name, own := range map[string]bool{"what the inner call returned": false, "an answer of its own": true} {
 		t.Run(name, func(t *testing.T) {

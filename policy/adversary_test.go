@@ -25,11 +25,10 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// The model of an adversary. A user and an honest agent begin a session and use
-// the user's values. From the first result that somebody outside has written, the
-// adversary chooses everything: what the untrusted tools return, which calls are
-// made, in which order and how many at once, with which arguments, in which
-// spelling. It wins if a tool with an effect is invoked with a value of its own
+// The model of an adversary. A user and an honest agent begin a session and use the user's values.
+// From the first result that an outsider has written, the adversary chooses everything: what the
+// untrusted tools return, which calls are made, in which order and how many at once, with which
+// arguments, in which spelling. It wins if a tool with an effect is invoked with a value of its own
 // as a control argument.
 
 // ours are values that the user, the prompt and the trusted tool have; theirs are

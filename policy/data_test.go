@@ -66,7 +66,7 @@ func TestDataAndValues(t *testing.T) {
 	}
 }
 
-// Data that a bundle has claimed is the bundle's alone.
+// Data that a bundle has claimed belongs to that bundle only.
 func TestDataBesideBundles(t *testing.T) {
 	b, err := bundle.ReadFolder(fstest.MapFS{
 		".manifest": {Data: []byte(`{"roots": ["acme/tools"]}`)}, "acme/tools/data.json": {Data: []byte(`{"x": ["a__b"]}`)},

@@ -88,8 +88,8 @@ func TestMethodRemedy(t *testing.T) {
 	}
 }
 
-// TestMethodActions: a method is decided on by its own action alone, and another thing
-// never by its.
+// TestMethodActions: a method is decided on by its own action only, and nothing else by that
+// action.
 func TestMethodActions(t *testing.T) {
 	e := load(t, user(`allow contains "anything" if true`), policy.Options{})
 	search := newMethod("files", "acme/search")

@@ -28,7 +28,7 @@ func ofWASI(i rewrite.Import) bool { return i.Module == wasiModule || i.Module =
 // needsManifest is the advice for a module without one.
 const needsManifest = "it has no manifest: `wasmgate sandbox manifest MODULE` writes a first one; an MCP server (servers.NAME.module) needs none"
 
-// refusal says of a module that does not load why, and what it would take.
+// refusal says why a module does not load, and what it would take.
 func (r *Runtime) refusal(decoded *rewrite.Module, err error) []string {
 	for { // without the words around it that name the module
 		inner := errors.Unwrap(err)

@@ -24,7 +24,7 @@ type attack struct {
 	grants sandbox.Grants
 	host   sandbox.Host
 	module sandbox.Limits // of the module; zero fields mean the defaults
-	limits sandbox.Limits // of the evil calls alone
+	limits sandbox.Limits // of the evil calls only
 	code   string         // of the trap that ends it; "" if it is no trap
 	reason string         // in the error, or the output if there is none
 	spoils bool           // the instance is not used again

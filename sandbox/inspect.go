@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
-// A Report tells what a module is, what it wishes for, and how it will be run.
+// A Report describes what a module is, what it wishes for, and how it will be run.
 type Report struct {
 	SHA256  string   `json:"sha256"`
 	Size    int      `json:"size"` // bytes

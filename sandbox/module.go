@@ -173,7 +173,7 @@ func (m *Module) load(ctx context.Context, from origin, p *prepared) (err error)
 	return err
 }
 
-// configure takes what the operator and the manifest say of the module.
+// configure applies the settings of the operator and of the manifest to the module.
 func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	wanted, err := manifest.limits()
 	if err != nil {
@@ -208,7 +208,7 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	return m.open(cfg.Grants.Dirs)
 }
 
-// uninitialized tells of a reactor that was built as a command.
+// uninitialized is the note on a reactor that was built as a command.
 const uninitialized = "it exports _start and no _initialize, so nothing initializes its runtime, and each call of a Go module traps: build it with -buildmode=c-shared"
 
 // sessionNote tells that a wish of a manifest has no effect: what is kept between calls
@@ -234,7 +234,7 @@ func beyond(wanted, most, set Limits) string {
 	return fmt.Sprintf("its manifest has more than the default limits, which only the configuration can allow (limits: {%s})", strings.Join(vain, ", "))
 }
 
-// Note tells what the operator should know of the module, "" if there is nothing.
+// Note returns what the operator should know of the module, "" if there is nothing.
 func (m *Module) Note() string { return m.note }
 
 // open opens the directories that are granted.

@@ -37,7 +37,7 @@ type standby struct {
 	done   chan struct{} // closed when it has ended
 	failed error         // what it ended of before it had a call
 
-	// Of the goroutine alone, as the call is.
+	// Only the goroutine uses these, like the call.
 	in     *instance
 	engine context.Context // of the host function that the guest was in last
 	before before
@@ -281,7 +281,7 @@ func (s *standby) wait() {
 	}
 }
 
-// receive makes the guest that of a call that somebody waits for.
+// receive makes the guest that of a call whose caller waits.
 func (s *standby) receive(h handed) {
 	c := h.call
 	c.process = s.process

@@ -19,9 +19,9 @@ type allowance struct {
 	attrs    string // name=grammar; one without a grammar has no value
 }
 
-// allowances are the list. Elements of HTML that are not on it, and attributes of those that
-// are, lose their form. A name that HTML does not have is no element to a browser: it shows
-// what it holds, and keeps its attributes but for the ones that every element has.
+// allowances are the list. Elements of HTML that are not on it, and attributes of those that are,
+// are neutralized. A name that HTML does not have is no element to a browser: it shows what it
+// holds, and keeps its attributes but for the ones that every element has.
 var allowances = []allowance{
 	{"", "class=words id=anchor lang=word dir=direction title=text role=word style=style aria-hidden=word aria-label=text aria-describedby=anchor data-*=plain"},
 	{"a", "href=link name=anchor-or-word rel=relation target=window"},

@@ -11,7 +11,7 @@ type element struct {
 	weight   int    // what it takes of maxDeep in another one, see growing
 	void     bool   // it has no end
 	unclosed bool   // its end tag may be left out, so that another one closes it
-	bare     bool   // it stays without attributes that load alone, and is none of the profile html
+	bare     bool   // it stays without attributes that only load, and is none of the profile html
 }
 
 // elements are those of HTML.

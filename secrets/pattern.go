@@ -11,10 +11,9 @@ import (
 
 // A pattern is a rule's expression, and where in a text it can match.
 //
-// The expression is slow; it is run on the parts of a text alone that can hold a
-// match. An anchor says what they are: around each keyword as far as the
-// expression can reach. Whatever is derived here is wider than the truth where
-// it is not exact, so that no match is lost.
+// The expression is slow; it is run only on the parts of a text that can hold a match. An anchor
+// says what they are: around each keyword as far as the expression can reach. Whatever is derived
+// here is wider than the truth where it is not exact, so that no match is lost.
 type pattern struct {
 	re      *regexp.Regexp
 	anchors []anchor // each match holds one of them; none: it may be anywhere

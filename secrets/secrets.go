@@ -26,7 +26,7 @@ type Options struct {
 	Allow   []Allow  // what is no secret here
 	Checked bool     // also numbers that prove themselves: [RuleCard] and its like
 	Decode  bool     // also in base64, hex, percent signs, and escapes of Markdown, HTML and JSON
-	Key     []byte   // of fingerprints; none: a random one, and they hold for this scanner alone
+	Key     []byte   // of fingerprints; none: a random one, and they hold for this scanner only
 }
 
 // Allow names findings that are none. All fields that are set must agree; one
@@ -105,8 +105,8 @@ func New(o Options) (*Scanner, error) {
 // Find returns the secrets in a text, in order and without overlaps.
 func (s *Scanner) Find(text string) []Finding { return s.FindIn("", text) }
 
-// FindIn is Find for a text whose path is known: the name of a file, the URI of a
-// resource. Some rules hold for files of certain names alone.
+// FindIn is Find for a text whose path is known: the name of a file, the URI of a resource. Some
+// rules hold only for files of certain names.
 func (s *Scanner) FindIn(path, text string) []Finding {
 	return s.merge(s.scan(path, text, 0))
 }

@@ -71,9 +71,10 @@ func (s *Texts) profile(t gate.Text) string {
 	return string(sanitize.Stricter(sanitize.Profile(chosen), sanitize.Profile(t.Profile)))
 }
 
-// configured returns what the operator says of the tool or its server. Else the kind of the
-// text has its say: source is left as it is where nothing stricter than the profile for
-// prose was chosen for all, and a page is treated as HTML. A media type, which the server names, makes it stricter at most.
+// configured returns what the operator says of the tool or its server. Otherwise the kind of the
+// text decides: source is left as it is where nothing stricter than the profile for prose was
+// chosen for all, and a page is treated as HTML. A media type, which the server names, makes it
+// stricter at most.
 func (s *Texts) configured(t gate.Text) string {
 	for _, r := range s.choice.Tools {
 		if r.matches(t.Tool) {

@@ -21,9 +21,9 @@ const (
 	placeholderEnd   = "}}"
 )
 
-// A Secret is a value that the host puts into headers for one origin. No tool
-// holds it: a tool writes {{secret:NAME}}. Printing or logging a Secret shows its
-// name alone, and encoding it nothing. The zero Secret is of no use.
+// A Secret is a value that the host puts into headers for one origin. No tool holds it: a tool
+// writes {{secret:NAME}}. Printing or logging a Secret shows only its name, and encoding it shows
+// nothing. The zero Secret is of no use.
 type Secret struct {
 	name   string
 	origin origin

@@ -26,7 +26,8 @@ type run struct {
 
 	refused error // why it never began; not before done
 
-	// Guarded by the runner's mu: somebody is given its id, and its end is being kept.
+	// Guarded by the runner's mu: known means that a client gets its id, ending that its end is
+	// being kept.
 	known, ending bool
 }
 
@@ -34,9 +35,9 @@ type run struct {
 // it pass: a refusal before that is the error, and there is no job. If that takes long,
 // because a person is asked, the job is returned while it waits.
 //
-// The job outlives ctx from then on, and its client, who is not told of its progress.
-// Its server can ask the call's Client what that declares, which has to outlive ctx then. Keep is how long its outcome is to be kept; zero, or longer than the runner
-// does, is as long as that.
+// The job outlives ctx from then on, and its client, which gets no progress. Its server can ask the
+// call's Client what that declares, which has to outlive ctx then. Keep is how long its outcome is
+// to be kept; zero, or longer than the runner does, is as long as that.
 func (r *Runner) Start(ctx context.Context, do Do, c gate.Call, keep time.Duration) (Job, error) {
 	if c.ID == "" {
 		c.ID = gate.NewID()

@@ -348,8 +348,7 @@ func (c statusCommands) printPolicies(s *overview.Status) {
 	}
 }
 
-// printUnenforced tells of servers for which not all can be enforced that their
-// confinement asks for.
+// printUnenforced prints the servers whose confinement cannot be enforced completely.
 func (c statusCommands) printUnenforced(servers []status.Server) {
 	for _, one := range servers {
 		for _, what := range one.Unenforced {

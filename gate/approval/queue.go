@@ -296,7 +296,7 @@ func byClient(caller *gate.Principal) string {
 	return string(Client) + ":" + nameOf(caller)
 }
 
-// lets returns why an answer of somebody does not count; nil if it does.
+// lets returns why a principal's answer does not count; nil if it does.
 func (q *Queue) lets(who *gate.Principal, asked gate.Question) error {
 	alone := q.options().Alone != nil && q.options().Alone()
 	for _, a := range append([]obligation.Approve{q.options().Approvers}, asked.Approvers...) {
@@ -462,8 +462,8 @@ func (q *Queue) Decide(ctx context.Context, id string, verdict gate.Verdict, by,
 	return q.DecideAs(ctx, gate.Local(), id, gate.Answer{Verdict: verdict}, by, note)
 }
 
-// DecideAs is [Queue.Decide] for somebody who was verified. With Destinations of the answer
-// the same server's tools may have the call's destinations, in its session, until that ends.
+// DecideAs is [Queue.Decide] for a verified principal. With Destinations of the answer the same
+// server's tools may have the call's destinations, in its session, until that ends.
 func (q *Queue) DecideAs(ctx context.Context, who *gate.Principal, id string, a gate.Answer, by, note string) (Request, error) {
 	if !q.Uses(CLI) {
 		return Request{}, errNoCLI

@@ -257,7 +257,7 @@ func (f diskFile) Sync() error {
 	defer f.d.mu.Unlock()
 	f.d.syncs++
 	err := f.d.sync
-	f.d.sync = nil // the system tells of a failure once
+	f.d.sync = nil // the system reports a failure once
 	return errors.Join(err, f.File.Sync())
 }
 
@@ -375,7 +375,7 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// Records in a file that somebody took away would be no evidence.
+// Records in a file that was taken away would be no evidence.
 func TestFileTakenAway(t *testing.T) {
 	take := map[string]func(path string) error{
 		"removed": os.Remove,

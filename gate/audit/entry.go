@@ -128,14 +128,14 @@ type Client struct {
 	Version string `json:"version"` // Name and Version are what the client said of itself
 }
 
-// App tells how the call of a tool has to do with the app of its server. What the session has
-// open is in its labels.
+// App describes how the call of a tool relates to the app of its server. The labels say what the
+// session has open.
 type App struct {
 	Only    bool `json:"only"`     // the tool is only for the app
 	OwnName bool `json:"own_name"` // the call names the tool as its server does
 }
 
-// Approval tells of a person's consent.
+// Approval describes a person's consent.
 type Approval struct {
 	ID      string    `json:"id"`
 	State   string    `json:"state"`   // of an approval event: requested, approved, denied, expired or redeemed

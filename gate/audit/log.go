@@ -31,10 +31,10 @@ type Options struct {
 	MaxSize int64
 	// Keep is how many renamed files are kept. Zero means 10, negative all.
 	Keep int
-	// Hold is how old the newest record of a file must be before the file is removed.
-	// Until then the log grows beyond Keep, up to HardMax, or until 5 % of the disk, or
-	// 1 GiB if that is less, are free; then the oldest file goes all the same, which an opened line tells. Zero
-	// means 7 days; with a negative one Keep alone decides.
+	// Hold is how old the newest record of a file must be before the file is removed. Until then
+	// the log grows beyond Keep, up to HardMax, or until 5 % of the disk, or 1 GiB if that is less,
+	// are free; then the oldest file goes all the same, which an opened line records. Zero means 7
+	// days; with a negative one only Keep decides.
 	Hold time.Duration
 	// HardMax is how many bytes all files together may take while there are more than
 	// Keep. Zero means four times MaxSize times Keep.
@@ -42,8 +42,8 @@ type Options struct {
 	// Strict refuses records, and so calls, where a file would have to go that is to be
 	// held.
 	Strict bool
-	// Rotate is the age of its first record at which a file that has others is renamed,
-	// whatever its size. Zero means that size alone counts.
+	// Rotate is the age of its first record at which a file that has others is renamed, whatever
+	// its size. Zero means that only size counts.
 	Rotate time.Duration
 	// MaxAge is how old the newest record of a file may become before the file is removed,
 	// however few there are. Zero means that age removes none. It is not below Hold.
@@ -184,8 +184,8 @@ func (l *Log) keepBeside(r *gate.Record) error {
 	return nil
 }
 
-// Append writes the line of an event that is no call. Log, Seq, Time and Prev
-// are filled in; lines of event [Opened] are the log's own.
+// Append writes the line of an event that is not a call. Log, Seq, Time and Prev are filled in;
+// lines of event [Opened] are the log's own.
 func (l *Log) Append(e Entry) error {
 	if e.Event == "" || e.Event == Opened {
 		return fmt.Errorf("audit log %s: an entry with event %q cannot be appended", l.w.path, e.Event)

@@ -74,7 +74,7 @@ func (l *Log) tidyAll() {
 	}
 }
 
-// tidy does what of that is due.
+// tidy does the part of that work that is due.
 func (l *Log) tidy() {
 	for _, name := range l.w.tidy() {
 		if err := l.pack(name); err != nil {

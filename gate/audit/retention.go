@@ -17,7 +17,7 @@ const (
 	lookAgain = time.Second
 )
 
-// Change puts what o says of how records are written and kept in place: Record, Sync, MaxSize,
+// Change puts these options of o in place, for writing and keeping records: Record, Sync, MaxSize,
 // Keep, Hold, HardMax, Strict, Rotate, MaxAge and Compress. It ignores the other options. It is a
 // function because the methods of Log are part of what package gate/audit promises.
 func Change(l *Log, o Options) error {
@@ -58,7 +58,7 @@ func Warning(l *Log) string {
 		l.w.path, 100*part, what, l.w.o.Hold, then)
 }
 
-// checkRetention checks and completes what Options say of old files.
+// checkRetention checks and completes the Options for old files.
 func (o *Options) checkRetention() error {
 	if o.Keep == 0 {
 		o.Keep = 10
@@ -142,7 +142,7 @@ func (s *stock) fullest(more int64) (what string, part float64) {
 	}
 	what = fmt.Sprintf("audit.hard_max (%d KiB)", s.w.o.HardMax>>10)
 	part = float64(s.bytes+more) / float64(s.w.o.HardMax)
-	if disk, err := s.w.disk(filepath.Dir(s.w.path)); err == nil { // else the size alone bounds it
+	if disk, err := s.w.disk(filepath.Dir(s.w.path)); err == nil { // else only the size bounds it
 		if taken := float64(s.bytes+more) / (float64(s.bytes) + float64(disk.Room())); taken > part {
 			what, part = fmt.Sprintf("the log and what is free on its disk but for %d MiB", disk.Reserve()>>20), taken
 		}
@@ -177,8 +177,9 @@ func (w *writer) blocked() error {
 	return w.at.full
 }
 
-// retire removes files older than MaxAge, and those beyond Keep: of these those whose
-// records are older than Hold, and if there is no room else, younger ones. The next opened line tells of them.
+// retire removes files older than MaxAge, and those beyond Keep: of these those whose records are
+// older than Hold, and if there is no room otherwise, younger ones. The next opened line names
+// them.
 func (w *writer) retire() error {
 	s, err := w.stock()
 	if err != nil {

@@ -70,7 +70,7 @@ type end struct {
 	full    error     // why nothing may be written now, as of looked
 	looked  time.Time
 	cut     int64 // bytes that were cut and that no opened line has recorded
-	failed  error // why the last line was not written; the next opened line tells of it
+	failed  error // why the last line was not written; the next opened line says so
 	broken  error // why no line can be written any more
 }
 
@@ -248,8 +248,8 @@ func (w *writer) reopen() error {
 	if err != nil {
 		return w.fail(err)
 	}
-	// After a failure the file knows what was written. But a file that somebody
-	// else has put here does not make numbers come twice.
+	// After a failure the file knows what was written. But a file that another program has put here
+	// does not make numbers come twice.
 	if t.hash == "" {
 		t.hash = w.at.tip.hash
 	}
@@ -429,8 +429,8 @@ func (w *writer) save() (uint64, error) {
 	}
 }
 
-// check gives up a file that is not where it should be: records in a file that
-// somebody removed are no evidence. The chain goes on in a new file.
+// check gives up a file that is not where it should be: records in a file that was removed are no
+// evidence. The chain goes on in a new file.
 func (w *writer) check(f file) {
 	is, err := f.Stat()
 	there, lost := os.Stat(w.path)

@@ -48,10 +48,10 @@ type Saying struct {
 	Structure    func(text string) (doc.Doc, bool)
 }
 
-// Contradicts returns a place of a result at which it is not what the operator says of its
-// tool, and "" if there is none: an echo that says what it was not told, prose where
-// ids are to be, or prose in a trusted result that has none of the labelled places. Nil
-// Echoes remember nothing.
+// Contradicts returns a place of a result at which it is not what the operator says of its tool,
+// and "" if there is none: an echo that says what was not in its arguments, prose where ids are to
+// be, or prose in a trusted result that has none of the labelled places. Nil Echoes remember
+// nothing.
 func Contradicts(e *Echoes, s Saying) string {
 	e.count(s)
 	if s.Said.Result == ResultUntrusted {

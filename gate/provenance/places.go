@@ -27,7 +27,7 @@ type Origin struct {
 	Tool    string `json:"tool,omitempty"`    // server__tool
 	Pointer string `json:"pointer,omitempty"` // JSON Pointer into what the result says
 	Call    string `json:"call"`              // its ID
-	Label   string `json:"label,omitempty"`   // what the operator says of the place: identity, or a kind of ids
+	Label   string `json:"label,omitempty"`   // the operator's label of the place: identity, or a kind of ids
 }
 
 const (

@@ -21,7 +21,7 @@ const (
 	FromApproved  Source = 1 << iota // a person approved a call with it
 	FromPrompt                       // the user wrote it, as the host application vouches
 	FromTrusted                      // a trusted tool returned it, or a call used it before anything untrusted was read
-	FromUntrusted                    // it was in a result that somebody outside may have written
+	FromUntrusted                    // it was in a result that an outsider may have written
 
 	fromPrivate // it was in a private result before it was met anywhere else; no policy sees the bit
 )
@@ -153,8 +153,8 @@ type Reading struct {
 	From    doc.Doc
 	Source  Source
 	Private bool // what it holds is not for everybody
-	// Call is the ID of the call that brought it, Server and Tool are of the tool whose
-	// result it is; "" for what is no result. Said is what the operator says of the tool.
+	// Call is the ID of the call that brought it, Server and Tool are of the tool whose result it
+	// is; "" if it is not a result. Said has the operator's labels of the tool.
 	Call, Server, Tool string
 	Said               ToolLabels
 	// Own says that no outsider has chosen whose record the result is, so that the places Own of
@@ -324,11 +324,11 @@ type Argument struct {
 	// Listed says that the value was met at a place of the same server that holds ids of
 	// the kind that the argument takes. Own says that it is an identity of the principal.
 	Listed, Own bool
-	// Near says that the value is a URL of an origin that the user's own words name, of a
-	// tool that reads there. It vouches for reading it, and for nothing that is said of it.
+	// Near says that the value is a URL of an origin that the user's own words name, of a tool that
+	// reads there. It makes reading it trusted, and nothing else that is said of it.
 	Near bool
-	// Copied says that the value was met in untrusted content alone, and is none that
-	// anybody comes upon by chance.
+	// Copied says that the value was met in untrusted content only, and that no one comes upon it
+	// by chance.
 	Copied bool
 
 	// Form is what ids are compared by: the text of a string or a number.

@@ -2,8 +2,8 @@ package provenance
 
 import "strings"
 
-// ToolLabels are what the operator says of a tool: what its results are, what it
-// does, and by which arguments somebody could turn it against the user.
+// ToolLabels are the operator's description of a tool: what its results are, what it does, and by
+// which arguments an attacker could turn it against the user.
 type ToolLabels struct {
 	Result  ResultKind
 	Private bool // results hold what is not for everybody
@@ -21,12 +21,12 @@ type ToolLabels struct {
 	// say when, how much, and which of several. With either, an argument that is named
 	// nowhere is one of To, and Control is more of To.
 	To, Commits []string
-	// Takes says of what kind the ids are that an argument takes, by its JSON Pointer, in
-	// which * stands for every element and member; "" says that it takes none.
+	// Takes says which kind of ids an argument takes, by its JSON Pointer, in which * stands for
+	// every element and member; "" says that it takes none.
 	Takes map[string]string
-	// IDs says which places of a result hold ids, and of what kind: see [Place]. Such an
-	// id is a destination for arguments that take its kind, at the same server alone: one of
-	// the kind [Recipient] also for tools that reach others.
+	// IDs says which places of a result hold ids, and of what kind: see [Place]. Such an id is a
+	// destination for arguments that take its kind, at the same server only: one of the kind
+	// [Recipient] also for tools that reach others.
 	IDs map[Place]string
 	// Identity are places of a result that hold the parties of a record, as the server
 	// knows them; Names are those that hold the names by which people call the record.
@@ -55,7 +55,7 @@ type ResultKind string
 
 // The kinds of results.
 const (
-	ResultUntrusted ResultKind = "untrusted" // somebody outside may have
+	ResultUntrusted ResultKind = "untrusted" // an outsider may have
 	ResultTrusted   ResultKind = "trusted"   // no outsider could
 	ResultEcho      ResultKind = "echo"      // it repeats its arguments
 )

@@ -61,9 +61,9 @@ func (ids Identities) cover(value string) bool {
 // slashed returns a path with one kind of slashes.
 func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
 
-// For returns what is known with what holds for the arguments of one call of a server's
-// tool: what the operator says of the tool, what is the principal's own, and the
-// destinations at the server that a person has approved.
+// For returns what is known with what holds for the arguments of one call of a server's tool: the
+// operator's labels of the tool, what is the principal's own, and the destinations at the server
+// that a person has approved.
 func For(p Provenance, server string, said ToolLabels, own Identities, destinations []string) Provenance {
 	p.use = &use{server, said, own, destinations}
 	return p
@@ -191,8 +191,8 @@ func originOf(v string) (origin, rest string) {
 	return scheme + "://" + strings.ToLower(u.Host), strings.ReplaceAll(rest, "/", " ")
 }
 
-// Private reports whether a text holds what the session knows from a private result
-// alone: an address, a number of at least four digits, a row of words.
+// Private reports whether a text holds what the session knows only from a private result: an
+// address, a number of at least four digits, a row of words.
 func (p Provenance) Private(text string) bool { return p.holdsPrivate(text) }
 
 func (p Provenance) holdsPrivate(text string) bool {

@@ -34,7 +34,7 @@ type notes struct {
 	at     []byte // JSON Pointer of what is taken, as far as the lesson has it kept
 
 	used  bool   // by a call: what a listing has brought up is left out
-	label string // what the operator says of that place
+	label string // the operator's label of that place
 
 	skipped map[string]bool // values that are not taken
 	lists   []List

@@ -92,7 +92,7 @@ func possible(r obligation.Rate) error {
 	return nil
 }
 
-// errTable says that there is no room for another bucket.
+// errTable is returned if there is no room for another bucket.
 var errTable = errors.New("the gateway has reached its limit of rates that it counts")
 
 // bucket returns the bucket of a key as it is now. If there is none, and no room

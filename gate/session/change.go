@@ -6,7 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// usualTTL is after how long without use a session begins anew unless somebody says otherwise.
+// usualTTL is after how long without use a session begins anew by default.
 const usualTTL = time.Hour
 
 // SetTTL replaces [Options].TTL, with the same meaning: sessions that have not been used for that

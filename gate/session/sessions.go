@@ -37,8 +37,8 @@ type Options struct {
 	// AllValues is how many are kept of all sessions together. Beyond that sessions are
 	// dropped likewise. Zero or less means 1,048,576.
 	AllValues int
-	// File keeps labels over the end of the process, readable for its owner alone;
-	// see [Sessions.Problem]. Empty keeps none.
+	// File keeps labels over the end of the process, readable only for its owner; see
+	// [Sessions.Problem]. Empty keeps none.
 	File string
 	// Inherit lets sessions begin with what their program has read: see [Sessions.Begin].
 	// Without it a principal has one session, which every program uses.
@@ -384,7 +384,7 @@ func (s *Sessions) keep(k key, state gate.Session, l lesson, now time.Time) gate
 			return state
 		}
 		s.remove(oldest)
-		if !expired && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
+		if !expired && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses only trust
 			if s.o.Shared == nil {
 				s.dropped.add(oldest.key, now)
 			}

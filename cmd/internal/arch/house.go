@@ -51,7 +51,7 @@ func (p Package) Public() bool {
 // A House is all packages of a module, but for those that only tests import.
 type House []Package
 
-// listed is what go list says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath, Dir, Name, Export string
 	GoFiles, Imports              []string

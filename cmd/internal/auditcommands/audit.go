@@ -188,7 +188,7 @@ func auditRow(e audit.Entry) []string {
 	}
 }
 
-// news says what an event is about that is no call, and gives no reason.
+// news says what an event is about that is not a call, and that gives no reason.
 func news(e audit.Entry) string {
 	switch {
 	case e.Event == audit.Server:

@@ -19,8 +19,8 @@ const (
 // maxSeen bounds the calls that a liar remembers; older ones are forgotten.
 const maxSeen = 10_000
 
-// A Liar is an MCP server whose tools break what they promise. Its tools tell
-// what reached it. The zero Liar is ready; use it from several goroutines.
+// A Liar is an MCP server whose tools break what they promise. Its tools return what reached it.
+// The zero Liar is ready; use it from several goroutines.
 type Liar struct {
 	// Module is the file that [WriteModule] has written, whose manifest changes with the tools; "" for none.
 	Module string

@@ -56,8 +56,8 @@ func (c commands) withSandbox(ctx context.Context, f func(*sandbox.Runtime, modu
 	return f(runtime, moduleReader{ctx, cfg.State, log})
 }
 
-// maxModule bounds what is read of a module, in bytes: the sandbox takes no more,
-// and says so of one that has a byte more.
+// maxModule bounds what is read of a module, in bytes: the sandbox takes no more, and reports an
+// error for one byte more.
 const maxModule = 64 << 20
 
 const moduleHelp = `MODULE is a file, oci://registry/repository@sha256:digest, "embedded" for the tools that come with

@@ -127,7 +127,7 @@ func (f *frame) expr(e *ast.Expr) {
 	switch terms := e.Terms.(type) {
 	case *ast.Not:
 		if len(terms.Body) == 1 && f.hasForSome(terms.Body[0]) {
-			return // that there is no such field for the action of the rule is what it says
+			return // the rule itself says that the action has no such field
 		}
 		f.inner(terms.Body)
 	case *ast.Term:

@@ -62,8 +62,8 @@ func Open(dir string) (c *Cache, err error) {
 	return c, nil
 }
 
-// private makes a folder, and returns an error if others than its owner may use it, or
-// if its owner is somebody else.
+// private makes a folder, and returns an error if others than its owner may use it, or if another
+// user owns it.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -114,7 +114,7 @@ type note struct {
 	Engine string `json:"engine"`         // its fingerprint
 	Entry  string `json:"entry"`          // path in the cache
 	Size   int64  `json:"size"`           // of the entry
-	Sum    string `json:"sum,omitempty"`  // digest of the entry: the engine checks the code in it alone, not the table before
+	Sum    string `json:"sum,omitempty"`  // digest of the entry: the engine checks only its code, not the table before
 	Kept   string `json:"kept,omitempty"` // digest of the file next to the note
 }
 

@@ -431,8 +431,8 @@ func (w *writer) leave(e *edit) (from int) {
 	return e.at
 }
 
-// loop writes the beginning of a loop. While a loop calls nothing, only its
-// own charges change the fuel: a local alone holds it, until the loop is left.
+// loop writes the beginning of a loop. While a loop calls nothing, only its own charges change the
+// fuel: only a local holds it, until the loop is left.
 func (w *writer) loop(r region, begin []byte) {
 	if r.calls {
 		w.body = append(w.body, begin...)

@@ -16,8 +16,8 @@ const (
 	maxFunctions = 1 << 16
 	maxTypes     = 1 << 16
 	maxImports   = 1 << 16
-	// maxTable bounds the entries of all tables together, 8 bytes each. The
-	// engine bounds tables by what the module declares alone.
+	// maxTable bounds the entries of all tables together, 8 bytes each. The engine bounds tables
+	// only by what the module declares.
 	maxTable     = 1 << 18
 	maxTables    = 64
 	maxData      = 64 << 20 // of a memory, its end as data segments fill it

@@ -386,7 +386,7 @@ func (w *writer) exports(c *cursor) {
 			out = exported(out, GlobalName(i), kindGlobal, global)
 		}
 		if start := w.m.body[sectionStart]; start != nil {
-			out = exported(out, StartFunction, kindFunction, w.startFunction(&cursor{b: start})) // who reads that section finds its faults
+			out = exported(out, StartFunction, kindFunction, w.startFunction(&cursor{b: start})) // checked with that section
 		}
 	}
 	w.sections[sectionExport] = out

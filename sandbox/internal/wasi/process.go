@@ -49,8 +49,8 @@ type Process struct {
 	// call's context does. If it is a [Waiter], poll_oneoff can wait for it;
 	// else it counts as always ready. Nil is empty.
 	Stdin io.Reader
-	// NonblockStdin opens stdin with the flag nonblock: a read of nothing answers
-	// EAGAIN. Some languages wait for input in that way alone.
+	// NonblockStdin opens stdin with the flag nonblock: a read of nothing answers EAGAIN. Some
+	// languages wait for input only in that way.
 	NonblockStdin bool
 	// Stdout and Stderr get the guest's memory itself and must not keep it.
 	// Their errors are I/O errors to the guest. Nil discards.

@@ -146,7 +146,7 @@ func checkRoot(root string) error {
 		return errors.New("it does not exist")
 	case errors.Is(err, fs.ErrPermission):
 		return errors.New("it may not be read")
-	case errors.Is(err, syscall.EBADF): // what Go on WASI says of a path under no granted directory
+	case errors.Is(err, syscall.EBADF): // Go on WASI returns it for a path under no granted directory
 		return errors.New("it is not granted to this tool; the gateway's operator grants directories")
 	case err != nil:
 		return fmt.Errorf("it cannot be read: %w", bare(err))

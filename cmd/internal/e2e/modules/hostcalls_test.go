@@ -312,8 +312,8 @@ func testRepoScan(t *testing.T, p *e2e.Program) {
 const component = "\x00asm\x0d\x00\x01\x00"
 
 // testWrongModules has modules that cannot be used. A fault that the configuration itself shows
-// keeps the gateway from starting, with one line that says what to do; any other module is left out
-// alone, and a server is faulted alone.
+// keeps the gateway from starting, with one line that says what to do; any other faulty module is
+// left out, and a server with one is faulted, without effect on others.
 func testWrongModules(t *testing.T, p *e2e.Program) {
 	none := strings.Repeat("0", 64)
 	tests := map[string]struct {

@@ -165,7 +165,7 @@ func (a realAgent) obeys(t *testing.T, p *e2e.Program) {
 
 const bob, eve = "bob@corp.example", "eve@evil.example"
 
-// named is a policy by which the gateway's tools take what a prompt has named alone.
+// named is a policy by which the gateway's tools take only what a prompt has named.
 const named = `allow contains "its own tools" if input.action == "agent/tools/call"
 
 deny contains "nobody has named it" if {
@@ -174,8 +174,8 @@ deny contains "nobody has named it" if {
 }
 `
 
-// prompts: the prompt of the run vouches, where the operator trusts runs without a person. A
-// copy of the same event with another address, sent from the agent's own shell, does not.
+// prompts: the prompt of the run makes values trusted, where the operator trusts runs without a
+// person. A copy of the same event with another address, sent from the agent's own shell, does not.
 func (a realAgent) prompts(t *testing.T, p *e2e.Program) {
 	r := a.begin(t, p, "trust_headless_prompts: true", named)
 	r.pl.Must("hook", "install", a.id)
@@ -186,7 +186,7 @@ func (a realAgent) prompts(t *testing.T, p *e2e.Program) {
 	r.heard("the turn before it has not ended", out)
 }
 
-// subagent: what a model has written as the prompt of a subagent does not vouch, although the
+// subagent: a subagent's prompt that a model has written does not make values trusted, although the
 // prompt of the run does.
 func (a realAgent) subagent(t *testing.T, p *e2e.Program) {
 	if a.sub == nil {

@@ -81,7 +81,7 @@ func (u *upgraded) trustFirst() {
 	}
 	u.locked(1)
 
-	u.serveVersion(before) // from now on the lockfile alone says what is approved
+	u.serveVersion(before) // from now on only the lockfile says what is approved
 	u.callable()
 	u.Must("pin", "approve", "--yes", "files")
 	for _, version := range []string{before, now} { // both are approved
