@@ -1,8 +1,8 @@
-// Package guest makes tools of sandboxed modules: what a module is granted is checked, and each
-// call of it gets a host, which lets it have that and no more.
+// Package guest makes tools of sandboxed modules. It checks the grants of a module, and gives each
+// call of it a host, which lets it have what is granted and no more.
 //
-// Whatever a guest asks for goes by three: what its module was granted ([Check]), what the
-// decision on the call leaves of that, and the gate, which decides about it and records it
-// (host.go). What carries it out is [Reach]. How a module becomes a server's tools, and when it
-// is closed, is in guest.go; which modules there are, package gateway knows.
+// Each request of a guest is limited by three things: the grants of its module ([Check]), the
+// decision on the call, which can narrow them, and the gate, which decides about the request and
+// records it (host.go). [Reach] carries requests out. guest.go makes a server's tools of a module,
+// and closes the module; package gateway knows which modules there are.
 package guest

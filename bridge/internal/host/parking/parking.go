@@ -1,7 +1,8 @@
-// Package parking lends places to calls that wait for their clients, which were asked something
-// by the answers to their requests: a [Lot] says who may wait, and who makes room for whom.
+// Package parking lends places to calls that wait for their clients, which were asked something by
+// the answers to their requests. A [Lot] decides which calls may wait, and which make room for
+// others.
 //
-// What a call is, how it goes on and how it ends, is the host's.
+// The host decides what a call is, how it goes on and how it ends.
 package parking
 
 import (

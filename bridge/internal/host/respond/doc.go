@@ -1,6 +1,6 @@
-// Package respond writes what a host sends over HTTP: one document ([JSON]), or a stream of
-// events ([Sink]). What was sent on streams is kept for clients that come back ([Kept]).
+// Package respond writes what a host sends over HTTP: one document ([JSON]), or a stream of events
+// ([Sink]). Events that were sent are kept for clients that come back ([Kept]).
 //
-// It knows bytes, and neither sessions nor messages: which stream is whose, and what a client
-// that has gone away means for its call, is the host's.
+// It knows bytes, and neither sessions nor messages: the host knows whose a stream is, and what
+// happens to a call if its client goes away.
 package respond
