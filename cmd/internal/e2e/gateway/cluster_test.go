@@ -92,6 +92,10 @@ func newCluster(t *testing.T, standby bool, programs ...*e2e.Program) *cluster {
 			own := strings.TrimPrefix(c.toDB[i].start(t, c.db.Port()), "https://")
 			db = strings.Replace(db, fmt.Sprintf("127.0.0.1:%d/", c.db.Port()), fmt.Sprintf("%s,127.0.0.1:%d/", own, c.standby.Port()), 1)
 		}
+		timeout := ", timeout: 10s"
+		if p.Path != programs[nodes-1].Path { // an earlier version does not know the key
+			timeout = ""
+		}
 		pl, port := p.Place(t, ""), freeport.Port(t)
 		c.between = append(c.between, new(wire))
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
@@ -107,9 +111,9 @@ state: state
 console: {listen: "127.0.0.1:0"}
 telemetry: {metrics: {listen: "127.0.0.1:0"}}
 notify: {hook: {url: %q}}
-store: {postgres: %q, secret: %s, node: n%d, timeout: 10s}
+store: {postgres: %q, secret: %s, node: n%d%s}
 cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
-`, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, hook, db, secret, i, port, c.between[i].start(t, port)))
+`, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, hook, db, secret, i, timeout, port, c.between[i].start(t, port)))
 		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty, mine]}\n")
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
 		pl.Write("policies/rate.rego", "package wasmgate\n\nobligations contains {\"rate\": {\"key\": [\"principal\"], \"calls\": 5, \"per\": \"10h\"}} if endswith(input.principal.id, \"rita\")\n")

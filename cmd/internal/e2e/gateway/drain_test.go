@@ -5,6 +5,7 @@ package gateway
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/wasmgate/wasmgate/internal/testing/e2e"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
@@ -45,6 +48,7 @@ func (b *balancer) start(t *testing.T) string {
 					r.Body.Close()
 				}
 				b.ready[i].Store(err == nil && r.StatusCode == http.StatusOK)
+				time.Sleep(50 * time.Millisecond)
 			}
 		})
 	}
@@ -89,11 +93,38 @@ func (c *cluster) restart(t *testing.T, at int) {
 }
 
 // rolls: while all gateways are restarted, one after the other, no request of a client without a session
-// fails, and no session loses what it has met.
+// fails, and no session loses what it has met. The slower the machine, the longer a gateway has to linger until the
+// balancer notices.
 func (c *cluster) rolls(t *testing.T) {
 	b := &balancer{urls: c.urls}
 	at := b.start(t)
+	linger := time.Second
+	timelimit.Grow(t, linger, func(limit time.Duration) error {
+		if limit != linger {
+			for i, pl := range c.nodes {
+				c.edit(t, pl, fmt.Sprintf("linger: %v}", linger), fmt.Sprintf("linger: %v}", limit))
+				c.restart(t, i)
+			}
+			linger = limit
+		}
+		return c.roll(t, at)
+	})
+}
+
+// edit replaces a part of a gateway's configuration.
+func (c *cluster) edit(t *testing.T, pl *e2e.Place, was, is string) {
+	t.Helper()
+	text, err := os.ReadFile(pl.File("wasmgate.yaml"))
+	if err != nil || !strings.Contains(string(text), was) {
+		t.Fatalf("the configuration has no %q: %v", was, err)
+	}
+	pl.Write("wasmgate.yaml", strings.Replace(string(text), was, is, 1))
+}
+
+// roll restarts all gateways once, and returns how many calls failed meanwhile.
+func (c *cluster) roll(t *testing.T, at string) error {
 	var calls atomic.Int64
+	var failed sync.Map // by what the calls said
 	ended := make(chan struct{})
 	var calling sync.WaitGroup
 	for range 6 {
@@ -105,11 +136,14 @@ func (c *cluster) rolls(t *testing.T) {
 		}
 		calling.Go(func() {
 			for {
-				if ok, code := passes(t, w, "own__send", toBob); !ok {
-					t.Errorf("a call to an address that was met before: %s", code)
+				if ok, code := passesOnce(t, w, "own__send", toBob); !ok {
+					failed.Store("a call to an address that was met before: "+code, true)
 				}
-				if ok, code := passes(t, w, "own__send", toEvil); ok || code != "refused_authorize" {
-					t.Errorf("a call to an address that was not met: %t %s", ok, code)
+				switch ok, code := passesOnce(t, w, "own__send", toEvil); {
+				case ok:
+					t.Error("a call to an address that was not met passes")
+				case code != "refused_authorize":
+					failed.Store("a call to an address that was not met: "+code, true)
 				}
 				calls.Add(2)
 				select {
@@ -128,6 +162,12 @@ func (c *cluster) rolls(t *testing.T) {
 	close(ended)
 	calling.Wait()
 	t.Logf("%d calls", calls.Load())
+	var err error
+	failed.Range(func(what, _ any) bool {
+		err = errors.Join(err, errors.New(what.(string)))
+		return true
+	})
+	return err
 }
 
 // drains: a gateway that is drained gives its callers to others, and takes part again once it is restarted.
