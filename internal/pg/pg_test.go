@@ -233,7 +233,7 @@ func TestRights(t *testing.T) {
 	if had, _, err := Migrate(t.Context(), options(url)); err != nil || had != len(steps) {
 		t.Error(had, err)
 	}
-	if got := finding(t, as, "rights"); !strings.Contains(got, "lacks rights on approvals, documents, homes, jobs, leases, meta, nodes") {
+	if got := finding(t, as, "rights"); !strings.Contains(got, "lacks rights on approvals, documents, homes, jobs, kv, leases, meta, nodes") {
 		t.Errorf("no rights: %s", got)
 	}
 	refused(t, as, "permission denied")
