@@ -94,7 +94,7 @@ func TestVisibleFails(t *testing.T) {
 		t.Errorf("ended context: error = %v", err)
 	}
 	if _, err := e.Visible(t.Context(), nil, nil); err == nil {
-		t.Error("nobody: no error")
+		t.Error("no principal: no error")
 	}
 	if v, err := e.Visible(t.Context(), alice, []*gate.Tool{nil}); err == nil || v != nil {
 		t.Errorf("no tool: %v, %v", v, err)

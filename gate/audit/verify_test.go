@@ -70,7 +70,7 @@ func TestVerify(t *testing.T) {
 		"a record was put in twice": {func(l []string) []string {
 			return slices.Insert(l, 3, l[2])
 		}, 4, "is record 3 where 4 was expected", 0},
-		"a made up record was put in, the numbers mended": {func(l []string) []string {
+		"a made up record was put in, the numbers fixed": {func(l []string) []string {
 			for i := 3; i < len(l); i++ {
 				l[i] = strings.Replace(l[i], fmt.Sprintf(`"seq":%d`, i+1), fmt.Sprintf(`"seq":%d`, i+2), 1)
 			}

@@ -32,7 +32,7 @@ func found(t *testing.T, all []callers.Finding, check, problem, fix string) {
 			return
 		}
 	}
-	t.Errorf("no problem at %s with %q, to be mended by %q, in\n%+v", check, problem, fix, all)
+	t.Errorf("no problem at %s with %q, to be fixed by %q, in\n%+v", check, problem, fix, all)
 }
 
 // TestAuthCheck: the check finds each of the mistakes that are made most often, and nothing in a

@@ -59,6 +59,6 @@ allow contains "y" if input.arguments.force`, study.Conditional, `if argument a 
 		t.Errorf("ended context: %v", err)
 	}
 	if _, _, err := study.VerdictOf(t.Context(), e, nil, nil); err == nil {
-		t.Error("nobody: no error")
+		t.Error("no principal: no error")
 	}
 }

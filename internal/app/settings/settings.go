@@ -44,9 +44,9 @@ type state struct {
 	state   [32]byte           // of these, when they were read
 }
 
-// mended reports whether the policy files that kept a configuration from being put in place have
+// changed reports whether the policy files that kept a configuration from being put in place have
 // changed since.
-func (c *state) mended() bool { return c.refused != nil && c.refused.State() != c.state }
+func (c *state) changed() bool { return c.refused != nil && c.refused.State() != c.state }
 
 // Settings are the configuration that one gateway uses, and the parts of its files that are not in use.
 // The exported fields are set before the files are watched.
@@ -107,7 +107,7 @@ func (set *Settings) LogLeftOut() {
 func (set *Settings) Watch(ctx context.Context, hangup <-chan os.Signal) func() {
 	read, last := set.now.Load().files, files(set.start)
 	return func() {
-		asked := set.now.Load().mended()
+		asked := set.now.Load().changed()
 		select {
 		case <-hangup:
 			asked = true
