@@ -101,8 +101,6 @@ var (
 	digestPattern     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	refPattern        = regexp.MustCompile(`^oci://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?@sha256:[0-9a-f]{64}$`)
 	repositoryPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
-	secretPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
-	webPattern        = regexp.MustCompile(`^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:([1-9][0-9]{0,4}))?$`)
 )
 
 func modules(to *[]Module) decode.Reader {
