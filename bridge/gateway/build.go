@@ -136,10 +136,10 @@ func (g *Gateway) newHost() error {
 			Seal:         g.cfg.Seal,
 			Jobs:         g.jobs,
 			Recall:       g.recall,
-			SetLevel:     g.fleet.SetLevel,
-			Unsubscribe:  g.fleet.Unsubscribe,
+			SetLevel:     g.fleet.Sessions.SetLevel,
+			Unsubscribe:  g.fleet.Sessions.Unsubscribe,
 			Clean:        g.gate.Tell,
-			PeerChanged:  g.fleet.PeerChanged,
+			PeerChanged:  g.fleet.Sessions.PeerChanged,
 			Began:        g.beginSession,
 			Ended:        g.endSession,
 			Lasted:       g.cfg.SessionLasted,
@@ -156,7 +156,7 @@ func (g *Gateway) newHost() error {
 		return err
 	}
 	g.fleet.Watch(func(l status.Lists) { g.host.ListsChanged(l.Tools, l.Prompts, l.Resources) })
-	g.fleet.OnNotice(g.host.Notify)
+	g.fleet.Sessions.OnNotice(g.host.Notify)
 	g.fleet.Watch(func(status.Lists) { g.noteServers() })
 	g.mux = http.NewServeMux()
 	g.handleMCP(g.mux)

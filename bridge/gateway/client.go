@@ -108,7 +108,7 @@ func (g *Gateway) newClient(cfg ClientConfig) *Client {
 // called again, and its error is always nil.
 func (c *Client) Close() error {
 	c.end()
-	c.gateway.fleet.EndSession(c.session) // and with it the connections that are its own
+	c.gateway.fleet.Sessions.End(c.session) // and with it the connections that are its own
 	if !c.gateway.cfg.OneSession {
 		c.gateway.sessions.Forget(c.session)
 	}
@@ -133,7 +133,7 @@ func (c *Client) SetLogLevel(ctx context.Context, level string) error {
 	if err := c.closed(); err != nil {
 		return err
 	}
-	if err := c.gateway.fleet.SetLevel(ctx, c.session, level); err != nil {
+	if err := c.gateway.fleet.Sessions.SetLevel(ctx, c.session, level); err != nil {
 		return &Error{Code: InvalidParameters, Message: fmt.Sprintf("log level %q: %v", level, err), err: err}
 	}
 	return nil

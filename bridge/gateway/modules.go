@@ -131,7 +131,7 @@ func (g *Gateway) forgetDeveloped(m *loaded) {
 // endSession drops the state of a session whose client is gone.
 func (g *Gateway) endSession(k gate.SessionKey) {
 	g.agents.Left(g.session(k))
-	g.fleet.EndSession(k)
+	g.fleet.Sessions.End(k)
 	if g.runtime != nil {
 		g.runtime.EndSession(g.life, guest.SessionName(k))
 	}

@@ -50,7 +50,7 @@ func (g operator) Offer(groups []string) { g.host.Offer(groups) }
 // values here, or servers have processes for each client, all requests of a principal are answered by
 // one gateway. It is called before the first request.
 func (g operator) Share(p transport.Peers) {
-	g.host.Share(p, func() bool { return g.gate.Parts().TrackValues || g.fleet.OwnConnections() })
+	g.host.Share(p, func() bool { return g.gate.Parts().TrackValues || g.fleet.Sessions.OwnConnections() })
 }
 
 // Resolve returns the name by which a principal calls a tool that it names as the tool's
@@ -79,5 +79,5 @@ func (g operator) HandOver(ctx context.Context, of gate.Owner, give func(ctx con
 
 // Uses reports whether an owner has something at this gateway that goes on without calls: a session of MCP, a process, a job, a request under way.
 func (g operator) Uses(of gate.Owner) bool {
-	return g.host.Uses(of) || g.fleet.Uses(of) || g.jobs != nil && g.jobs.Runs(of)
+	return g.host.Uses(of) || g.fleet.Sessions.Uses(of) || g.jobs != nil && g.jobs.Runs(of)
 }

@@ -35,7 +35,7 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 		t, ok = f.catalog.Load().byName[name]
 	}
 	if !ok {
-		return nil, f.unknown(action, name)
+		return nil, f.catalog.Load().unknown(action, name)
 	}
 	return t, nil
 }
@@ -58,13 +58,13 @@ func (f *Fleet) await(ctx context.Context, name string) {
 
 // unknown is the error of a name that is not known, perhaps because its server has never been
 // ready.
-func (f *Fleet) unknown(action gate.Action, name string) error {
+func (c *catalog) unknown(action gate.Action, name string) error {
 	feature := gate.FeatureTool
 	if action != gate.CallTool {
 		feature = gate.FeaturePrompt
 	}
 	n, err := gate.ParseToolName(name)
-	if e, remote := f.catalog.Load().server[n.Server].(*upstream.Endpoint); err == nil && remote {
+	if e, remote := c.server[n.Server].(*upstream.Endpoint); err == nil && remote {
 		if f := e.Unready(); f != nil {
 			return &gate.Away{Tool: &gate.Tool{Feature: feature, Name: n, Local: n.Tool, Offered: name}, Err: f}
 		}
@@ -125,7 +125,7 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 				return res, err
 			}
 			if tool.Skill != nil && !res.IsError {
-				res.Doc, err = f.verified(c, tool, e, res.Doc)
+				res.Doc, err = verified(c, tool, e, res.Doc)
 				return res, err
 			}
 			res.Doc, err = f.catalog.Load().more.translated(tool.Name.Server, res.Doc, c.Renders)
@@ -141,7 +141,7 @@ const maxReplaced = 8
 
 // verified returns what a server answered of a skill as clients get it. If a file is not what the
 // skill says, the server is listed again: its skills may have changed.
-func (f *Fleet) verified(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, answer gate.Doc) (gate.Doc, error) {
+func verified(c *gate.Call, t *gate.Tool, e *upstream.Endpoint, answer gate.Doc) (gate.Doc, error) {
 	switch {
 	case c.Action == gate.ReadDirectory:
 		return dynamicDirectory(t, answer)

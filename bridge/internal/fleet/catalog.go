@@ -26,13 +26,13 @@ type catalog struct {
 // rebuild makes the catalog anew and notifies the watchers.
 func (f *Fleet) rebuild() {
 	f.mu.Lock()
-	old, now := f.catalog.Load(), newCatalog(f.members, &f.cfg, &f.mentions)
+	old, now := f.catalog.Load(), newCatalog(f.roster.members, &f.cfg, &f.mentions)
 	f.catalog.Store(now)
 	watchers := slices.Collect(maps.Values(f.watchers))
 	close(f.turn)
 	f.turn = make(chan struct{})
 	f.mu.Unlock()
-	f.logHeld(old, now)
+	now.logHeld(old, f.cfg.Log)
 	changed := now.since(old)
 	for _, w := range watchers {
 		w(changed)

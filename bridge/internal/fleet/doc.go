@@ -4,6 +4,7 @@
 //	Fleet.Invoke   finds the server of a call (call)
 //	catalog        all tools at one time, rebuilt with each change: names (names,
 //	               conflicts), features other than tools (features, opaque), groups, pins
+//	roster         the servers, in order
 //	replace        servers that come, go and change while calls are under way
 //	sessions       what a session has at all servers
 //

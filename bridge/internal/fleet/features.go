@@ -282,7 +282,7 @@ func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name stri
 		t = f.catalog.Load().more.lookup(action, name)
 	}
 	if t == nil {
-		return nil, f.unknown(action, name)
+		return nil, f.catalog.Load().unknown(action, name)
 	}
 	return t, nil
 }

@@ -12,10 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/agents"
@@ -49,12 +47,13 @@ type Config struct {
 // A Fleet is many servers as one [gate.Upstream]. Each keeps its own faults; the
 // others work on. Use it from several goroutines.
 type Fleet struct {
+	Sessions Sessions // what clients have at the servers
+
 	cfg     Config
 	catalog atomic.Pointer[catalog]
 
 	mu       sync.Mutex
-	members  []member // in order of configuration
-	order    []string // what [Fleet.Reorder] was given
+	roster   roster
 	watchers map[int]func(status.Lists)
 
 	turn      chan struct{} // closed with the next change, and made anew
@@ -66,21 +65,8 @@ type Fleet struct {
 	closed    bool
 	mentions  mentions
 
-	levels   wants.Levels
-	onNotice atomic.Pointer[func(mcp.Notice)]
-
 	retiring sync.WaitGroup // endpoints that were replaced or removed; Add only with mu, and not once it is closed
 	closing  chan struct{}  // closed with it
-}
-
-// A member is one server of the fleet.
-type member struct {
-	id         string
-	upstream   gate.Upstream
-	status     func() status.Server
-	endpoint   *upstream.Endpoint // nil for a local server
-	given      options.Endpoint   // of the endpoint
-	superseded int                // how many earlier servers of this id were given up
 }
 
 // New returns a fleet in which nothing is connected yet. Of two servers
@@ -90,13 +76,14 @@ func New(cfg Config) (*Fleet, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Fleet{cfg: cfg, watchers: make(map[int]func(status.Lists)), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{}), turn: make(chan struct{})}
+	f.Sessions.fleet = f
 	for _, l := range cfg.Locals {
 		l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
 		f.observe(l.Declared())
-		if err := checkServers(f.members, l.ID()); err != nil {
+		if err := f.roster.check(l.ID()); err != nil {
 			return nil, err
 		}
-		f.supersede(member{id: l.ID(), upstream: l, status: l.Status})
+		f.roster.supersede(member{id: l.ID(), upstream: l, status: l.Status})
 	}
 	for _, c := range cfg.Servers {
 		m, err := f.newMember(c)
@@ -104,21 +91,13 @@ func New(cfg Config) (*Fleet, error) {
 			return nil, err
 		}
 		m.remember(&f.cfg, true)
-		if err := checkServers(f.members, m.id); err != nil {
+		if err := f.roster.check(m.id); err != nil {
 			return nil, err
 		}
-		f.supersede(m)
+		f.roster.supersede(m)
 	}
 	f.rebuild()
 	return f, nil
-}
-
-// remember has what a server lists kept. If recalls is true, what it listed in an earlier run is
-// offered until it has started.
-func (m member) remember(c *Config, recalls bool) {
-	if c.Memory != nil {
-		m.endpoint.Remember(c.Memory, recalls)
-	}
 }
 
 func (f *Fleet) newMember(c options.Endpoint) (member, error) {
@@ -130,43 +109,8 @@ func (f *Fleet) newMember(c options.Endpoint) (member, error) {
 	if err != nil {
 		return member{}, err
 	}
-	e.Join(&f.processes, &f.levels, f.rebuild, f.observe, f.notify)
+	e.Join(&f.processes, &f.Sessions.levels, f.rebuild, f.observe, f.Sessions.notify)
 	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
-}
-
-// OwnConnections reports whether clients have a connection each to any of the servers.
-func (f *Fleet) OwnConnections() bool {
-	return slices.ContainsFunc(f.snapshot(), func(m member) bool { return m.endpoint != nil && m.endpoint.AlwaysOwn() })
-}
-
-// Uses reports whether an owner has a connection of its own to a server.
-func (f *Fleet) Uses(of gate.Owner) bool {
-	return slices.ContainsFunc(f.snapshot(), func(m member) bool { return m.endpoint != nil && m.endpoint.UsedBy(of) })
-}
-
-// put adds m, or puts it in the place of the one with its id, which it returns.
-// The caller holds mu, or is alone.
-func (f *Fleet) put(m member) (old *upstream.Endpoint) {
-	i := slices.IndexFunc(f.members, func(o member) bool { return o.id == m.id })
-	if i < 0 {
-		f.members = append(f.members, m)
-		f.sort()
-		return nil
-	}
-	old = f.members[i].endpoint
-	f.members[i] = m
-	return old
-}
-
-// supersede puts m, and keeps count of the servers of one id, which was hardly
-// meant.
-func (f *Fleet) supersede(m member) {
-	for _, o := range f.members {
-		if o.id == m.id {
-			m.superseded = o.superseded + 1
-		}
-	}
-	f.put(m)
 }
 
 // Connect connects all servers, in parallel, and returns when each is ready or
@@ -186,7 +130,7 @@ func (f *Fleet) Connect(ctx context.Context) error {
 func (f *Fleet) Start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range f.members {
+	for _, m := range f.roster.members {
 		if m.endpoint != nil && !f.closed {
 			m.endpoint.Start(ctx)
 		}
@@ -200,7 +144,7 @@ func (f *Fleet) Close() error {
 		f.closed = true
 		close(f.closing)
 	}
-	members := slices.Clone(f.members)
+	members := slices.Clone(f.roster.members)
 	for _, e := range f.joining {
 		members = append(members, member{endpoint: e})
 	}
@@ -250,7 +194,7 @@ func (f *Fleet) Watch(changed func(status.Lists)) (stop func()) {
 func (f *Fleet) snapshot() []member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.members)
+	return slices.Clone(f.roster.members)
 }
 
 var _ gate.Upstream = (*Fleet)(nil)

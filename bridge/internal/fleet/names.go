@@ -105,28 +105,17 @@ func (c *catalog) knowHeld() {
 	}
 }
 
-// logHeld tells of the tools that are held and were not before.
-func (f *Fleet) logHeld(old, now *catalog) {
-	for _, t := range now.held {
+// logHeld tells of the tools that are held and were not in the old catalog, which may be nil.
+func (c *catalog) logHeld(old *catalog, log *slog.Logger) {
+	for _, t := range c.held {
 		known := old != nil && slices.ContainsFunc(old.held, func(o *gate.Tool) bool {
 			return o.Name == t.Name && o.Local == t.Local && o.Quarantine == t.Quarantine
 		})
 		if !known {
-			f.cfg.Log.LogAttrs(context.Background(), slog.LevelWarn, "tool quarantined",
+			log.LogAttrs(context.Background(), slog.LevelWarn, "tool quarantined",
 				slog.String("server", t.Name.Server), slog.String("tool", mcp.QuoteName(t.Local)), slog.String("error", t.Quarantine))
 		}
 	}
-}
-
-// checkServers refuses a server whose id could be taken for another's: its name is
-// the beginning of the names of its tools.
-func checkServers(members []member, id string) error {
-	for _, m := range members {
-		if why, alike := lookalike.Alike(m.id, id); alike {
-			return fmt.Errorf("server %s: its name looks like that of server %s (%s); rename one of them", id, m.id, why)
-		}
-	}
-	return nil
 }
 
 // mentions finds definitions that speak of tools of other servers. It keeps the

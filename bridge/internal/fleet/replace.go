@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,22 +51,22 @@ func (f *Fleet) join(ctx context.Context, c options.Endpoint) error {
 		f.mu.Unlock()
 		return errClosed
 	}
-	if err := checkServers(f.members, m.id); err != nil {
+	if err := f.roster.check(m.id); err != nil {
 		f.mu.Unlock()
 		return err
 	}
 	earlier := f.joining[m.id]
-	at := slices.IndexFunc(f.members, func(o member) bool { return o.id == m.id })
+	at := f.roster.index(m.id)
 	known := at >= 0
 	m.remember(&f.cfg, !known)
-	if known && f.members[at].endpoint == nil {
+	if known && f.roster.members[at].endpoint == nil {
 		f.mu.Unlock()
 		return fmt.Errorf("server %s: tools of the program itself have this name; choose another", m.id)
 	}
 	if known {
 		f.joining[m.id] = m.endpoint
 	} else {
-		f.put(m) // its status shows it, and listings wait for it
+		f.roster.put(m) // its status shows it, and listings wait for it
 	}
 	f.mu.Unlock()
 	if earlier != nil {
@@ -94,7 +93,7 @@ func (f *Fleet) replace(m member) error {
 		return fmt.Errorf("server %s: %w", m.id, errReplaced)
 	}
 	delete(f.joining, m.id)
-	old := f.put(m)
+	old := f.roster.put(m)
 	f.mu.Unlock()
 	m.endpoint.Inherit(old)
 	f.rebuild()
@@ -106,31 +105,24 @@ func (f *Fleet) replace(m member) error {
 // as those of functions, come first, as they came.
 func (f *Fleet) Reorder(ids []string) {
 	f.mu.Lock()
-	f.order = slices.Clone(ids)
-	f.sort()
+	f.roster.order = slices.Clone(ids)
+	f.roster.sort()
 	f.mu.Unlock()
 	f.rebuild()
-}
-
-// sort puts the members in order. The caller holds mu, or is alone.
-func (f *Fleet) sort() {
-	slices.SortStableFunc(f.members, func(a, b member) int {
-		return cmp.Compare(slices.Index(f.order, a.id), slices.Index(f.order, b.id))
-	})
 }
 
 // Remove forgets a server, and ends the connection when the calls under way there have ended. It is
 // an error if no server has the id.
 func (f *Fleet) Remove(id string) error {
 	f.mu.Lock()
-	i := slices.IndexFunc(f.members, func(m member) bool { return m.id == id })
+	i := f.roster.index(id)
 	if i < 0 {
 		f.mu.Unlock()
 		return fmt.Errorf("no server %q", id)
 	}
-	old, joining := f.members[i].endpoint, f.joining[id]
+	old, joining := f.roster.members[i].endpoint, f.joining[id]
 	delete(f.joining, id)
-	f.members = slices.Delete(slices.Clone(f.members), i, i+1)
+	f.roster.members = slices.Delete(slices.Clone(f.roster.members), i, i+1)
 	f.mu.Unlock()
 	f.rebuild()
 	f.retire(old)
@@ -185,15 +177,15 @@ func (f *Fleet) AddLocal(l *local.Server) error {
 	l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
 	f.observe(l.Declared())
 	f.mu.Lock()
-	err := checkServers(f.members, l.ID())
+	err := f.roster.check(l.ID())
 	switch {
 	case err != nil:
 	case f.closed:
 		err = errClosed
-	case slices.ContainsFunc(f.members, func(m member) bool { return m.id == l.ID() }):
+	case f.roster.index(l.ID()) >= 0:
 		err = fmt.Errorf("server %s: there is one already", l.ID())
 	default:
-		f.put(member{id: l.ID(), upstream: l, status: l.Status})
+		f.roster.put(member{id: l.ID(), upstream: l, status: l.Status})
 	}
 	f.mu.Unlock()
 	if err != nil {

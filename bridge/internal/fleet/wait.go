@@ -31,8 +31,9 @@ func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 }
 
 // KnownFeatures returns what is known now of a feature, such as tools, and waits for nothing.
-func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
-	c := f.catalog.Load()
+func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool { return f.catalog.Load().known(one) }
+
+func (c *catalog) known(one gate.Feature) []*gate.Tool {
 	if one == gate.FeatureTool {
 		return c.tools
 	}
@@ -79,7 +80,7 @@ func (f *Fleet) settle(ctx context.Context) bool {
 			return len(starts) == 0
 		}
 		wait := longWait
-		if f.lists() {
+		if f.catalog.Load().lists(f.cfg.Pins) {
 			wait = briefWait
 		}
 		i := slices.IndexFunc(starts, func(s start) bool { return time.Since(s.since) < wait })
@@ -118,7 +119,7 @@ func (f *Fleet) unlisted(waits bool) (turn <-chan struct{}, all []start) {
 			all = append(all, start{f.cfg.Compiled, f.compiling})
 		}
 	}
-	for _, m := range f.members {
+	for _, m := range f.roster.members {
 		if m.endpoint == nil {
 			continue
 		}
@@ -129,12 +130,13 @@ func (f *Fleet) unlisted(waits bool) (turn <-chan struct{}, all []start) {
 	return f.turn, all
 }
 
-// lists reports whether anything can be listed, apart from the gateway's own tools.
-func (f *Fleet) lists() bool {
+// lists reports whether anything can be listed, apart from the gateway's own tools. Nil pins approve of
+// all.
+func (c *catalog) lists(pins Pins) bool {
 	own := []string{product.CatalogServer, product.JobsServer, product.GatewayServer, product.LocalServer}
 	for _, one := range []gate.Feature{gate.FeatureTool, gate.FeaturePrompt, gate.FeatureResource, gate.FeatureTemplate} {
-		if slices.ContainsFunc(f.KnownFeatures(one), func(t *gate.Tool) bool {
-			return !slices.Contains(own, t.Name.Server) && (f.cfg.Pins == nil || one == gate.FeatureResource || f.cfg.Pins.Check(t) == nil)
+		if slices.ContainsFunc(c.known(one), func(t *gate.Tool) bool {
+			return !slices.Contains(own, t.Name.Server) && (pins == nil || one == gate.FeatureResource || pins.Check(t) == nil)
 		}) {
 			return true
 		}

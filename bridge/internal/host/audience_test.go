@@ -193,20 +193,20 @@ func newFront(t *testing.T, up *asker, cfg options.Endpoint) *front {
 			Tools:       g.Tools,
 			Features:    g.Features,
 			Offering:    x.fleet.Offering,
-			SetLevel:    x.fleet.SetLevel,
-			Unsubscribe: x.fleet.Unsubscribe,
+			SetLevel:    x.fleet.Sessions.SetLevel,
+			Unsubscribe: x.fleet.Sessions.Unsubscribe,
 			Clean:       g.Tell,
 			PeerChanged: func(k gate.SessionKey) {
-				x.fleet.PeerChanged(k)
+				x.fleet.Sessions.PeerChanged(k)
 				x.changed <- struct{}{}
 			},
-			Ended: x.fleet.EndSession,
+			Ended: x.fleet.Sessions.End,
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.fleet.OnNotice(x.host.Notify)
+	x.fleet.Sessions.OnNotice(x.host.Notify)
 	if err := x.fleet.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

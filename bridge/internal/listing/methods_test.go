@@ -180,7 +180,7 @@ func newMethodFixture(t testing.TB, servers ...options.Endpoint) *rig.Fixture {
 			Features: g.Features,
 			Offering: x.Fleet.Offering,
 			Lookup:   x.Fleet.Lookup,
-			Ended:    x.Fleet.EndSession,
+			Ended:    x.Fleet.Sessions.End,
 		},
 		Terms: host.Terms{Version: "1", MaxBody: 2 << 20},
 	})

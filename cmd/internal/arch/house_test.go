@@ -19,7 +19,6 @@ var bounds = bound{12, 5000, 40}
 // lowered when the code allows it, and never raised.
 var exceptions = map[string]bound{
 	"bridge/gateway":                {12, 5000, 105},
-	"bridge/internal/fleet":         {12, 5000, 54},
 	"bridge/internal/host/dispatch": {12, 5000, 96},
 	"bridge/internal/upstream":      {12, 5000, 90},
 	"gate":                          {21, 6600, 41},

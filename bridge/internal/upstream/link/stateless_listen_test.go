@@ -62,7 +62,7 @@ func TestModernChanges(t *testing.T) {
 			f := rig.NewFleet(t, fleet.Config{Servers: []options.Endpoint{cfg}})
 			var mu sync.Mutex
 			var updated []string
-			f.OnNotice(func(n mcp.Notice) {
+			f.Sessions.OnNotice(func(n mcp.Notice) {
 				mu.Lock()
 				defer mu.Unlock()
 				updated = append(updated, n.Params.Get("uri").Text())
@@ -95,7 +95,7 @@ func TestModernChanges(t *testing.T) {
 			rig.Within(t, "an update of b", heard("file:///b"))
 			rig.AddTool(s, "three")
 			rig.Within(t, "a tool that was added after subscriptions is listed", tools(3))
-			if err := f.Unsubscribe(t.Context(), "2", "file:///b"); err != nil {
+			if err := f.Sessions.Unsubscribe(t.Context(), "2", "file:///b"); err != nil {
 				t.Fatal(err)
 			}
 			rig.AddTool(s, "four")
