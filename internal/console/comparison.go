@@ -15,9 +15,23 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+	"github.com/wasmgate/wasmgate/internal/app/policies"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
+
+// comparisonHandlers compare a changed policy with the one in use, on recorded calls.
+type comparisonHandlers struct {
+	*frame
+	access    *access
+	policy    *currentPolicy
+	policies  *policies.Policies
+	inventory *inventory.Inventory
+	path      string // of the audit log
+	documents documents
+	comparing comparing
+}
 
 // Limits of a comparison. Only one is made at a time.
 const (
@@ -102,8 +116,8 @@ func (c *comparing) seen() *compared {
 }
 
 // changed returns the policy in use with a change in it.
-func (c *Console) changed(ctx context.Context, to change) (*policy.Engine, error) {
-	p, err := c.policyNow(ctx)
+func (h *comparisonHandlers) changed(ctx context.Context, to change) (*policy.Engine, error) {
+	p, err := h.policy.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,20 +172,20 @@ func rego(from fs.FS) (fstest.MapFS, error) {
 // compare begins to evaluate a changed policy on the calls of a time. It goes on when the request has
 // been answered. Sealed arguments and results are read if the policy lets the caller, which is
 // recorded.
-func (c *Console) compare(ctx context.Context, to change) error {
+func (h *comparisonHandlers) compare(ctx context.Context, to change) error {
 	since, err := time.ParseDuration(cmp.Or(strings.TrimSpace(to.Since), compareSince.String()))
 	if err != nil || since <= 0 {
 		return &misused{"since is a duration such as 24h"}
 	}
-	engine, err := c.changed(ctx, to)
+	engine, err := h.changed(ctx, to)
 	if err != nil {
 		return err
 	}
-	tools, err := c.app.Inventory.Tools(ctx, "", true)
+	tools, err := h.inventory.Tools(ctx, "", true)
 	if err != nil {
 		return err
 	}
-	skills, err := c.app.Inventory.Skills(ctx, "")
+	skills, err := h.inventory.Skills(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -180,11 +194,11 @@ func (c *Console) compare(ctx context.Context, to change) error {
 		return err
 	}
 	now := time.Now()
-	log := replay.Log{File: c.app.AuditPath(), Since: now.Add(-since), Most: compareCalls, MostBytes: compareBytes, Definitions: func() map[replay.Key]*gate.Tool { return definitions }}
-	if c.may(ctx, "admin/read", readArguments, "calls since "+log.Since.UTC().Format(time.RFC3339), true) == nil {
-		log.Documents = func(wanted map[string]bool) (map[string][]byte, error) { return c.app.Documents(wanted, compareBytes) }
+	log := replay.Log{File: h.path, Since: now.Add(-since), Most: compareCalls, MostBytes: compareBytes, Definitions: func() map[replay.Key]*gate.Tool { return definitions }}
+	if h.access.may(ctx, "admin/read", readArguments, "calls since "+log.Since.UTC().Format(time.RFC3339), true) == nil {
+		log.Documents = func(wanted map[string]bool) (map[string][]byte, error) { return h.documents(wanted, compareBytes) }
 	}
-	if err := c.comparing.begin(&compared{Running: true, Began: now, Since: log.Since, By: by(ctx).ID, Of: append([]string{}, to.of()...)}); err != nil {
+	if err := h.comparing.begin(&compared{Running: true, Began: now, Since: log.Since, By: by(ctx).ID, Of: append([]string{}, to.of()...)}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), compareTime)
@@ -192,9 +206,9 @@ func (c *Console) compare(ctx context.Context, to change) error {
 		defer cancel()
 		found, err := replay.Compare(ctx, engine, log, func(done replay.Comparison, all int) {
 			done.Differences, done.Missing = slices.Clone(done.Differences), slices.Clone(done.Missing)
-			c.comparing.told(func(one *compared) { one.Comparison, one.All = done, all })
+			h.comparing.told(func(one *compared) { one.Comparison, one.All = done, all })
 		})
-		c.comparing.told(func(one *compared) {
+		h.comparing.told(func(one *compared) {
 			one.Running, one.Comparison = false, found
 			switch {
 			case errors.Is(err, context.DeadlineExceeded):
@@ -207,19 +221,19 @@ func (c *Console) compare(ctx context.Context, to change) error {
 	return nil
 }
 
-func (c *Console) postComparison(w http.ResponseWriter, r *http.Request) error {
+func (h *comparisonHandlers) postComparison(w http.ResponseWriter, r *http.Request) error {
 	var to change
 	if err := read(r, &to); err != nil {
 		return err
 	}
-	if err := c.compare(r.Context(), to); err != nil {
+	if err := h.compare(r.Context(), to); err != nil {
 		return err
 	}
-	return c.getComparison(w, r)
+	return h.getComparison(w, r)
 }
 
-func (c *Console) getComparison(w http.ResponseWriter, _ *http.Request) error {
-	one := c.comparing.seen()
+func (h *comparisonHandlers) getComparison(w http.ResponseWriter, _ *http.Request) error {
+	one := h.comparing.seen()
 	if one == nil {
 		return &missing{"comparison as yet"}
 	}
@@ -228,8 +242,8 @@ func (c *Console) getComparison(w http.ResponseWriter, _ *http.Request) error {
 
 // comparisonPage shows the files of the policy to change, and the last comparison. A browser asks again
 // by itself while one is being made.
-func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.policyNow(r.Context())
+func (h *comparisonHandlers) comparisonPage(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.policy.read(r.Context())
 	if err != nil {
 		return err
 	}
@@ -246,19 +260,19 @@ func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range policy.Packs() {
 		packs[name] = slices.Contains(p.Options.Packs, name)
 	}
-	grants, err := textOf(c.app.Policies.Files().Grants)
+	grants, err := textOf(h.policies.Files().Grants)
 	if err != nil {
 		return err
 	}
-	labels, err := textOf(c.app.Policies.Files().Labels)
+	labels, err := textOf(h.policies.Files().Labels)
 	if err != nil {
 		return err
 	}
-	last := c.comparing.seen()
+	last := h.comparing.seen()
 	if last != nil && last.Running {
 		w.Header().Set("Refresh", "2")
 	}
-	return c.show(w, r, "comparison", "Compare another policy", map[string]any{"Files": slices.Sorted(maps.Keys(files)), "File": file, "Text": text, "Packs": packs, "Grants": grants, "Labels": labels, "Last": last})
+	return h.show(w, r, "comparison", "Compare another policy", map[string]any{"Files": slices.Sorted(maps.Keys(files)), "File": file, "Text": text, "Packs": packs, "Grants": grants, "Labels": labels, "Last": last})
 }
 
 // textOf returns what is in a file, "" if there is none.
@@ -270,13 +284,13 @@ func textOf(file string) (string, error) {
 	return string(text), err
 }
 
-func (c *Console) comparePage(w http.ResponseWriter, r *http.Request) error {
+func (h *comparisonHandlers) comparePage(w http.ResponseWriter, r *http.Request) error {
 	text := func(name string) string { return strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n") } // as browsers send lines
 	to := change{Since: r.PostFormValue("since"), Packs: append([]string{}, r.PostForm["pack"]...)}
 	if rules := text("text"); strings.TrimSpace(rules) != "" {
 		to.Files = map[string]string{r.PostFormValue("file"): rules}
 	}
-	files := c.app.Policies.Files()
+	files := h.policies.Files()
 	for _, one := range []struct {
 		name, file string
 		to         **string
@@ -289,8 +303,8 @@ func (c *Console) comparePage(w http.ResponseWriter, r *http.Request) error {
 			*one.to = &next
 		}
 	}
-	if err := c.compare(r.Context(), to); err != nil {
+	if err := h.compare(r.Context(), to); err != nil {
 		return err
 	}
-	return c.done(w, r, "/ui/policy/comparison", "the comparison is running; this page shows it when it is done")
+	return h.done(w, r, "/ui/policy/comparison", "the comparison is running; this page shows it when it is done")
 }

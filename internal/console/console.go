@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/desks"
 	"github.com/wasmgate/wasmgate/internal/audit/index"
-	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/console/signin"
 	"github.com/wasmgate/wasmgate/internal/web"
 	"github.com/wasmgate/wasmgate/internal/web/loopback"
 )
@@ -23,34 +22,25 @@ var static embed.FS
 
 // A Console serves the pages and the API of one gateway.
 type Console struct {
-	app     *app.App
+	parts
+	nodes   *app.Nodes
 	index   *index.Index
-	handler http.Handler
-	signins signins
-	people  provider
 	name    string // of this machine, made for this console
-	sealing []byte // key of [Console.seal]
-	readers readers
-
-	comparing comparing
+	handler http.Handler
 }
 
 var _ desks.Desk = (*Console)(nil)
 
 // New returns the console of a gateway.
 func New(a *app.App) *Console {
-	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a.Logins, name: "wasmgate-" + secret()[:32] + ".localhost", readers: readers{all: make(map[*reader]*reader)}, sealing: []byte(secret())}
-	c.signins.node = a.Nodes.Peer()
+	c := &Console{nodes: a.Nodes, index: index.New(a.IndexPath(), a.AuditPath()), name: "wasmgate-" + signin.Secret()[:32] + ".localhost"}
+	in := &signin.Pages{Browsers: signin.NewBrowsers(a.Nodes.Peer()), People: a.Logins}
+	c.parts = newParts(a, &auditLog{c.index, a.Nodes}, &frame{a.Overview, []byte(signin.Secret())}, &access{a.Gateway(), a.Callers, in})
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
-		mux.HandleFunc(r.pattern, c.serve(r))
+		mux.HandleFunc(r.pattern, serve(c.access, r))
 	}
-	mux.HandleFunc("GET /ui/signin", c.signinPage)
-	mux.HandleFunc("POST /ui/signin", c.signin)
-	mux.HandleFunc("GET /ui/signin/{issuer}", c.depart)
-	mux.HandleFunc("POST /ui/signin/{issuer}", c.leave)
-	mux.HandleFunc("GET "+login.LoopbackPath, c.comeBack)
-	mux.HandleFunc("POST /ui/signout", c.signout)
+	in.Handle(mux)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ui/", http.StatusSeeOther) })
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }) // browsers ask for one
 	files, err := fs.Sub(static, "static")
@@ -68,7 +58,7 @@ func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 // ServeHTTP implements [http.Handler]. If another gateway has signed a browser in, that gateway answers
 // the browser's requests. Signing in is not forwarded.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if desks.ConsolePath(r) && !strings.HasPrefix(r.URL.Path, "/ui/signin") && c.app.Nodes.ForwardPage(w, r, c.signins.home(r)) {
+	if desks.ConsolePath(r) && !strings.HasPrefix(r.URL.Path, "/ui/signin") && c.nodes.ForwardPage(w, r, c.access.signin.Home(r)) {
 		return
 	}
 	c.handler.ServeHTTP(w, r)
@@ -80,7 +70,7 @@ func (c *Console) OverSocket() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
 		if !r.isPage() {
-			mux.HandleFunc(r.pattern, c.serve(r))
+			mux.HandleFunc(r.pattern, serve(c.access, r))
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +85,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 
 // SignIn makes a link and a code by which a user who may open the control socket signs in at url, once.
 func (c *Console) SignIn(url string) desks.SignIn {
-	token, code, until := c.signins.offer()
+	token, code, until := c.access.signin.Offer()
 	return desks.SignIn{URL: c.URL(url) + "/ui/signin#t=" + token, Code: code, At: url + "/ui/", Until: until}
 }
 

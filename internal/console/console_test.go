@@ -33,6 +33,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/sessions"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/console/pages"
+	"github.com/wasmgate/wasmgate/internal/console/signin"
 	"github.com/wasmgate/wasmgate/internal/control/socket"
 	"github.com/wasmgate/wasmgate/internal/testing/compiled"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
@@ -199,21 +201,21 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("a link is good once, and ends its code: %v", got)
 	}
 	now := time.Now()
-	d.c.signins.now = func() time.Time { return now }
+	d.c.signin.Now = func() time.Time { return now }
 	late := d.c.SignIn("").Code
-	now = now.Add(offerTime + time.Second)
+	now = now.Add(signin.OfferTime + time.Second)
 	if in(late) != http.StatusForbidden {
 		t.Error("a code that is too old signs in")
 	}
 	guessed := d.c.SignIn("").Code
-	for range maxWrong {
+	for range signin.MaxWrong {
 		in("00000000x")
 	}
 	if in(guessed) != http.StatusForbidden {
 		t.Error("a code outlives guesses")
 	}
 	d.signIn()
-	now = now.Add(stayTime + time.Second)
+	now = now.Add(signin.StayTime + time.Second)
 	if w := d.ask("GET", "/ui/", nil, nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/ui/signin" {
 		t.Errorf("a browser stays signed in: %d", w.Code)
 	}
@@ -754,7 +756,7 @@ func TestOverviewOfGateways(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	page(w, http.StatusOK, "overview", view{Of: map[string]any{"Status": &s, "Indexed": map[string]any{"Done": true}, "Quarantined": 0, "Ready": 0, "Calls": 0}})
+	pages.Write(w, http.StatusOK, "overview", pages.View{Of: map[string]any{"Status": &s, "Indexed": map[string]any{"Done": true}, "Quarantined": 0, "Ready": 0, "Calls": 0}})
 	for _, want := range []string{"<td>gate-1</td>", `<span class="ok">running</span>`, "<td>gate-&lt;2&gt;</td>", `<span class="refused">gone</span>`} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("no %s in %s", want, w.Body)
@@ -1040,7 +1042,7 @@ func TestGuesses(t *testing.T) {
 	d := open(t, "")
 	in := func(code string) int { return d.ask("POST", "/ui/signin", url.Values{"code": {code}}, nil).Code }
 	s := d.c.SignIn("")
-	for range maxWrong {
+	for range signin.MaxWrong {
 		in("00000000x")
 	}
 	if got := in(s.Code); got != http.StatusForbidden {

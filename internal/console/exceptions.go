@@ -10,6 +10,12 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
+// exceptionHandlers offer exceptions from rules that found something, and write them.
+type exceptionHandlers struct {
+	*frame
+	exceptions exceptions.Exceptions
+}
+
 // found reads which finding is meant, as the list of findings has it.
 func found(r *http.Request) except.Found {
 	return except.Found{
@@ -18,18 +24,18 @@ func found(r *http.Request) except.Found {
 	}
 }
 
-func (c *Console) getExceptions(w http.ResponseWriter, r *http.Request) error {
-	x, err := c.app.Exceptions.Offers(found(r))
+func (h *exceptionHandlers) getExceptions(w http.ResponseWriter, r *http.Request) error {
+	x, err := h.exceptions.Offers(found(r))
 	return answer(w, x, err)
 }
 
 // except writes an exception.
-func (c *Console) except(r *http.Request, q exceptions.Request) (exceptions.Written, error) {
+func (h *exceptionHandlers) except(r *http.Request, q exceptions.Request) (exceptions.Written, error) {
 	by := by(r.Context())
-	return c.app.Exceptions.Write(r.Context(), policy.AdminQuery{Who: by.Principal, Operator: by.operator}, q)
+	return h.exceptions.Write(r.Context(), policy.AdminQuery{Who: by.Principal, Operator: by.operator}, q)
 }
 
-func (c *Console) postException(w http.ResponseWriter, r *http.Request) error {
+func (h *exceptionHandlers) postException(w http.ResponseWriter, r *http.Request) error {
 	var asked struct {
 		Rule        string `json:"rule"`
 		Tool        string `json:"tool"`
@@ -43,12 +49,12 @@ func (c *Console) postException(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := except.Found{Rule: asked.Rule, Tool: asked.Tool, Server: asked.Server, Arguments: except.InArguments(asked.At), Fingerprint: asked.Fingerprint}
-	written, err := c.except(r, exceptions.Request{Found: f, Name: asked.Name, Seen: asked.Seen})
+	written, err := h.except(r, exceptions.Request{Found: f, Name: asked.Name, Seen: asked.Seen})
 	return answer(w, written, err)
 }
 
-func (c *Console) exceptionsPage(w http.ResponseWriter, r *http.Request) error {
-	x, err := c.app.Exceptions.Offers(found(r))
+func (h *exceptionHandlers) exceptionsPage(w http.ResponseWriter, r *http.Request) error {
+	x, err := h.exceptions.Offers(found(r))
 	if err != nil {
 		return err
 	}
@@ -56,13 +62,13 @@ func (c *Console) exceptionsPage(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range []string{"rule", "tool", "server", "at", "fingerprint"} {
 		query[name] = r.FormValue(name)
 	}
-	return c.show(w, r, "exceptions", "Exceptions", map[string]any{"For": query, "Place": cmp.Or(query["at"], "the call"), "Exceptions": x})
+	return h.show(w, r, "exceptions", "Exceptions", map[string]any{"For": query, "Place": cmp.Or(query["at"], "the call"), "Exceptions": x})
 }
 
-func (c *Console) exceptPage(w http.ResponseWriter, r *http.Request) error {
-	written, err := c.except(r, exceptions.Request{Found: found(r), Name: r.PostFormValue("name"), Seen: r.PostFormValue("seen")})
+func (h *exceptionHandlers) exceptPage(w http.ResponseWriter, r *http.Request) error {
+	written, err := h.except(r, exceptions.Request{Found: found(r), Name: r.PostFormValue("name"), Seen: r.PostFormValue("seen")})
 	if err != nil {
 		return err
 	}
-	return c.done(w, r, "/ui/findings", "written, and read by the gateway in a moment: "+strings.TrimSpace(written.Line))
+	return h.done(w, r, "/ui/findings", "written, and read by the gateway in a moment: "+strings.TrimSpace(written.Line))
 }

@@ -4,9 +4,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
 // The operator sees on each page how many questions wait; who has signed in at an issuer does not,
@@ -36,41 +33,5 @@ func TestNavigationCounts(t *testing.T) {
 	}
 	if w := d.ask("POST", "/ui/pause", url.Values{"server": {"local"}}, nil); w.Header().Get("Location") == "" || !strings.Contains(d.get("/ui/servers"), `aria-label="Resume calls of local"`) {
 		t.Errorf("the row of the server does not resume: %d", w.Code)
-	}
-}
-
-func TestWordsOfAChange(t *testing.T) {
-	for _, c := range []struct {
-		old, new string
-		want     words
-	}{
-		{"Reads a file.", "Reads a secret file.", words{"Reads a ", "", "secret ", "file."}},
-		{"", "all of it is new", words{"", "", "all of it is new", ""}},
-		{"one two", "one two", words{"one two", "", "", ""}},
-		{"a a", "a", words{"", "a ", "", "a"}},
-		{"kept gone kept", "kept kept", words{"kept ", "gone ", "", "kept"}},
-	} {
-		if got := wordsOf(lock.Reviewed{Change: lock.Change{Old: c.old, New: c.new}}); got != c.want {
-			t.Errorf("%q, %q: %+v", c.old, c.new, got)
-		}
-	}
-}
-
-// A chart has each call in the part of its time, and none that is outside.
-func TestChart(t *testing.T) {
-	first := time.Date(2026, 1, 2, 3, 4, 5, 999, time.UTC)
-	for _, long := range []time.Duration{0, time.Millisecond, time.Second, 59 * time.Second, time.Hour, 40 * 24 * time.Hour} {
-		s := around(first, first.Add(long))
-		s.add(first, "ok")
-		s.add(first.Add(long), "refused_pin")
-		s.add(first.Add(-time.Hour), "ok")
-		s.add(first.Add(long+s.part*time.Duration(len(s.calls))), "ok")
-		calls := 0
-		for _, one := range s.calls {
-			calls += total(one)
-		}
-		if drawn := string(chart(s)); calls != 2 || strings.Count(drawn, "<rect") != 2 {
-			t.Errorf("over %v: %d calls, %s", long, calls, drawn)
-		}
 	}
 }

@@ -8,8 +8,16 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app/policies"
 	"github.com/wasmgate/wasmgate/internal/audit/index"
 )
+
+// policyHandlers serve what decides, and which rules have.
+type policyHandlers struct {
+	*frame
+	log      *auditLog
+	policies *policies.Policies
+}
 
 // policyFiles are where the policy comes from.
 type policyFiles struct {
@@ -18,8 +26,8 @@ type policyFiles struct {
 	Grants string   `json:"grants"`
 }
 
-func (c *Console) policyFiles() policyFiles {
-	p := c.app.Policies.Files()
+func (h *policyHandlers) policyFiles() policyFiles {
+	p := h.policies.Files()
 	return policyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
 }
 
@@ -45,7 +53,7 @@ type coveredRule struct {
 }
 
 // policy tells what decides. Coverage is of the newest calls that a request asks about.
-func (c *Console) policy(r *http.Request) (p rules, of index.Progress, err error) {
+func (h *policyHandlers) policy(r *http.Request) (p rules, of index.Progress, err error) {
 	q, err := filter(r)
 	if err != nil {
 		return p, of, err
@@ -53,8 +61,8 @@ func (c *Console) policy(r *http.Request) (p rules, of index.Progress, err error
 	if r.FormValue("last") == "" {
 		q.Last = mostCalls
 	}
-	s := c.status()
-	p = rules{policyFiles: c.policyFiles(), Revision: s.Policy, Coverage: []coveredRule{}}
+	s := h.status()
+	p = rules{policyFiles: h.policyFiles(), Revision: s.Policy, Coverage: []coveredRule{}}
 	if len(s.Bundles) > 0 {
 		p.Bundles = s.Bundles
 	}
@@ -66,7 +74,7 @@ func (c *Console) policy(r *http.Request) (p rules, of index.Progress, err error
 			p.Problems = append(p.Problems, problem)
 		}
 	}
-	calls, of, err := c.find(r.Context(), q)
+	calls, of, err := h.log.find(r.Context(), q)
 	by := make(map[[2]string]*coveredRule)
 	for _, e := range calls {
 		if e.Effect == "" {
@@ -91,15 +99,15 @@ func (c *Console) policy(r *http.Request) (p rules, of index.Progress, err error
 	return p, of, err
 }
 
-func (c *Console) getPolicy(w http.ResponseWriter, r *http.Request) error {
-	p, _, err := c.policy(r)
+func (h *policyHandlers) getPolicy(w http.ResponseWriter, r *http.Request) error {
+	p, _, err := h.policy(r)
 	return answer(w, p, err)
 }
 
-func (c *Console) policyPage(w http.ResponseWriter, r *http.Request) error {
-	p, of, err := c.policy(r)
+func (h *policyHandlers) policyPage(w http.ResponseWriter, r *http.Request) error {
+	p, of, err := h.policy(r)
 	if err != nil {
 		return err
 	}
-	return c.show(w, r, "policy", "Policy", map[string]any{"Policy": p, "Query": r.URL.Query(), "Indexed": of})
+	return h.show(w, r, "policy", "Policy", map[string]any{"Policy": p, "Query": r.URL.Query(), "Indexed": of})
 }

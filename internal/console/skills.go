@@ -1,19 +1,29 @@
 package console
 
-import "net/http"
+import (
+	"net/http"
 
-func (c *Console) getSkills(w http.ResponseWriter, r *http.Request) error {
-	list, err := c.app.Inventory.Skills(r.Context(), r.FormValue("as"))
+	"github.com/wasmgate/wasmgate/internal/app/inventory"
+)
+
+// skillHandlers serve the skills of the servers.
+type skillHandlers struct {
+	*frame
+	inventory *inventory.Inventory
+}
+
+func (h *skillHandlers) getSkills(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.inventory.Skills(r.Context(), r.FormValue("as"))
 	if err != nil {
 		return &misused{err.Error()}
 	}
 	return answer(w, list, nil)
 }
 
-func (c *Console) skillsPage(w http.ResponseWriter, r *http.Request) error {
-	list, err := c.app.Inventory.Skills(r.Context(), "")
+func (h *skillHandlers) skillsPage(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.inventory.Skills(r.Context(), "")
 	if err != nil {
 		return err
 	}
-	return c.show(w, r, "skills", "Skills", list)
+	return h.show(w, r, "skills", "Skills", list)
 }

@@ -280,7 +280,7 @@ func TestComparison(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", body, w.Code, want, w.Body)
 		}
 	}
-	if err := d.c.comparing.begin(&compared{Running: true}); err != nil {
+	if err := d.c.comparisons.comparing.begin(&compared{Running: true}); err != nil {
 		t.Fatal(err)
 	}
 	if w := d.ask("POST", "/api/v1/policy/comparison", `{}`, nil); w.Code != http.StatusConflict {

@@ -23,7 +23,6 @@ var exceptions = map[string]bound{
 	"bridge/internal/upstream":      {12, 5000, 90},
 	"gate":                          {21, 6600, 41},
 	"confine":                       {13, 5000, 40},
-	"internal/console":              {16, 5000, 110},
 	"internal/lock":                 {15, 5000, 40},
 	"sandbox":                       {19, 5000, 60},
 	"sandbox/internal/rewrite":      {12, 5000, 58},

@@ -1,4 +1,4 @@
-package console
+package pages
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/audit/flow"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 )
@@ -18,10 +17,10 @@ const (
 	mostBoxes                   = 12
 )
 
-// picture draws a flow: at the left what was read, with the labels on the arrows; at the right
+// Picture draws a flow: at the left what was read, with the labels on the arrows; at the right
 // what was done then, and what was stopped. A line from left to right is a value for which a call
 // was stopped, with the argument that held it.
-func picture(f flow.Flow) template.HTML {
+func Picture(f flow.Flow) template.HTML {
 	read, did := f.Read[max(0, len(f.Read)-mostBoxes):], f.Did[max(0, len(f.Did)-mostBoxes):]
 	rows := max(len(read), len(did), 1)
 	height := rows*(boxHeight+boxGap) + boxGap
@@ -102,23 +101,4 @@ func short(s string, n int) string {
 		return s
 	}
 	return string(r[:n-1]) + "…"
-}
-
-// step is what one part of a call's way took.
-type step struct {
-	Name  string
-	Took  string
-	Share int // of the whole, in percent
-}
-
-func steps(e audit.Entry) (all []step) {
-	for _, s := range e.Steps {
-		us := s.Took.Microseconds()
-		share := 0
-		if e.TookUS > 0 {
-			share = int(min(100, us*100/e.TookUS))
-		}
-		all = append(all, step{string(s.Step), took(us), share})
-	}
-	return all
 }

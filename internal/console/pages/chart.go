@@ -1,38 +1,37 @@
-package console
+package pages
 
 import (
 	"fmt"
 	"html/template"
 	"strings"
 	"time"
-
-	"github.com/wasmgate/wasmgate/internal/audit/index"
 )
 
 // kinds are what became of calls, as [effect] says, in the order in which a bar has them from below.
 var kinds = []struct{ of, words string }{{"refused", "refused"}, {"failed", "failed"}, {"ok", "answered"}}
 
-// A span is a time that is divided into equal parts, with how many calls of each kind there were
+// A Span is a time that is divided into equal parts, with how many calls of each kind there were
 // in each.
-type span struct {
+type Span struct {
 	from  time.Time
 	part  time.Duration
 	calls [60]map[string]int // by what effect says
 }
 
-// lastHour is the hour before a time, in minutes.
-func lastHour(now time.Time) *span {
-	return &span{from: now.Add(-time.Hour), part: time.Minute}
+// LastHour is the hour before a time, in minutes.
+func LastHour(now time.Time) *Span {
+	return &Span{from: now.Add(-time.Hour), part: time.Minute}
 }
 
-// around is the time from the first to the last of some calls, in parts of whole seconds.
-func around(first, last time.Time) *span {
-	s := &span{from: first.Truncate(time.Second)}
+// Around is the time from the first to the last of some calls, in parts of whole seconds.
+func Around(first, last time.Time) *Span {
+	s := &Span{from: first.Truncate(time.Second)}
 	s.part = max(time.Second, (last.Sub(s.from)/time.Duration(len(s.calls)) + time.Second).Truncate(time.Second))
 	return s
 }
 
-func (s *span) add(at time.Time, code string) {
+// Add counts a call that ended with a code. One outside the span does not count.
+func (s *Span) Add(at time.Time, code string) {
 	i := int(at.Sub(s.from) / s.part)
 	if at.Before(s.from) || i >= len(s.calls) {
 		return
@@ -43,8 +42,6 @@ func (s *span) add(at time.Time, code string) {
 	s.calls[i][effect(code)]++
 }
 
-func (s *span) addRow(r index.Row) { s.add(r.Time, r.Code) }
-
 func total(calls map[string]int) (n int) {
 	for _, one := range calls {
 		n += one
@@ -52,8 +49,8 @@ func total(calls map[string]int) (n int) {
 	return n
 }
 
-// chart draws the calls of a span as bars over an axis of time.
-func chart(s *span) template.HTML {
+// Chart draws the calls of a span as bars over an axis of time.
+func Chart(s *Span) template.HTML {
 	const width, height, left, above, below = 14, 110, 40, 10, 22
 	most, all := 1, 0
 	for _, calls := range s.calls {
@@ -92,7 +89,7 @@ func chart(s *span) template.HTML {
 }
 
 // at is when a part of the span begins: with the day, if the span is longer than one.
-func (s *span) at(part int) string {
+func (s *Span) at(part int) string {
 	t := s.from.Add(time.Duration(part) * s.part).Local()
 	switch whole := time.Duration(len(s.calls)) * s.part; {
 	case whole > 24*time.Hour:

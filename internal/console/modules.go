@@ -10,34 +10,12 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/audit/index"
-	"github.com/wasmgate/wasmgate/internal/config/except"
 )
 
-// findings are what was found in the calls that a request asks about, the most frequent first.
-func (c *Console) findings(r *http.Request) ([]except.Finding, index.Progress, error) {
-	q, err := filter(r)
-	if err != nil {
-		return nil, index.Progress{}, err
-	}
-	q.Findings = true
-	if r.FormValue("last") == "" {
-		q.Last = except.MostCalls
-	}
-	calls, p, err := c.find(r.Context(), q)
-	return except.Count(calls), p, err
-}
-
-func (c *Console) getFindings(w http.ResponseWriter, r *http.Request) error {
-	list, _, err := c.findings(r)
-	return answer(w, list, err)
-}
-
-func (c *Console) findingsPage(w http.ResponseWriter, r *http.Request) error {
-	list, p, err := c.findings(r)
-	if err != nil {
-		return err
-	}
-	return c.show(w, r, "findings", "Findings", map[string]any{"All": list, "Query": r.URL.Query(), "Indexed": p})
+// moduleHandlers serve the modules, and what their calls have used.
+type moduleHandlers struct {
+	*frame
+	log *auditLog
 }
 
 // sandboxed is what calls of a sandboxed tool have used.
@@ -58,9 +36,9 @@ type modules struct {
 	Used    []sandboxed `json:"used"`
 }
 
-func (c *Console) modules(ctx context.Context) (m modules, p index.Progress, err error) {
-	m.Modules = c.status().Modules
-	calls, p, err := c.find(ctx, index.Query{Event: gate.Done, Fuel: true, Last: mostCalls})
+func (h *moduleHandlers) modules(ctx context.Context) (m modules, p index.Progress, err error) {
+	m.Modules = h.status().Modules
+	calls, p, err := h.log.find(ctx, index.Query{Event: gate.Done, Fuel: true, Last: mostCalls})
 	by := make(map[string][]audit.Entry)
 	for _, e := range calls {
 		by[e.Tool] = append(by[e.Tool], e)
@@ -87,15 +65,15 @@ func usedBy(tool string, calls []audit.Entry) sandboxed {
 	return u
 }
 
-func (c *Console) getModules(w http.ResponseWriter, r *http.Request) error {
-	m, _, err := c.modules(r.Context())
+func (h *moduleHandlers) getModules(w http.ResponseWriter, r *http.Request) error {
+	m, _, err := h.modules(r.Context())
 	return answer(w, m, err)
 }
 
-func (c *Console) modulesPage(w http.ResponseWriter, r *http.Request) error {
-	m, p, err := c.modules(r.Context())
+func (h *moduleHandlers) modulesPage(w http.ResponseWriter, r *http.Request) error {
+	m, p, err := h.modules(r.Context())
 	if err != nil {
 		return err
 	}
-	return c.show(w, r, "modules", "Modules", map[string]any{"Of": m, "Indexed": p})
+	return h.show(w, r, "modules", "Modules", map[string]any{"Of": m, "Indexed": p})
 }

@@ -1,4 +1,4 @@
-package console
+package signin
 
 import (
 	"context"
@@ -10,13 +10,19 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/console/pages"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
-// A provider lets people sign in who are not the operator of this machine, at the issuers of the
+// leaveTime is how long a browser may be at an issuer.
+const leaveTime = 10 * time.Minute
+
+const leavingName = "wasmgate_console_leaves"
+
+// A Provider lets people sign in who are not the operator of this machine, at the issuers of the
 // configuration. Policies say what they may do.
-type provider interface {
+type Provider interface {
 	// SignInIssuers are the names of the issuers.
 	SignInIssuers() []string
 	// BeginSignIn begins to find out who sits at a browser, which keeps a ticket and comes back to
@@ -44,68 +50,60 @@ func address(r *http.Request) (base string, named bool) {
 
 // depart asks a person to go on to an issuer. Nothing begins before they press the button: pages of
 // other sites can make a browser ask for an address.
-func (c *Console) depart(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) depart(w http.ResponseWriter, r *http.Request) {
 	base, named := address(r)
 	if !named {
 		http.Redirect(w, r, base+r.URL.Path, http.StatusSeeOther)
 		return
 	}
 	issuer := r.PathValue("issuer")
-	if !slices.Contains(c.people.SignInIssuers(), issuer) {
-		c.signinProblem(w, http.StatusNotFound, "The configuration has no issuer of this name.")
+	if !slices.Contains(p.People.SignInIssuers(), issuer) {
+		p.problem(w, http.StatusNotFound, "The configuration has no issuer of this name.")
 		return
 	}
-	page(w, http.StatusOK, "depart", view{Title: "Sign in", Out: true, Of: issuer})
+	pages.Write(w, http.StatusOK, "depart", pages.View{Title: "Sign in", Out: true, Of: issuer})
 }
 
 // leave leads a browser to an issuer.
-func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) leave(w http.ResponseWriter, r *http.Request) {
 	base, _ := address(r)
-	begun, ticket, err := c.people.BeginSignIn(r.Context(), r.PathValue("issuer"), base+login.LoopbackPath)
+	begun, ticket, err := p.People.BeginSignIn(r.Context(), r.PathValue("issuer"), base+login.LoopbackPath)
 	if err != nil {
-		c.signinProblem(w, http.StatusBadGateway, "No one can sign in there now: the log of the gateway says why.")
+		p.problem(w, http.StatusBadGateway, "No one can sign in there now: the log of the gateway says why.")
 		return
 	}
-	c.keepTicket(w, r, ticket, leaveTime)
+	p.keepTicket(w, r, ticket, leaveTime)
 	// A redirect would be refused: the policy of the page lets its form lead to the console only.
 	w.Header().Set("Refresh", "0; url="+begun.URL)
-	page(w, http.StatusOK, "leaving", view{Title: "Sign in", Out: true, Of: begun})
+	pages.Write(w, http.StatusOK, "leaving", pages.View{Title: "Sign in", Out: true, Of: begun})
 }
 
 // comeBack signs in the person with whom a browser comes back from an issuer. It has to be the browser
 // that went there: otherwise a link could sign people in as somebody else.
-func (c *Console) comeBack(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) comeBack(w http.ResponseWriter, r *http.Request) {
 	ticket := ""
 	if kept, err := r.Cookie(cookieName(leavingName, r)); err == nil {
 		ticket = kept.Value
 	}
-	token, who, err := c.people.EndSignIn(r.Context(), ticket, r.URL.Query())
+	token, who, err := p.People.EndSignIn(r.Context(), ticket, r.URL.Query())
 	if errors.Is(err, login.ErrState) {
-		c.signinProblem(w, http.StatusForbidden, "This does not belong to a sign-in of this browser: sign in again.")
+		p.problem(w, http.StatusForbidden, "This does not belong to a sign-in of this browser: sign in again.")
 		return
 	}
-	c.keepTicket(w, r, "", -time.Second) // it is good once
+	p.keepTicket(w, r, "", -time.Second) // it is good once
 	if err != nil {
-		c.signinProblem(w, http.StatusForbidden, "You are not signed in: the log of the gateway says why.")
+		p.problem(w, http.StatusForbidden, "You are not signed in: the log of the gateway says why.")
 		return
 	}
-	c.stay(w, r, c.signins.come(who.Owner, token))
+	p.keep(w, r, p.come(who.Owner, token))
 	w.Header().Set("Refresh", "0; url=/ui/") // a redirect would be another site's, with which a strict cookie is not sent
-	page(w, http.StatusOK, "signedin", view{Title: "Signed in", Out: true, Of: match.Name(who.Tenant, who.ID)})
+	pages.Write(w, http.StatusOK, "signedin", pages.View{Title: "Signed in", Out: true, Of: match.Name(who.Tenant, who.ID)})
 }
 
 // keepTicket has a browser keep a ticket, or forget it for an age below zero.
-func (c *Console) keepTicket(w http.ResponseWriter, r *http.Request, ticket string, age time.Duration) {
+func (p *Pages) keepTicket(w http.ResponseWriter, r *http.Request, ticket string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName(leavingName, r), Value: ticket, Path: login.LoopbackPath, MaxAge: int(age.Seconds()), HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, // it comes back from another site
 	})
-}
-
-func (c *Console) stay(w http.ResponseWriter, r *http.Request, cookie string) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName(stayName, r), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-}
-
-func (c *Console) signinProblem(w http.ResponseWriter, status int, problem string) {
-	page(w, status, "signin", view{Title: "Sign in", Out: true, Problem: problem, Of: c.people.SignInIssuers()})
 }
