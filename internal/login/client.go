@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
@@ -35,28 +37,15 @@ const (
 	LoopbackPath = "/callback"
 )
 
-// loopbackRedirect stands for the redirects of commands, whose port differs (RFC 8252, 7.3).
-const loopbackRedirect = "http://127.0.0.1" + LoopbackPath
-
-// Document is the gateway's client metadata document (draft-ietf-oauth-client-id-metadata-document).
-func Document(public string) []byte {
-	raw, _ := json.Marshal(map[string]any{
-		"client_id": public + DocumentPath, "client_name": "wasmgate", "client_uri": public,
-		"redirect_uris": []string{loopbackRedirect, public + ConnectPath, public + SignInPath}, "application_type": "native",
-		"grant_types": []string{"authorization_code", "refresh_token", jwtBearer}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
-	})
-	return raw
-}
-
 // client returns who the gateway is at the authorization server of a place: whom the
 // configuration names, or its own document, or whom it registers there (MCP 2026-07-28,
 // basic/authorization, "Client Registration").
-func (l *Logins) client(ctx context.Context, s *Server, p *place, redirect string) (client, error) {
+func (s *Server) client(ctx context.Context, p *place, redirect, public string) (client, error) {
 	if s.ClientID != "" {
 		return s.configured(p), nil
 	}
-	if strings.HasPrefix(l.o.Public(), "https://") && p.ClientIDMetadataDocumentSupported {
-		return client{ID: l.o.Public() + DocumentPath, Method: "none"}, nil
+	if strings.HasPrefix(public, "https://") && p.ClientIDMetadataDocumentSupported {
+		return client{ID: public + DocumentPath, Method: "none"}, nil
 	}
 	if p.RegistrationEndpoint == "" {
 		return client{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URL %s, and write its id to %s", p.Issuer, redirect, s.clientKey())
@@ -137,4 +126,29 @@ func (c client) proves(issuer string, now time.Time, form url.Values, h http.Hea
 		form.Set("client_id", c.ID)
 	}
 	return nil
+}
+
+// assertTime is how long an assertion holds: it is made for one request.
+const assertTime = time.Minute
+
+// assertion proves the client to an issuer, once (RFC 7523, 2.2 and 3). It is for the issuer
+// alone: one that named an endpoint could be shown to another who says that it is theirs.
+func (c client) assertion(issuer string, now time.Time) (string, error) {
+	key, alg, err := readKey(c.Key)
+	if err != nil {
+		return "", fmt.Errorf("the private key of client %s: %w", c.ID, err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: key, KeyID: c.KeyID}}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return "", err
+	}
+	claims, err := json.Marshal(map[string]any{"iss": c.ID, "sub": c.ID, "aud": issuer, "iat": now.Unix(), "exp": now.Add(assertTime).Unix(), "jti": rand.Text()})
+	if err != nil {
+		return "", err
+	}
+	signed, err := signer.Sign(claims)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
 }

@@ -244,7 +244,7 @@ func TestLogoutDuringRefresh(t *testing.T) {
 			if _, err := r.token(t, tt.need); err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range r.rows {
+			for _, l := range r.rows.byKey {
 				l.narrow = nil
 			}
 		}
@@ -405,7 +405,7 @@ func TestBoundsOfLogins(t *testing.T) {
 		t.Errorf("after their time %d logins are under way", len(r.flows))
 	}
 
-	for _, l := range r.rows {
+	for _, l := range r.rows.byKey {
 		l.narrow = make(map[string]*grant)
 		for i := range maxNarrow {
 			l.narrow[fmt.Sprint(i)] = new(grant)
@@ -415,7 +415,7 @@ func TestBoundsOfLogins(t *testing.T) {
 	if _, err := r.token(t, Need{Scopes: []string{"read"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range r.rows {
+	for _, l := range r.rows.byKey {
 		if len(l.narrow) > maxNarrow {
 			t.Errorf("%d narrowed tokens are kept", len(l.narrow))
 		}
@@ -435,24 +435,24 @@ func TestTokensOfCallers(t *testing.T) {
 	see(r.Logins, "bearer", "Basic x")
 	see(r.Logins, "bearer", "Bearer")
 	r.Saw(nil, &http.Request{Header: http.Header{"Authorization": {"Bearer x"}}})
-	if len(r.Logins.tokens) != 0 {
-		t.Errorf("%d are kept", len(r.Logins.tokens))
+	if len(r.Logins.subjects.tokens) != 0 {
+		t.Errorf("%d are kept", len(r.Logins.subjects.tokens))
 	}
 	see(r.Logins, "bearer", "bearer x") // names of schemes have no case (RFC 9110, 11.1)
-	if got := r.subject(&gate.Principal{Owner: alice, Credential: "c"}); got != "x" {
+	if got := r.subjects.token(&gate.Principal{Owner: alice, Credential: "c"}); got != "x" {
 		t.Errorf("%q is kept", got)
 	}
 	for i := range maxTokens + 10 {
 		r.Saw(&gate.Principal{Owner: alice, Auth: "bearer", Credential: fmt.Sprint(i)}, &http.Request{Header: http.Header{"Authorization": {"Bearer x"}}})
 	}
-	if n := len(r.Logins.tokens); n != maxTokens {
+	if n := len(r.Logins.subjects.tokens); n != maxTokens {
 		t.Errorf("%d are kept", n)
 	}
 	none := *r.server
 	none.Mode = OAuth
 	r.Set([]*Server{&none})
 	see(r.Logins, "bearer", "Bearer x")
-	if n := len(r.Logins.tokens); n != 0 {
+	if n := len(r.Logins.subjects.tokens); n != 0 {
 		t.Errorf("%d are kept for no server", n)
 	}
 }

@@ -10,63 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-
-	"github.com/wasmgate/wasmgate/gate"
 )
-
-// idpMode is the mode of an identity provider: people log in to it once, for all servers that
-// take its identity assertions. The access token of such a grant is the person's ID token.
-const idpMode = "idp"
-
-// jwtBearer is the grant type that takes an identity assertion (RFC 7523, 2.1).
-const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 // assertedLife bounds a token whose authorization server does not say for how long it holds: the
 // identity provider is asked again after it.
 const assertedLife = time.Hour
-
-// IdentityProvider returns where people log in for servers of the mode [IDJAG]. Each client of an
-// identity provider has logins of its own, because an ID token is for one client.
-func IdentityProvider(s Server) *Server {
-	s.ID, s.URL, s.Mode, s.Scopes = s.Issuer+" as "+s.ClientID, s.Issuer, idpMode, []string{"openid"}
-	return &s
-}
-
-// through returns the servers whose tokens come from logins at an identity provider.
-func (l *Logins) through(idp string) (all []*Server) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.servers {
-		if s.IDP != nil && s.IDP.ID == idp {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// forgetAsserted deletes the tokens that came from a login, and revokes them.
-func (l *Logins) forgetAsserted(ctx context.Context, idp *Server, o gate.Owner) (err error) {
-	for _, s := range l.through(idp.ID) {
-		r := l.row(s, o)
-		r.mu.Lock()
-		r.load()
-		g := r.grant
-		r.grant, r.narrow = nil, nil
-		err = errors.Join(err, l.o.Vault.Delete(r.key))
-		r.mu.Unlock()
-		if g == nil || g.Access == "" {
-			continue
-		}
-		problem := g.revoke(ctx, s, l.o.Now())
-		if refusal, ok := errors.AsType[*statusError](problem); ok && refusal.code == "unsupported_token_type" {
-			problem = nil // a signed token holds to its end, which is near (RFC 7009, 2.2.1)
-		}
-		err = errors.Join(err, problem)
-	}
-	return err
-}
 
 // basis is what a token of a server depends on. If any of it changes, the token is not used any more.
 func (s *Server) basis(in *grant) string {
@@ -94,8 +43,6 @@ func (r *row) rebase(s *Server) (*grant, error) {
 	}
 	return r.grant, nil
 }
-
-func (r *row) owner() gate.Owner { return gate.Owner{Tenant: r.key.Tenant, ID: r.key.Principal} }
 
 // signIn says that a login at the identity provider is what helps.
 func (r *row) signIn(s *Server, cause error) *Needed {
@@ -156,11 +103,6 @@ func (r *row) refusedByIDP(s *Server, err error) error {
 	}
 	return &Needed{s.ID, text, err, login}
 }
-
-// denied is why a person may not use a server that others may use.
-type denied struct{ error }
-
-func (d denied) Unwrap() error { return d.error }
 
 // refusedByServer says why there is no token for an ID-JAG, and what to do.
 func refusedByServer(s *Server, err error) error {
@@ -234,73 +176,4 @@ func checkAssertion(text string, s *Server, p *place, now time.Time) error {
 		return errors.New("the ID-JAG has expired")
 	}
 	return nil
-}
-
-// identity takes the ID token of a login at an identity provider in the place of the access token
-// (OpenID Connect Core, 3.1.3.7). It came from the provider itself over TLS, or from its owner.
-func (g *grant) identity(s *Server, text string, now time.Time) error {
-	if text == "" {
-		return errors.New("the identity provider gives no ID token: allow the scope openid for the gateway's client")
-	}
-	_, c, err := readJWT(text)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the ID token: %w", err)
-	case c.Issuer != s.Issuer:
-		return errors.New("the issuer of the ID token is not the identity provider")
-	case !slices.Contains(c.Audience, s.ClientID), c.Party != "" && c.Party != s.ClientID:
-		return errors.New("the ID token is not for the gateway's client: see idp_client")
-	case c.Subject == "" || g.Subject != "" && g.Subject != c.Subject: // OpenID Connect Core, 12.2
-		return errors.New("the ID token belongs to a different person than the login")
-	case !now.Before(c.ends()):
-		return errors.New("the ID token has expired")
-	}
-	g.Access, g.Subject, g.Expires = text, c.Subject, c.ends()
-	return nil
-}
-
-// claims are those of ID tokens and of ID-JAGs.
-type claims struct {
-	Issuer   string  `json:"iss"`
-	Subject  string  `json:"sub"`
-	Audience several `json:"aud"`
-	Party    string  `json:"azp"`
-	Client   string  `json:"client_id"`
-	Resource several `json:"resource"`
-	JTI      string  `json:"jti"`
-	Exp      float64 `json:"exp"`
-}
-
-func (c *claims) ends() time.Time {
-	return time.Unix(int64(min(max(c.Exp, 0), 1<<40)), 0)
-}
-
-// several are texts. JSON has a single one also without a list.
-type several []string
-
-func (s *several) UnmarshalJSON(raw []byte) error {
-	var one string
-	if json.Unmarshal(raw, &one) == nil {
-		*s = several{one}
-		return nil
-	}
-	return json.Unmarshal(raw, (*[]string)(s))
-}
-
-// signatures are the algorithms of tokens that are read here and verified elsewhere.
-var signatures = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512,
-}
-
-// readJWT reads a signed token without verifying it. Its errors have no word of it.
-func readJWT(text string) (typ string, c *claims, err error) {
-	signed, err := jose.ParseSignedCompact(text, signatures)
-	if err != nil {
-		return "", nil, errors.New("not a signed JWT")
-	}
-	if json.Unmarshal(signed.UnsafePayloadWithoutVerification(), &c) != nil || c == nil {
-		return "", nil, errors.New("the claims are not a JSON object")
-	}
-	typ, _ = signed.Signatures[0].Header.ExtraHeaders[jose.HeaderType].(string)
-	return typ, c, nil
 }

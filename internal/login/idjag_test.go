@@ -84,7 +84,7 @@ func (c *corpRig) answer(t testing.TB, s *Server, who gate.Owner, need Need) (st
 
 // end ends the tokens of servers, and of logins if so.
 func (c *corpRig) end(logins bool) {
-	for _, r := range c.rows {
+	for _, r := range c.rows.byKey {
 		r.mu.Lock()
 		if r.grant != nil && (logins || r.key.Kind == IDJAG) {
 			ended := *r.grant

@@ -324,7 +324,7 @@ func TestRefreshOnce(t *testing.T) {
 		if turn > 1 {
 			as.Expire("alice")
 		}
-		for _, l := range r.rows {
+		for _, l := range r.rows.byKey {
 			l.mu.Lock()
 			if l.grant != nil {
 				l.grant.Expires = time.Now().Add(-time.Second)
@@ -356,7 +356,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	age := func() {
-		for _, l := range r.rows {
+		for _, l := range r.rows.byKey {
 			l.mu.Lock()
 			l.forced = time.Time{}
 			l.mu.Unlock()

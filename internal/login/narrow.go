@@ -7,15 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-)
-
-// The parameters of a token exchange (RFC 8693, 2.1 and 3).
-const (
-	exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
-	accessToken   = "urn:ietf:params:oauth:token-type:access_token"
 )
 
 // maxNarrow bounds the narrowed tokens that are kept with a grant.
@@ -73,21 +66,6 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 	return got, nil
 }
 
-// is reports whether two are the same, token by token.
-func (g *grant) is(o *grant) bool {
-	return g == o || g != nil && o != nil && g.ID == o.ID && g.Access == o.Access && g.Refresh == o.Refresh && g.Basis == o.Basis
-}
-
-// like reports whether two are one grant, whose refresh token may have changed.
-func (g *grant) like(o *grant) bool {
-	return g == o || g != nil && o != nil && o.ID != "" && g.ID == o.ID && g.Access == o.Access
-}
-
-// holds reports whether a token that is kept can be used: long ones end a minute before they do.
-func (g *grant) holds(now time.Time) bool {
-	return now.Before(g.Expires.Add(-min(early, g.Expires.Sub(g.Got)/4)))
-}
-
 // narrowed returns what of granted scopes is needed; nil granted are not known, nil needed are all.
 func narrowed(granted, needed []string) []string {
 	if needed == nil {
@@ -110,7 +88,7 @@ func (r *row) lesser(ctx context.Context, s *Server, g *grant, subject string, s
 	if subject != "" {
 		form = url.Values{"grant_type": {exchangeGrant}, "subject_token": {subject}, "subject_token_type": {accessToken}, "requested_token_type": {accessToken}}
 		if s.Actor {
-			own, err := r.all.actor(ctx, s, g)
+			own, err := r.all.actors.token(ctx, s, g, r.all.o.Now())
 			if err != nil {
 				return nil, fmt.Errorf("no token by which the gateway is the actor: %w", err)
 			}
@@ -130,7 +108,7 @@ func (r *row) lesser(ctx context.Context, s *Server, g *grant, subject string, s
 		got, err := g.ask(asking, s, r.all.o.Now(), form)
 		if s.Mode != OAuth || g.Refresh == "" || !unknownGrant(err) {
 			if err != nil {
-				r.all.forgetActor(s)
+				r.all.actors.forget(s)
 			}
 			return got, err
 		}
@@ -139,12 +117,6 @@ func (r *row) lesser(ctx context.Context, s *Server, g *grant, subject string, s
 		r.mu.Unlock()
 	}
 	return r.refreshed(ctx, s, scopes)
-}
-
-// unknownGrant reports whether an authorization server does not give tokens in this way.
-func unknownGrant(err error) bool {
-	e, ok := errors.AsType[*statusError](err)
-	return ok && (e.code == "unsupported_grant_type" || e.code == "unauthorized_client")
 }
 
 // refreshed asks for a token with these scopes by the refresh token. It is the only refresh at a time.

@@ -28,10 +28,10 @@ func TestPrincipalsWithoutLogin(t *testing.T) {
 			t.Fatalf("a principal without a login: %v", err)
 		}
 	}
-	if len(l.rows) > maxRows {
-		t.Errorf("%d rows are kept", len(l.rows))
+	if len(l.rows.byKey) > maxRows {
+		t.Errorf("%d rows are kept", len(l.rows.byKey))
 	}
-	if l.rows[key(l.servers["jira"], alice.Owner)] == nil {
+	if l.rows.byKey[key(l.servers["jira"], alice.Owner)] == nil {
 		t.Error("a login was forgotten")
 	}
 }

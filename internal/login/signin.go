@@ -6,26 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
-	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
-
-// SignsIn is the mode of a server that is the gateway itself: see [Logins.SignIn].
-const SignsIn = "sign_in"
-
-// asksPeople reports whether tokens of a server come by way of a browser.
-func (s *Server) asksPeople() bool { return s.Mode == OAuth || s.Mode == SignsIn || s.Mode == idpMode }
-
-// clientKey is where the configuration names the client at a server.
-func (s *Server) clientKey() string {
-	if s.Mode == SignsIn {
-		return "auth.issuers." + s.ID + ".sign_in.client_id"
-	}
-	return "servers." + s.ID + ".auth.client_id"
-}
 
 // A Ticket is a sign-in that has begun. The browser keeps it, sealed, until it comes back: callers
 // without any credential can begin sign-ins, and would fill a table.
@@ -105,45 +89,9 @@ func (l *Logins) SignedIn(ctx context.Context, s *Server, sealed string, query u
 	return g.Access, nil
 }
 
-const (
-	// providerTime is how long an issuer's answer is used, and failedTime how long an error is.
-	providerTime, failedTime = time.Minute, 5 * time.Second
-	// registeredTime is how long a client begins sign-ins that was registered for them: an issuer may
-	// forget it.
-	registeredTime = flowTime
-	maxRegistered  = 64
-)
-
-// A provider is what is known of an issuer at which people sign in, so that many sign-ins cost it
-// few requests.
-type provider struct {
-	mu         sync.Mutex // held while the issuer is asked
-	meta       *oauthex.AuthServerMeta
-	err        error
-	until      time.Time
-	registered map[string]registration // by redirect
-}
-
-type registration struct {
-	client client
-	until  time.Time
-}
-
-// known returns what is known of the issuer of a server.
-func (l *Logins) known(s *Server) *provider {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	k := l.providers[s.Issuer]
-	if k == nil {
-		k = &provider{registered: make(map[string]registration)}
-		l.providers[s.Issuer] = k
-	}
-	return k
-}
-
 // provider asks an issuer where its endpoints are, once a minute.
 func (l *Logins) provider(ctx context.Context, s *Server) (*place, error) {
-	k := l.known(s)
+	k := l.providers.known(s)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now := l.o.Now(); !now.Before(k.until) {
@@ -163,13 +111,13 @@ func (l *Logins) provider(ctx context.Context, s *Server) (*place, error) {
 
 // signInClient is who the gateway is at an issuer: a client that it registers serves many sign-ins.
 func (l *Logins) signInClient(ctx context.Context, s *Server, p *place, redirect string) (client, error) {
-	k, now := l.known(s), l.o.Now()
+	k, now := l.providers.known(s), l.o.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r, ok := k.registered[redirect]; ok && now.Before(r.until) {
 		return r.client, nil
 	}
-	c, err := l.client(context.WithoutCancel(ctx), s, p, redirect)
+	c, err := s.client(context.WithoutCancel(ctx), p, redirect, l.o.Public())
 	if err != nil || s.ClientID != "" {
 		return c, err
 	}
