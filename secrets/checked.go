@@ -1,10 +1,20 @@
 package secrets
 
+import (
+	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/apikey"
+)
+
 // The rules of [Options.Checked]: numbers that prove themselves by a checksum.
 const (
 	RuleCard = "payment-card" // 14 to 19 digits of a known network, Luhn (ISO/IEC 7812-1)
 	RuleIBAN = "iban"         // length by country, modulo 97 (ISO 13616)
 )
+
+// RuleGatewayKey is the rule for API keys of wasmgate, which prove themselves by their
+// checksum.
+const RuleGatewayKey = "wasmgate-key"
 
 // A check is a rule without an expression.
 type check struct {
@@ -24,6 +34,23 @@ func checks() []check {
 
 func checkedRule(id, kind string) *rule {
 	return &rule{ruleSource: ruleSource{ID: id, Description: kind}}
+}
+
+func gatewayKeys(all []match, r *rule, text string) []match {
+	for at := 0; ; {
+		i := strings.Index(text[at:], apikey.Prefix)
+		if i < 0 {
+			return all
+		}
+		from := at + i
+		at = from + len(apikey.Prefix)
+		if to := from + apikey.Size; to <= len(text) {
+			if _, ok := apikey.ID(text[from:to]); ok {
+				all = append(all, match{rule: r, start: from, end: to, whole: [2]int{from, to}, secret: text[from:to]})
+				at = to
+			}
+		}
+	}
 }
 
 // A number is what a text has, without what separates its groups.
@@ -173,8 +200,3 @@ func ibanLength(country string) int {
 	}
 	return 0
 }
-
-func isDigit(c byte) bool          { return c >= '0' && c <= '9' }
-func isCapital(c byte) bool        { return c >= 'A' && c <= 'Z' }
-func isCapitalOrDigit(c byte) bool { return isDigit(c) || isCapital(c) }
-func isWord(c byte) bool           { return isCapitalOrDigit(c) || c >= 'a' && c <= 'z' || c == '_' }

@@ -1,9 +1,7 @@
 package secrets
 
 import (
-	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -17,25 +15,6 @@ const (
 	minText    = 8  // bytes of decoded text that are worth a look
 	minPairs   = 12 // bytes that are written one by one
 )
-
-// decoded appends a match for each encoded segment in which there is a secret: the
-// segment as a whole, for a part of it cannot be told apart.
-func (s *Scanner) decoded(all []match, path, text string, depth int) []match {
-	buffer := bufferPool.Get().(*[]byte)
-	defer bufferPool.Put(buffer)
-	segments(text, func(start, end int, plain []byte) {
-		inner := s.scan(path, string(plain), depth+1)
-		if len(inner) == 0 {
-			return
-		}
-		i := max(0, slices.IndexFunc(inner, func(m match) bool { return !s.report[m.rule.order] }))
-		all = append(all, match{rule: inner[i].rule, start: start, end: end, whole: [2]int{start, end}, secret: inner[i].secret})
-	}, buffer)
-	return all
-}
-
-// bufferPool holds what segments decode to.
-var bufferPool = sync.Pool{New: func() any { return new([]byte) }}
 
 // segments calls f for each part of the text that is encoded text. What f is
 // given is valid until it returns.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -46,28 +45,6 @@ const (
 	escapes  = "\\&"
 	lineEnds = "\n"
 )
-
-var unescapers = sync.Pool{New: func() any { return new(unescaper) }}
-
-// unescaped appends matches that have an escape in them or next to them.
-func (s *Scanner) unescaped(all []match, path, text string, depth int) []match {
-	u := unescapers.Get().(*unescaper)
-	defer unescapers.Put(u)
-	defer func() { u.source = "" }()
-	plain := all
-	for _, marks := range [...]string{escapes, lineEnds} {
-		u.source, u.marks, u.next = text, marks, [2]int{-1, -1}
-		for e, ok := u.find(0); ok; {
-			e, ok = u.read(e)
-			for _, m := range s.scan(path, string(u.text), depth+1) {
-				if at, ok := u.place(m, plain); ok {
-					all = append(all, at)
-				}
-			}
-		}
-	}
-	return all
-}
 
 // An escape is a part of a text that stands for a character, or for nothing.
 type escape struct {

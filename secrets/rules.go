@@ -3,14 +3,11 @@ package secrets
 import (
 	_ "embed"
 	"fmt"
-	"math"
+	"regexp"
 	"slices"
-	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/wasmgate/wasmgate/internal/lazy"
 )
 
 //go:generate sh -c "go run -C gitleaks . rules >gitleaks.toml"
@@ -26,38 +23,9 @@ type document struct {
 	Allowlist listSource
 }
 
-type ruleSource struct {
-	ID          string
-	Description string
-	Path        string
-	Regex       string
-	SecretGroup int
-	Entropy     float64
-	Keywords    []string
-	Allowlists  []listSource
-}
-
-type listSource struct {
-	Condition   string
-	RegexTarget string
-	Paths       []string
-	Regexes     []string
-	StopWords   []string
-}
-
-// A rule is one kind of secret. Its regular expressions are compiled when its first keyword is met:
-// most rules never see theirs.
-type rule struct {
-	ruleSource
-	order      int  // among all rules
-	generic    bool // whatever looks like a secret, of no certain kind
-	custom     bool // of the configuration; what gitleaks allows in general is not allowed for it
-	path       func(string) bool
-	allowlists []*allowlist
-
-	once    sync.Once
-	pattern *pattern
-}
+// RuleGeneric is the rule for whatever looks like a secret behind a word like
+// key, token or password.
+const RuleGeneric = "generic-api-key"
 
 // A ruleSet is what all scanners share.
 type ruleSet struct {
@@ -102,18 +70,6 @@ func readRules() (*ruleSet, error) {
 	return set, nil
 }
 
-func newRule(src ruleSource) *rule {
-	if src.Keywords == nil {
-		src.Keywords = keywordsOf(src.Regex)
-	}
-	r := &rule{ruleSource: src, generic: strings.Contains(src.ID, "generic")}
-	r.path = matching(src.Path)
-	for _, l := range src.Allowlists {
-		r.allowlists = append(r.allowlists, newAllowlist(l))
-	}
-	return r
-}
-
 // index returns the place of a rule in the order.
 func (s *ruleSet) index(id string) (int, error) {
 	i := slices.IndexFunc(s.rules, func(r *rule) bool { return r.ID == id })
@@ -123,98 +79,38 @@ func (s *ruleSet) index(id string) (int, error) {
 	return i, nil
 }
 
-// compiled returns the rule's expression and where to look for it.
-func (r *rule) compiled() *pattern {
-	r.once.Do(func() { r.pattern = newPattern(r.Regex, r.Keywords) })
-	return r.pattern
+// A Rule is a kind of secret of one's own. If the expression has groups, the first that
+// matches something is the secret.
+type Rule struct {
+	ID     string // small letters, digits and hyphens; no rule of this package has it
+	Regexp string
 }
 
-// An allowlist says which matches are no secrets after all.
-type allowlist struct {
-	listSource
-	regexes, paths func(string) bool
-}
+var ruleID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
-func newAllowlist(src listSource) *allowlist {
-	a := &allowlist{listSource: src}
-	a.regexes, a.paths = matching(union(src.Regexes)), matching(union(src.Paths))
-	for i, w := range a.StopWords {
-		a.StopWords[i] = strings.ToLower(w)
-	}
-	return a
-}
-
-// union joins expressions as the library does: a flag that one of them sets
-// holds in all that follow, and the rules were tuned with that.
-func union(regexes []string) string {
-	if len(regexes) == 0 {
-		return ""
-	}
-	return "(?:" + strings.Join(regexes, "|") + ")"
-}
-
-// matching returns what reports whether an expression matches a text. Nothing matches without an
-// expression, and an empty text never does.
-func matching(source string) func(string) bool {
-	re := lazy.Regexp(source)
-	return func(text string) bool { return source != "" && text != "" && re().MatchString(text) }
-}
-
-// allows reports whether a match is no secret. Paths alone allow nothing: they come from the sender
-// of the text.
-func (a *allowlist) allows(path, secret, match, line string) bool {
-	target := secret
-	switch a.RegexTarget {
-	case "match":
-		target = match
-	case "line":
-		target = line
-	}
-	if strings.EqualFold(a.Condition, "AND") {
-		return (len(a.Paths) == 0 || a.paths(path)) &&
-			(len(a.Regexes) == 0 || a.regexes(target)) &&
-			(len(a.StopWords) == 0 || a.stops(secret))
-	}
-	return a.regexes(target) || a.stops(secret)
-}
-
-func (a *allowlist) stops(secret string) bool {
-	secret = strings.ToLower(secret)
-	for _, w := range a.StopWords {
-		if strings.Contains(secret, w) {
-			return true
-		}
-	}
-	return false
-}
-
-// entropy is Shannon's, in bits a character, counted as the library does: by
-// characters, over a length in bytes.
-func entropy(s string) float64 {
-	var ascii [utf8.RuneSelf]int
-	var other map[rune]int
-	for _, r := range s {
+// with returns the set with more rules.
+func (s *ruleSet) with(more []Rule) (*ruleSet, error) {
+	set := *s
+	set.rules = slices.Clone(s.rules)
+	for _, m := range more {
+		re, err := regexp.Compile(m.Regexp)
 		switch {
-		case r < utf8.RuneSelf:
-			ascii[r]++
-		case other == nil:
-			other = map[rune]int{r: 1}
-		default:
-			other[r]++
+		case !ruleID.MatchString(m.ID):
+			return nil, fmt.Errorf("rule %q for secrets: an id has small letters, digits and hyphens, 64 at most", m.ID)
+		case slices.ContainsFunc(set.rules, func(r *rule) bool { return r.ID == m.ID }):
+			return nil, fmt.Errorf("rule %q for secrets: there is a rule with this id already; choose another", m.ID)
+		case err != nil:
+			return nil, fmt.Errorf("rule %q for secrets: %w", m.ID, err)
+		case re.MatchString(""):
+			return nil, fmt.Errorf("rule %q for secrets: the expression matches an empty text; let it ask for a character at least", m.ID)
+		}
+		r := newRule(ruleSource{ID: m.ID, Description: "Found a secret of a rule of the configuration.", Regex: m.Regexp})
+		r.order, r.custom = len(set.rules), true
+		set.rules = append(set.rules, r)
+		if len(r.Keywords) == 0 {
+			set.everywhere = append(set.everywhere, r)
 		}
 	}
-	var sum float64
-	add := func(n int) {
-		if n > 0 {
-			p := float64(n) / float64(len(s))
-			sum -= p * math.Log2(p)
-		}
-	}
-	for _, n := range ascii {
-		add(n)
-	}
-	for _, n := range other {
-		add(n)
-	}
-	return sum
+	set.keywords = newMatcher(set.rules)
+	return &set, nil
 }
