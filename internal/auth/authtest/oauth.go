@@ -27,6 +27,8 @@ type OAuth struct {
 	*httptest.Server
 	// Change changes the metadata before it is given out. It is set before the first request.
 	Change func(metadata map[string]any)
+	// Mint makes an access token of a person for a resource; nil makes words that say nothing. It is set before the first request.
+	Mint func(user, resource string) string
 
 	idJAGs
 	vouchedFor []string // ID-JAGs, and ID tokens
@@ -380,6 +382,9 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 	o.count[form.Get("grant_type")]++
 	g.until = time.Now().Add(o.life)
 	token := rand.Text()
+	if o.Mint != nil {
+		token = o.Mint(g.user, g.resource)
+	}
 	o.access[token] = g
 	answer := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(o.life.Seconds()), "scope": g.scope}
 	if slices.Contains(strings.Fields(g.scope), "openid") {

@@ -6,10 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,53 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )
 
-// agreeAt opens a page of the gateway as a person's browser does, signs in, and agrees. It
-// returns the last page.
-func agreeAt(ctx context.Context, person, link string) (string, error) {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return "", err
-	}
-	c := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		r.Header.Set("X-Person", person)
-		return nil
-	}}
-	do := func(method, at, body string) (*http.Response, string, error) {
-		r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(body))
-		if err != nil {
-			return nil, "", err
-		}
-		r.Header.Set("X-Person", person)
-		if method == http.MethodPost {
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			r.Header.Set("Sec-Fetch-Site", "same-origin")
-		}
-		resp, err := c.Do(r)
-		if err != nil {
-			return nil, "", err
-		}
-		defer resp.Body.Close()
-		raw, err := io.ReadAll(resp.Body)
-		return resp, string(raw), err
-	}
-	_, page, err := do(http.MethodGet, link, "")
-	form := regexp.MustCompile(`name="form" value="([^"]+)"`).FindStringSubmatch(page)
-	if err != nil || form == nil {
-		return page, err
-	}
-	resp, page, err := do(http.MethodPost, link, url.Values{"form": {form[1]}}.Encode())
-	if err != nil {
-		return page, err
-	}
-	_, next, ok := strings.Cut(resp.Header.Get("Refresh"), "url=")
-	if !ok {
-		return page, nil
-	}
-	_, page, err = do(http.MethodGet, next, "")
-	return page, err
-}
-
-// inChromium does what [agreeAt] does with a real browser, and returns the heading of the last page; what is wrong with the
+// inChromium does what [e2e.Agree] does with a real browser, and returns the heading of the last page; what is wrong with the
 // pages comes before it.
 func inChromium(pl *e2e.Place, dir, person, link string) (string, error) {
 	out, err := pl.Command(context.WithoutCancel(pl.T.Context()), "node", dir+"/connect.mjs", link, person).CombinedOutput()
@@ -124,7 +75,7 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 						pages <- visit{page, err}
 						return
 					}
-					page, err := agreeAt(context.WithoutCancel(ctx), at, r.Params.URL)
+					page, err := e2e.Agree(context.WithoutCancel(ctx), at, r.Params.URL)
 					pages <- visit{page, err}
 				}()
 				return &mcp.ElicitResult{Action: "accept"}, nil

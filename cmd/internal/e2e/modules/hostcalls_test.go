@@ -73,7 +73,7 @@ tools:
     server: small
     grant: {http: [{origin: "https://example.com"}], dirs: [{path: docs}], kv: true}
     limits: {memory: 4MiB}
-`, secret, o.url), askerModule)
+`, secret, o.url), e2e.Asker)
 	pl.Write("docs/a.txt", "a text")
 	pl.Write("docs/private/b.txt", "another")
 	pl.Write("docs/large.txt", strings.Repeat("large ", 1<<20))
@@ -332,7 +332,7 @@ func testWrongModules(t *testing.T, p *e2e.Program) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			pl := sandboxed(t, p, "tools: {x: {"+tt.module+"}}\n", askerModule)
+			pl := sandboxed(t, p, "tools: {x: {"+tt.module+"}}\n", e2e.Asker)
 			pl.Write("component.wasm", component)
 			pl.Write("text.wasm", "no module")
 			pl.Write("listed.wasm", "")
@@ -369,7 +369,7 @@ func checkWrongServers(t *testing.T, p *e2e.Program, none string) {
 	good := &e2e.Stub{Tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, Answer: e2e.AnswerFine}
 	pl := sandboxed(t, p, "servers:\n  good: {url: "+good.Start(t)+"}\n"+
 		"  asks: {module: asker.wasm}\n  other: {module: asker.wasm, sha256: '"+none+"'}\n"+
-		"  component: {module: component.wasm}\n  text: {module: text.wasm}\n", askerModule)
+		"  component: {module: component.wasm}\n  text: {module: text.wasm}\n", e2e.Asker)
 	pl.Write("component.wasm", component)
 	pl.Write("text.wasm", "no module")
 	pl.Must("grant", "good__echo")

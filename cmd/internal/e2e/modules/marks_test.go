@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
-var marksModule = guestModule{"marks.wasm", "../../../../sandbox/testdata/marks", "c-shared", `{"tools": [{"name": "mark", "inputSchema": {"type": "object"}}]}`}
+var marksModule = e2e.Guest{Name: "marks.wasm", Dir: "sandbox/testdata/marks", Mode: "c-shared", Manifest: `{"tools": [{"name": "mark", "inputSchema": {"type": "object"}}]}`}
 
 // testMarks has six clients call a tool that marks all of its state, and traps in a
 // quarter of the calls: no call finds a mark. How many calls is in WASMGATE_MARKS.

@@ -24,57 +24,20 @@ import (
 )
 
 // sandboxed makes a place with modules, which are built there.
-func sandboxed(t *testing.T, p *e2e.Program, configuration string, build ...guestModule) *e2e.Place {
+func sandboxed(t *testing.T, p *e2e.Program, configuration string, build ...e2e.Guest) *e2e.Place {
 	t.Helper()
 	pl := p.Place(t, configuration)
 	for _, m := range build {
-		m.build(t, pl.File(m.name))
+		m.Build(pl)
 	}
 	return pl
 }
 
-// A guestModule is a WASM module that the Go toolchain builds.
-type guestModule struct{ name, dir, mode, manifest string }
-
 var (
-	askerModule  = guestModule{"asker.wasm", "../../../../sandbox/testdata/asker", "c-shared", `{"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}`}
-	serverModule = guestModule{"server.wasm", "../../../../sandbox/testdata/mcpserver", "exe", ""}
-	v1Module     = guestModule{"v1.wasm", "../../../../sandbox/internal/extism/testdata/v1", "c-shared", ""}
-	v2Module     = guestModule{"v2.wasm", "../../../../sandbox/internal/extism/testdata/v2", "c-shared", ""}
+	serverModule = e2e.Guest{Name: "server.wasm", Dir: "sandbox/testdata/mcpserver", Mode: "exe"}
+	v1Module     = e2e.Guest{Name: "v1.wasm", Dir: "sandbox/internal/extism/testdata/v1", Mode: "c-shared"}
+	v2Module     = e2e.Guest{Name: "v2.wasm", Dir: "sandbox/internal/extism/testdata/v2", Mode: "c-shared"}
 )
-
-var builtModules sync.Map
-
-func (m guestModule) build(t *testing.T, to string) {
-	t.Helper()
-	once, _ := builtModules.LoadOrStore(m.dir, sync.OnceValues(m.compile))
-	wasm, err := once.(func() ([]byte, error))()
-	if err == nil {
-		err = os.WriteFile(to, wasm, 0o600)
-	}
-	if err == nil && m.manifest != "" {
-		err = os.WriteFile(strings.TrimSuffix(to, ".wasm")+".yaml", []byte(m.manifest), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (m guestModule) compile() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "guest")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	to := filepath.Join(dir, m.name)
-	c := exec.Command("go", "build", "-buildmode="+m.mode, "-ldflags=-s -w", "-o", to, ".")
-	c.Dir = m.dir
-	c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build %s: %w: %s", m.dir, err, out)
-	}
-	return os.ReadFile(to)
-}
 
 // testLanguages offers the tools that starters make in three languages, as
 // people who begin with one do.
