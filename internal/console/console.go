@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/app/desks"
@@ -55,10 +54,10 @@ func New(a *app.App) *Console {
 // Run keeps the index over the audit log up to date until ctx ends.
 func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 
-// ServeHTTP implements [http.Handler]. If another gateway has signed a browser in, that gateway answers
-// the browser's requests. Signing in is not forwarded.
+// ServeHTTP implements [http.Handler]. If another gateway has signed a browser in, or has made the link or code by which it
+// signs in, that gateway answers.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if desks.ConsolePath(r) && !strings.HasPrefix(r.URL.Path, "/ui/signin") && c.nodes.ForwardPage(w, r, c.access.signin.Home(r)) {
+	if desks.ConsolePath(r) && c.nodes.ForwardPage(w, r, c.access.signin.Home(r)) {
 		return
 	}
 	c.handler.ServeHTTP(w, r)

@@ -1,20 +1,24 @@
 package signin
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/evict"
+	"github.com/wasmgate/wasmgate/internal/login"
 )
 
 const (
@@ -29,12 +33,14 @@ const (
 	// guessed otherwise. Links, which cannot be guessed, stay good.
 	MaxWrong = 5
 	stayName = "wasmgate_console"
+
+	path = "/ui/signin"
 )
 
 // Browsers are those that may sign in, and those that have. Both end with the process.
 type Browsers struct {
 	Now  func() time.Time // the time; the machine's, but in tests
-	node string           // of this gateway among several, which cookies begin with; "" without others
+	node string           // of this gateway among several, which links, codes and cookies begin with; "" without others
 
 	mu     sync.Mutex
 	offers []offer
@@ -63,12 +69,11 @@ func NewBrowsers(node string) *Browsers {
 
 // Offer makes a link's token and a code. Each is good once, and ends the other.
 func (b *Browsers) Offer() (token, code string, until time.Time) {
-	token = Secret()
 	n, err := rand.Int(rand.Reader, big.NewInt(100_000_000))
 	if err != nil {
 		panic(err) // the system has no randomness
 	}
-	code = fmt.Sprintf("%08d", n)
+	token, code = login.Named(b.node, Secret()), login.Named(b.node, fmt.Sprintf("%08d", n))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	until = b.Now().Add(OfferTime)
@@ -106,10 +111,7 @@ func (b *Browsers) stay(in map[[32]byte]stay, one stay) string {
 	if len(in) >= maxStays {
 		delete(in, evict.Next(in, func(one stay) (gate.Owner, time.Time) { return one.owner, one.until }))
 	}
-	cookie := Secret()
-	if b.node != "" {
-		cookie = b.node + "." + cookie
-	}
+	cookie := login.Named(b.node, Secret())
 	one.until = now.Add(StayTime)
 	in[sum(cookie)] = one
 	return cookie
@@ -145,13 +147,19 @@ func (b *Browsers) In(r *http.Request, asks bool) (token string, ok bool) {
 	return "", false
 }
 
-// Home returns the gateway that has signed in the browser of a request; "" if its cookie names none.
+// Home returns the gateway that a request is for: that of the link or code with which a browser signs in, or the one that has
+// signed it in; "" if none is named. It reads the form of a sign-in, and leaves the body as it was.
 func (b *Browsers) Home(r *http.Request) string {
-	node, _, several := strings.Cut(Cookie(r), ".")
-	if !several {
+	switch {
+	case r.URL.Path == path && r.Method == http.MethodPost:
+		body, _ := io.ReadAll(io.LimitReader(r.Body, maxForm)) // an error comes again when signIn reads
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
+		form, _ := url.ParseQuery(string(body))
+		return login.NodeOf(form.Get("code"))
+	case strings.HasPrefix(r.URL.Path, path):
 		return ""
 	}
-	return node
+	return login.NodeOf(Cookie(r))
 }
 
 // out signs the browser of a request out.

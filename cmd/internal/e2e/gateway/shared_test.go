@@ -237,10 +237,10 @@ func (c *cluster) toldOnce(t *testing.T) {
 	}
 }
 
-// console: a browser that has signed in at one gateway is signed in at all, as far as they answer by the same
-// host and port, and out at all.
+// console: with the link or the code of one gateway a browser signs in at any, and is signed in at all, as far as they
+// answer by the same host and port, and out at all.
 func (c *cluster) console(t *testing.T) {
-	offers := make([]struct{ Code, At string }, len(c.nodes))
+	offers := make([]struct{ Code, URL, At string }, len(c.nodes))
 	for node, pl := range c.nodes {
 		if err := json.Unmarshal([]byte(pl.Must("console", "--json")), &offers[node]); err != nil {
 			t.Fatal(err)
@@ -268,11 +268,21 @@ func (c *cluster) console(t *testing.T) {
 		resp.Body.Close()
 		return resp
 	}
-	in := ask(0, "/ui/signin", "code="+offers[0].Code, nil)
-	if len(in.Cookies()) != 1 {
-		t.Fatalf("status %d, cookies %v", in.StatusCode, in.Cookies())
+	_, token, _ := strings.Cut(offers[2].URL, "#t=")
+	var cookie *http.Cookie
+	for node, code := range []string{offers[1].Code, token} { // neither of the gateway that is asked
+		if refused := ask(node, "/ui/signin", "code="+code[:len(code)-1], nil); refused.StatusCode != http.StatusForbidden || len(refused.Cookies()) > 0 {
+			t.Errorf("node %d answers half a code with %d", node, refused.StatusCode)
+		}
+		in := ask(node, "/ui/signin", "code="+code, nil)
+		if len(in.Cookies()) != 1 {
+			t.Fatalf("node %d: status %d, cookies %v", node, in.StatusCode, in.Cookies())
+		}
+		cookie = in.Cookies()[0]
+		if again := ask(node, "/ui/signin", "code="+code, nil); again.StatusCode != http.StatusForbidden || len(again.Cookies()) > 0 {
+			t.Errorf("node %d answers a code that was used with %d", node, again.StatusCode)
+		}
 	}
-	cookie := in.Cookies()[0]
 	guessed := &http.Cookie{Name: cookie.Name, Value: cookie.Value[:len(cookie.Value)-1]}
 	for node := range offers {
 		for _, path := range []string{"/ui/", "/api/v1/status"} {
