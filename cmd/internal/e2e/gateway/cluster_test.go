@@ -35,7 +35,8 @@ type cluster struct {
 	away      atomic.Bool // a call has stopped the database
 	server    *e2e.Stub
 	issuer    *authtest.Provider
-	release   chan struct{} // lets one call that waits end
+	people    *authtest.OAuth // signs people in, for tokens of the issuer
+	release   chan struct{}   // lets one call that waits end
 	notices   notices
 	asker     *asker
 	changing  changing // the server "shifty"
@@ -54,13 +55,21 @@ const waits = `{"answer":"waits"}`
 // stops are the arguments of a call during which the database stops.
 const stops = `{"database":"stops"}`
 
+// more is what the gateways of a cluster have in addition.
+type more struct {
+	servers, keys, grants, labels string // of the configuration, and of files
+	build                         func(pl *e2e.Place)
+}
+
 // newCluster starts gateways, each of a program, in front of one server with a tool that reads the web and one that
 // sends. The database has a standby or not.
-func newCluster(t *testing.T, standby bool, programs ...*e2e.Program) *cluster {
+func newCluster(t *testing.T, standby bool, with more, programs ...*e2e.Program) *cluster {
 	t.Helper()
 	nodes := len(programs)
-	c := &cluster{db: database.Start(t), issuer: authtest.New(t), release: make(chan struct{}), asker: newAsker(), changing: newChanging()}
+	c := &cluster{db: database.Start(t), issuer: authtest.New(t), people: authtest.NewOAuth(t), release: make(chan struct{}), asker: newAsker(), changing: newChanging()}
 	db := c.db.New(t)
+	c.people.Change = func(m map[string]any) { m["jwks_uri"] = c.issuer.URL + "/keys" }
+	c.people.Mint = func(user, resource string) string { return c.signed(t, user, resource, rand.Text()) }
 	c.server = &e2e.Stub{Answer: c.answer, Tools: `[
 		{"name":"read_web","inputSchema":{"type":"object"}},
 		{"name":"publish","inputSchema":{"type":"object"}},
@@ -100,7 +109,7 @@ func newCluster(t *testing.T, standby bool, programs ...*e2e.Program) *cluster {
 		c.between = append(c.between, new(wire))
 		pl.Write("wasmgate.yaml", fmt.Sprintf(`version: 1
 policy: {packs: [grants, flow], paths: [policies], timeout: 5s, data: {grants: grants.yaml, labels: labels.yaml}}
-servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}, more: {url: %q}, mine: {url: %q, auth: oauth}}
+servers: {own: {url: %q}, asker: {url: %q}, shifty: {url: %q}, more: {url: %q}, mine: {url: %q, auth: oauth}%s}
 public_url: %s
 auth: {keys: true, issuers: {corp: {issuer: %q}}}
 principals: {alice: {}, bob: {}}
@@ -113,11 +122,14 @@ telemetry: {metrics: {listen: "127.0.0.1:0"}}
 notify: {hook: {url: %q}}
 store: {postgres: %q, secret: %s, node: n%d%s}
 cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
-`, up, asker, shifty, up, mine, proxy.URL, c.issuer.URL, hook, db, secret, i, timeout, port, c.between[i].start(t, port)))
-		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty, mine]}\n")
+%s`, up, asker, shifty, up, mine, with.servers, proxy.URL, c.people.URL, hook, db, secret, i, timeout, port, c.between[i].start(t, port), with.keys))
+		if with.build != nil {
+			with.build(pl)
+		}
+		pl.Write("grants.yaml", "- {to: [\"*\"], servers: [own, asker, shifty, mine]}\n"+with.grants)
 		pl.Write("policies/ask.rego", "package wasmgate\n\nask contains \"publishing needs approval\" if input.tool.local_name == \"publish\"\n")
 		pl.Write("policies/rate.rego", "package wasmgate\n\nobligations contains {\"rate\": {\"key\": [\"principal\"], \"calls\": 5, \"per\": \"10h\"}} if endswith(input.principal.id, \"rita\")\n")
-		pl.Write("labels.yaml", "mine__*: {result: trusted, effect: [read]}\nmore__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n")
+		pl.Write("labels.yaml", "mine__*: {result: trusted, effect: [read]}\nmore__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n"+with.labels)
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
 		c.processes = append(c.processes, pl.Serve("--listen", at))
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
@@ -162,7 +174,11 @@ func (c *cluster) key(t *testing.T, node int, who string) (id, key string) {
 
 // token returns an access token of the issuer.
 func (c *cluster) token(t *testing.T, who, id string) string {
-	return c.issuer.Sign(t, c.issuer.Claims(map[string]any{"aud": c.any, "sub": who, "jti": id}), nil)
+	return c.signed(t, who, c.any, id)
+}
+
+func (c *cluster) signed(t *testing.T, who, resource, id string) string {
+	return c.issuer.Sign(t, c.issuer.Claims(map[string]any{"iss": c.people.URL, "aud": resource, "sub": who, "jti": id}), nil)
 }
 
 func (c *cluster) client(url, key string) *e2e.Wire {
@@ -198,7 +214,7 @@ func passesOnce(t *testing.T, w *e2e.Wire, tool, args string) (ok bool, code str
 
 // testCluster runs three gateways behind a proxy that sends each request to the next one.
 func testCluster(t *testing.T, p *e2e.Program) {
-	c := newCluster(t, false, p, p, p)
+	c := newCluster(t, false, more{}, p, p, p)
 	for _, pl := range c.nodes {
 		timelimit.Wait(t, "status names all gateways", func() bool {
 			return strings.Contains(pl.Must("status"), "gateways of the database: n0, n1, n2\n")

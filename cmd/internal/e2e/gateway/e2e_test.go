@@ -41,6 +41,7 @@ func TestE2E(t *testing.T) {
 		{Name: "status", Run: testStatusCheck},
 		{Name: "fair", Run: testFair},
 		{Name: "cluster", Run: testCluster, Short: e2e.Always},
+		{Name: "rows", Run: testRows, Short: e2e.Always},
 		{Name: "primary", Run: testPrimary, Short: e2e.Always},
 		{Name: "versions", Run: testVersions, Short: e2e.Never},
 	})

@@ -19,7 +19,7 @@ import (
 
 // testPrimary runs gateways on a database that one of them loses sight of, and whose primary then dies.
 func testPrimary(t *testing.T, p *e2e.Program) {
-	c := newCluster(t, true, p, p, p)
+	c := newCluster(t, true, more{}, p, p, p)
 	t.Run("a gateway without the database", func(t *testing.T) { c.blind(t) })
 	t.Run("a standby promoted", func(t *testing.T) { c.promoted(t) })
 }

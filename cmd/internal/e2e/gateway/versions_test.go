@@ -49,7 +49,7 @@ func earlier(t *testing.T, p *e2e.Program) *e2e.Program {
 // testVersions upgrades one of two gateways first: both go on, and what is read or revoked at one holds at the other. The old one does not start
 // again, and says what to do.
 func testVersions(t *testing.T, p *e2e.Program) {
-	c := newCluster(t, false, earlier(t, p), p)
+	c := newCluster(t, false, more{}, earlier(t, p), p)
 	for at := range c.urls {
 		token := c.caller(t, at)
 		for _, url := range c.urls {
