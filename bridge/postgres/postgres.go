@@ -59,6 +59,7 @@ type Store struct {
 	nodes  atomic.Pointer[[]Node]
 	values cipher.AEAD // seals values on their way
 	homes  homes
+	reads  reads
 
 	restoring sync.Mutex
 }
@@ -197,7 +198,7 @@ func (s *Store) Generation(ctx context.Context) (generation uint64, err error) {
 }
 
 // Sessions are what all gateways know of sessions.
-func (s *Store) Sessions() session.Shared { return sessions{s.db, s.values, &s.restoring} }
+func (s *Store) Sessions() session.Shared { return sessions{s.db, s.values, &s.reads, &s.restoring} }
 
 // Document returns one of a name.
 func (s *Store) Document(name string) Document { return Document{s.db, name} }

@@ -19,6 +19,7 @@ import (
 type sessions struct {
 	db        *pg.DB
 	values    cipher.AEAD
+	reads     *reads
 	restoring *sync.Mutex // held over writing again what is known
 }
 
@@ -29,53 +30,31 @@ func scan(n *session.Known) []any {
 	return []any{(*[]string)(&n.Labels), &n.Top, &n.Raised, &n.Readers, &n.Resets}
 }
 
-// read is one statement, so that what it returns has held at one moment: the session, the
-// generation, whether this gateway still has its name, and where the home of the owner is. After a promotion a gateway that was home all the time,
-// and a reset, vouch for a session.
-const read = `select
-	coalesce(s.labels, '{}'), coalesce(s.top, false), coalesce(s.raised, '{}'), coalesce(s.readers, '{}'), coalesce(s.resets, 0),
-	m.gen, n.boot is not distinct from $6, s.used > clock_timestamp() - $4 * interval '1 microsecond',
-	s.used < clock_timestamp() - $4 * interval '0.1 microsecond',
-	coalesce(h.epoch, 0), coalesce(h.node <> $5 or h.boot <> $6, false), v.id is not null, coalesce(h.used < clock_timestamp() - $7 * interval '1 microsecond', false),
-	m.timeline <> ` + pg.Timeline + ` or abs(n.timeline) <> m.timeline,
-	case when m.promoted is null or m.promoted < clock_timestamp() - $4 * interval '1 microsecond' or s.reset_at > coalesce(m.lost, m.promoted) then 0
-		when h.since < coalesce(m.lost, m.promoted) and exists (select from nodes x where x.node = h.node and x.boot = h.boot and x.timeline = m.timeline) then 0
-		else ` + pg.Doubt + ` end
-from meta m
-	left join sessions s on s.tenant = $1 and s.owner = $2 and s.id = $3
-	left join nodes n on n.node = $5
-	left join homes h on h.tenant = $1 and h.owner = $2
-	left join session_values v on v.tenant = $1 and v.owner = $2 and v.id = $3 and v.epoch = h.epoch - 1`
-
 // homeTouch is how often the use of a home is written down.
 const homeTouch = time.Minute
 
+// Read shares its query with the other calls that wait: see [reads].
 func (s sessions) Read(ctx context.Context, k gate.SessionKey, ttl time.Duration) (session.Known, error) {
-	n := session.Known{Key: k}
-	var mine, touchHome bool
-	var fresh, touch, behind *bool // nil without a row
-	var doubt int
-	node, boot := s.db.Node()
-	err := s.db.Row(ctx, read, []any{k.Tenant, k.Owner.ID, k.ID, ttl.Microseconds(), node, boot, homeTouch.Microseconds()}, append(scan(&n), &n.Generation, &mine, &fresh, &touch, &n.Home, &n.Elsewhere, &n.Handed, &touchHome, &behind, &doubt)...)
+	r, err := s.reads.read(ctx, s.db, question{k, ttl})
+	n := r.known
 	switch {
 	case err != nil:
 		return session.Known{}, err
-	case behind == nil || *behind: // nil if that this gateway took its name is lost
+	case r.behind == nil || *r.behind: // nil if that this gateway took its name is lost
 		return session.Known{Key: k, Behind: true}, nil
-	case !mine:
+	case !r.mine:
 		return session.Known{}, s.db.Taken()
-	case fresh == nil:
-	case !*fresh:
+	case r.fresh == nil:
+	case !*r.fresh:
 		n = session.Known{Key: k, Resets: n.Resets, Generation: n.Generation, Home: n.Home, Elsewhere: n.Elsewhere, Handed: n.Handed}
-	case *touch:
+	case *r.touch:
 		_, err = s.db.Exec(ctx, "update sessions set used = clock_timestamp() where tenant = $1 and owner = $2 and id = $3", k.Tenant, k.Owner.ID, k.ID)
 	}
-	if err == nil && touchHome && !n.Elsewhere {
+	if err == nil && r.touchHome && !n.Elsewhere {
 		_, err = s.db.Exec(ctx, "update homes set used = clock_timestamp() where tenant = $1 and owner = $2 and epoch = $3", k.Tenant, k.Owner.ID, n.Home)
 	}
-	n.Labels = gate.NewLabels(n.Labels...)
-	n.Lost = doubt == 2
-	if doubt == 1 && err == nil {
+	n.Lost = r.doubt == 2
+	if r.doubt == 1 && err == nil {
 		err = errRestoring
 	}
 	return n, err
