@@ -108,7 +108,11 @@ type Call struct {
 	// arguments are no acceptable document, or is a [*Refusal], whose Step and Reason count.
 	Refused error
 	Who     *Principal
-	Session SessionKey
+	// Revocations is how many credentials the gateway knew to be revoked before it found out that
+	// Who makes the call, and one more: Who's may be revoked while the call is on its way. Zero, of
+	// an embedding program's own calls, is now.
+	Revocations uint64
+	Session     SessionKey
 	// Connection is the client's own where it shares its session with others: what servers ask and
 	// tell a client is for no one else. Zero means Session.
 	Connection SessionKey

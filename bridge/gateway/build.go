@@ -145,10 +145,11 @@ func (g *Gateway) newHost() error {
 			Lasted:       g.cfg.SessionLasted,
 		},
 		Access: transport.Access{
-			Principal: g.cfg.Principal,
-			Challenge: g.cfg.Challenge,
-			Who:       g.cfg.Who,
-			Group:     g.Operator().HasGroup,
+			Principal:   g.cfg.Principal,
+			Revocations: g.held.revocations,
+			Challenge:   g.cfg.Challenge,
+			Who:         g.cfg.Who,
+			Group:       g.Operator().HasGroup,
 		},
 		Terms: g.terms(&g.cfg),
 	})

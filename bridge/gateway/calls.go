@@ -34,15 +34,9 @@ func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature
 }
 
 // Revoked ends what principals have under way whose credentials were revoked: calls, also
-// those that wait for their clients or outlive their requests. Streams of notifications end
+// those that wait for their clients, outlive their requests, or are still arriving. Whose is kept, and asked again. Streams of notifications end
 // with their requests, which are their host's to end; later requests are for
 // Config.Principal to refuse.
 func (g operator) Revoked(whose func(*gate.Principal) bool) {
-	g.held.mu.Lock()
-	defer g.held.mu.Unlock()
-	for c := range g.held.calls {
-		if whose(c.who) {
-			c.end(errRevoked)
-		}
-	}
+	g.held.revoke(whose)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -13,6 +14,9 @@ import (
 type held struct {
 	mu    sync.Mutex
 	calls map[*heldCall]struct{}
+	// revoked is how often credentials were revoked, and latest has whose they were, the last ones: a call that arrived before may begin after.
+	revoked atomic.Uint64
+	latest  [64]func(*gate.Principal) bool
 }
 
 type heldCall struct {
@@ -20,9 +24,45 @@ type heldCall struct {
 	end context.CancelCauseFunc
 }
 
+// revocations is what [gate.Call] has of that name.
+func (h *held) revocations() uint64 { return h.revoked.Load() + 1 }
+
+// revoke ends the calls of principals whose credentials were revoked, those too that have not begun.
+func (h *held) revoke(whose func(*gate.Principal) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.revoked.Load()
+	h.latest[n%uint64(len(h.latest))] = whose
+	h.revoked.Store(n + 1)
+	for c := range h.calls {
+		if whose(c.who) {
+			c.end(errRevoked)
+		}
+	}
+}
+
+// ended says why a call does not begin that arrived when so many revocations were known; nil if it may.
+// Callers hold mu.
+func (h *held) ended(c *gate.Call) error {
+	if c.Revocations == 0 {
+		return nil
+	}
+	now := h.revoked.Load()
+	if now-(c.Revocations-1) > uint64(len(h.latest)) {
+		return errManyRevoked
+	}
+	for n := c.Revocations - 1; n < now; n++ {
+		if h.latest[n%uint64(len(h.latest))](c.Who) {
+			return errRevoked
+		}
+	}
+	return nil
+}
+
 // begin returns the context of a call, which ends with the credential of its principal,
 // until done is called.
-func (h *held) begin(ctx context.Context, who *gate.Principal) (_ context.Context, done func()) {
+func (h *held) begin(ctx context.Context, of *gate.Call) (_ context.Context, done func()) {
+	who := of.Who
 	if who == nil || who.Auth == "" || who.Auth == gate.Local().Auth {
 		return ctx, func() {}
 	}
@@ -34,6 +74,9 @@ func (h *held) begin(ctx context.Context, who *gate.Principal) (_ context.Contex
 		h.calls = make(map[*heldCall]struct{})
 	}
 	h.calls[c] = struct{}{}
+	if err := h.ended(of); err != nil {
+		end(err)
+	}
 	return ctx, func() {
 		h.mu.Lock()
 		delete(h.calls, c)
@@ -42,4 +85,7 @@ func (h *held) begin(ctx context.Context, who *gate.Principal) (_ context.Contex
 	}
 }
 
-var errRevoked = errors.New("the caller's credential was revoked")
+var (
+	errRevoked     = errors.New("the caller's credential was revoked")
+	errManyRevoked = errors.New("more credentials were revoked while the call arrived than are remembered; call again")
+)

@@ -27,7 +27,7 @@ func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	if g.cfg.Trace != nil {
 		c.Trace = g.cfg.Trace(&c)
 	}
-	ctx, done := g.held.begin(ctx, c.Who)
+	ctx, done := g.held.begin(ctx, &c)
 	defer done()
 	c = g.inSession(c)
 	after, err := g.agents.Join(ctx, &c)

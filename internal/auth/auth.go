@@ -238,11 +238,8 @@ func (a *Authenticator) verify(ctx context.Context, text string, resources []str
 	now := a.o.Now()
 	a.mu.Lock()
 	known, ok := a.seen[sum]
-	if ok && known.revoked != len(a.revoked) {
-		known.revoked = len(a.revoked)
-		if a.gone(known.identity) {
-			known = verified{refusal: invalid("it is revoked"), until: now.Add(rememberBad), revoked: known.revoked}
-		}
+	if ok {
+		known = a.heldAgainst(known)
 		a.seen[sum] = known
 	}
 	if !ok || !now.Before(known.until) {
@@ -257,6 +254,7 @@ func (a *Authenticator) verify(ctx context.Context, text string, resources []str
 	found := a.look(ctx, text, resources)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	found = a.heldAgainst(found) // what was revoked while it was looked at did not end it
 	switch {
 	case found.refusal == nil:
 		forget(a.seen, maxSeen, now)
@@ -428,6 +426,15 @@ type Revocation struct {
 
 // ErrNothing is the error for a revocation that names nothing.
 var ErrNothing = errors.New("a revocation names a token id, a subject or a principal")
+
+// heldAgainst returns what a token is after the revocations since it was looked at. The lock is held.
+func (a *Authenticator) heldAgainst(v verified) verified {
+	if v.refusal == nil && v.revoked != len(a.revoked) && a.gone(v.identity) {
+		v = verified{refusal: invalid("it is revoked"), until: a.o.Now().Add(rememberBad)}
+	}
+	v.revoked = len(a.revoked)
+	return v
+}
 
 // Revoke takes effect with the next request. It returns the principals of the credentials
 // that it ends, as far as they were seen: their streams, parked calls and jobs have to end.

@@ -26,7 +26,7 @@ type Parts struct {
 	Offered func(ctx context.Context, c *gate.Call, tool string) bool
 	// Hold returns the context of what somebody has started, until done is called: it ends
 	// with their credential.
-	Hold func(ctx context.Context, who *gate.Principal) (_ context.Context, done func())
+	Hold func(ctx context.Context, c *gate.Call) (_ context.Context, done func())
 }
 
 type tools struct {
@@ -90,7 +90,7 @@ func (t *tools) start(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Re
 	}
 	inner.ID, inner.Name, inner.Args = "", c.Args.Get("tool").Text(), c.Args.Get("arguments")
 	relay := func(ctx context.Context, c gate.Call) (gate.Result, error) { // which outlives the call that starts it
-		ctx, done := t.Hold(ctx, c.Who)
+		ctx, done := t.Hold(ctx, &c)
 		defer done()
 		return p.Relay(ctx, c)
 	}

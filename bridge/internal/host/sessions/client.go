@@ -92,7 +92,7 @@ func (p Client) Answer(res gate.Result) gate.Doc {
 // Call returns a call of the client.
 func (p Client) Call(action gate.Action, name string) gate.Call {
 	return gate.Call{
-		ID: gate.NewID(), Action: action, Name: name, Who: p.Who, Groups: p.Groups, Session: p.Key(), ClientName: p.Name, ClientVersion: p.Version, Trace: tracing.Context{Header: p.Traceparent},
+		ID: gate.NewID(), Action: action, Name: name, Who: p.Who, Revocations: p.Revocations, Groups: p.Groups, Session: p.Key(), ClientName: p.Name, ClientVersion: p.Version, Trace: tracing.Context{Header: p.Traceparent},
 		Renders: p.Renders,
 	}
 }

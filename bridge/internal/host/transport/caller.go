@@ -34,6 +34,14 @@ func (f *Front) caller(r *http.Request) (*gate.Principal, error) {
 	return who, err
 }
 
+// revocations is how many credentials were revoked before the caller of a request is found out.
+func (f *Front) revocations() uint64 {
+	if f.access.Revocations == nil {
+		return 0
+	}
+	return f.access.Revocations()
+}
+
 // errNobody is the error of a request without a principal.
 type errNobody struct{}
 

@@ -31,6 +31,8 @@ type Access struct {
 	// other is answered with 401, and its text is not shown. The principal in the context of a
 	// request takes precedence: see [WithPrincipal].
 	Principal func(*http.Request) (*gate.Principal, error)
+	// Revocations is how many credentials were revoked: see [gate.Call].
+	Revocations func() uint64
 	// Challenge, if not nil, returns the header WWW-Authenticate of the answer to a request over
 	// HTTP whose token lacks scopes for it.
 	Challenge func(r *http.Request, scopes []string) string

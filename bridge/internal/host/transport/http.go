@@ -32,6 +32,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.peers != nil && f.peers.Drains() && !f.peers.Forwarded(r) { // the client's next request finds a gateway that stays
 		w.Header().Set("Connection", "close")
 	}
+	revocations := f.revocations()
 	who, err := f.caller(r)
 	if err != nil {
 		refuseCaller(w, r, err)
@@ -46,7 +47,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the session was made at another address", http.StatusNotFound)
 		return
 	}
-	p := sessions.Client{Who: who, Groups: f.at(group), Stateless: isStatelessHTTP(r)}
+	p := sessions.Client{Who: who, Revocations: revocations, Groups: f.at(group), Stateless: isStatelessHTTP(r)}
 	if id != "" {
 		s := f.clients.Find(id, who)
 		if s == nil {
@@ -64,7 +65,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer s.Used()
 		p = s.Client
-		p.Who = who
+		p.Who, p.Revocations = who, revocations
 	}
 	call := gate.Call{Who: who, Session: p.Key()}
 	web.Own(r.Context(), call.Caller())
