@@ -98,3 +98,25 @@ func until(t *testing.T, is func() bool, mu *sync.Mutex) {
 	}
 	t.Fatal("not within a minute")
 }
+
+// BenchmarkRead reads sessions from sixteen goroutines a processor.
+func BenchmarkRead(b *testing.B) {
+	s, err := Open(b.Context(), Options{URL: database.Shared(b).New(b), Secret: []byte(rand.Text() + rand.Text()), Node: "n", Timeout: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close(context.WithoutCancel(b.Context()))
+	shared := s.Sessions()
+	b.SetParallelism(16)
+	b.ReportAllocs()
+	var n atomic.Int64
+	b.RunParallel(func(p *testing.PB) {
+		k := gate.SessionKey{Owner: gate.Owner{ID: fmt.Sprint("p", n.Add(1))}, ID: "s"}
+		for p.Next() {
+			if _, err := shared.Read(b.Context(), k, time.Hour); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
