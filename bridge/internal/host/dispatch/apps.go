@@ -17,16 +17,19 @@ import (
 // servers is here: a page has its server in its URI, and what it calls by a name of its own
 // server's leads there and nowhere else.
 
+// appPages knows what clients that show pages of apps see of them.
+type appPages struct{ *backend }
+
 // shows reports whether a client is offered pages.
-func (d *Dispatcher) shows(p sessions.Client) bool {
-	return p.Renders && d.cfg.AppTools != nil && d.cfg.OpenApps != nil && d.cfg.Features != nil
+func (a appPages) shows(p sessions.Client) bool {
+	return p.Renders && a.cfg.AppTools != nil && a.cfg.OpenApps != nil && a.cfg.Features != nil
 }
 
 // pages are those that a client may read, by the URIs under which it knows them.
 type pages map[string]*gate.Tool
 
-func (d *Dispatcher) pages(ctx context.Context, p sessions.Client) (pages, error) {
-	list, err := d.listed(ctx, p, gate.FeaturePage)
+func (a appPages) pages(ctx context.Context, p sessions.Client) (pages, error) {
+	list, err := a.listed(ctx, p, gate.FeaturePage)
 	all := make(pages, len(list))
 	for _, t := range list {
 		all[t.Offered] = t
@@ -54,16 +57,16 @@ func (all pages) servers() map[string]bool {
 // forApps returns a listing as its client sees it. A client that shows pages gets them, tools
 // with what they say of theirs, and tools that are only for apps; any other gets nothing that
 // is of a page.
-func (d *Dispatcher) forApps(ctx context.Context, p sessions.Client, f gate.Feature, all []*gate.Tool) ([]*gate.Tool, error) {
+func (a appPages) forApps(ctx context.Context, p sessions.Client, f gate.Feature, all []*gate.Tool) ([]*gate.Tool, error) {
 	switch {
-	case f == gate.FeatureTool && !d.shows(p):
-		return d.brief(all, nil), nil
+	case f == gate.FeatureTool && !a.shows(p):
+		return a.brief(all, nil), nil
 	case f == gate.FeatureTool:
-		return d.appTools(ctx, p, all)
-	case !d.shows(p):
+		return a.appTools(ctx, p, all)
+	case !a.shows(p):
 		return slices.DeleteFunc(slices.Clone(all), func(t *gate.Tool) bool { return strings.HasPrefix(t.Local, apps.Scheme) }), nil
 	case f == gate.FeatureResource:
-		more, err := d.listed(ctx, p, gate.FeaturePage)
+		more, err := a.listed(ctx, p, gate.FeaturePage)
 		unread := func(t *gate.Tool) bool { return strings.HasPrefix(t.Local, apps.Scheme) && apps.IsPage(t.MIME) }
 		return slices.Concat(slices.DeleteFunc(slices.Clone(all), unread), more), err
 	}
@@ -71,12 +74,12 @@ func (d *Dispatcher) forApps(ctx context.Context, p sessions.Client, f gate.Feat
 }
 
 // appTools returns tools for a client that shows pages.
-func (d *Dispatcher) appTools(ctx context.Context, p sessions.Client, all []*gate.Tool) ([]*gate.Tool, error) {
-	pages, err := d.pages(ctx, p)
+func (a appPages) appTools(ctx context.Context, p sessions.Client, all []*gate.Tool) ([]*gate.Tool, error) {
+	pages, err := a.pages(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	only, err := d.cfg.AppTools(ctx, p.Who)
+	only, err := a.cfg.AppTools(ctx, p.Who)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +96,7 @@ func (d *Dispatcher) appTools(ctx context.Context, p sessions.Client, all []*gat
 		}
 	}
 	var list, own []*gate.Tool
-	for _, t := range d.brief(all, pages) {
+	for _, t := range a.brief(all, pages) {
 		page := pages.of(t)
 		if page != nil {
 			list = append(list, withUI(t, t.Offered, map[string]any{"resourceUri": page.Offered, "visibility": visibility(t)}))
@@ -141,22 +144,22 @@ func withUI(t *gate.Tool, name string, ui map[string]any) *gate.Tool {
 // inFull has a call of a client that shows pages name its tool or page in full. A page names
 // both as its own server does; then the session tells which server that is: one with an app
 // that is open, or else the only one that has the name.
-func (d *Dispatcher) inFull(ctx context.Context, p sessions.Client, c *gate.Call) error {
-	if !d.shows(p) || d.cfg.Lookup == nil || c.Refused != nil {
+func (a appPages) inFull(ctx context.Context, p sessions.Client, c *gate.Call) error {
+	if !a.shows(p) || a.cfg.Lookup == nil || c.Refused != nil {
 		return nil
 	}
-	named, err := d.cfg.Lookup(ctx, c.Action, c.Name)
+	named, err := a.cfg.Lookup(ctx, c.Action, c.Name)
 	if err == nil && (named.Name.String() == c.Name || named.Page != nil && named.Offered == c.Name) {
 		return nil
 	}
 	if c.Action == gate.ReadResource && !apps.IsURI(c.Name) {
 		return nil
 	}
-	found, err := d.owning(ctx, p, c)
+	found, err := a.owning(ctx, p, c)
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	open, err := d.cfg.OpenApps(ctx, c.Session)
+	open, err := a.cfg.OpenApps(ctx, c.Session)
 	if err != nil {
 		return err
 	}
@@ -182,8 +185,8 @@ func (d *Dispatcher) inFull(ctx context.Context, p sessions.Client, c *gate.Call
 }
 
 // owning returns what a page may mean by a name of its server's, that the client may use.
-func (d *Dispatcher) owning(ctx context.Context, p sessions.Client, c *gate.Call) (found []*gate.Tool, err error) {
-	pages, err := d.pages(ctx, p)
+func (a appPages) owning(ctx context.Context, p sessions.Client, c *gate.Call) (found []*gate.Tool, err error) {
+	pages, err := a.pages(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +199,11 @@ func (d *Dispatcher) owning(ctx context.Context, p sessions.Client, c *gate.Call
 		slices.SortFunc(found, func(a, b *gate.Tool) int { return strings.Compare(a.Offered, b.Offered) })
 		return found, nil
 	}
-	all, err := d.listed(ctx, p, gate.FeatureTool)
+	all, err := a.listed(ctx, p, gate.FeatureTool)
 	if err != nil {
 		return nil, err
 	}
-	only, err := d.cfg.AppTools(ctx, p.Who)
+	only, err := a.cfg.AppTools(ctx, p.Who)
 	servers := pages.servers()
 	for _, t := range slices.Concat(all, within(p.Groups, only)) {
 		if t.Local == c.Name && t.App != nil && t.App.Calls && servers[t.Name.Server] {
@@ -222,4 +225,13 @@ func ambiguous(c *gate.Call, found []*gate.Tool) error {
 		what = "page"
 	}
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("the %s %.200q is one of %s: open the app of one of them first, or name it in full", what, c.Name, strings.Join(servers, " and of "))}
+}
+
+// brief returns those of the tools that a client finds the others by, if that is all it
+// is to be shown, and those with a page: hosts show the pages of listed tools only.
+func (a appPages) brief(tools []*gate.Tool, pages pages) []*gate.Tool {
+	if a.cfg.Brief == nil || !a.cfg.Brief() {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t *gate.Tool) bool { return !t.Relay && pages.of(t) == nil })
 }

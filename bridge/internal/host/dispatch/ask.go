@@ -17,19 +17,19 @@ const askedKey = "approval"
 // inputRequired is the result of a call of a client without a session which a
 // person has to approve first (MCP 2026-07-28, basic/patterns, multi round-trip
 // requests). The client calls again with the answer and with the state.
-func (d *Dispatcher) inputRequired(c *gate.Call, p *gate.Pending) gate.Doc {
+func (cr *carrier) inputRequired(c *gate.Call, p *gate.Pending) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"resultType":    "input_required",
 		"inputRequests": map[string]any{askedKey: map[string]any{"method": elicit.Method, "params": elicit.Form(*p)}},
-		"requestState":  d.states.Seal(c, p.ID, p.Expires),
+		"requestState":  cr.states.Seal(c, p.ID, p.Expires),
 	})))
 }
 
 // answered returns the answer that a client brings with a call; nil if it brings a state
 // without the answer that it was asked for: it is asked again.
-func (d *Dispatcher) answered(c *gate.Call, params gate.Doc) *gate.Answered {
+func (cr *carrier) answered(c *gate.Call, params gate.Doc) *gate.Answered {
 	state, responses := params.Get("requestState"), params.Get("inputResponses")
-	id, err := d.states.Open(c, state.Text())
+	id, err := cr.states.Open(c, state.Text())
 	if err != nil {
 		return &gate.Answered{ID: id, Err: err}
 	}
@@ -47,10 +47,10 @@ func (d *Dispatcher) answered(c *gate.Call, params gate.Doc) *gate.Answered {
 
 // sealed is a result whose state, which is its server's own, the client can neither read
 // nor bring back with another call.
-func (d *Dispatcher) sealed(c *gate.Call, res gate.Result) gate.Result {
+func (cr *carrier) sealed(c *gate.Call, res gate.Result) gate.Result {
 	state := res.Doc.Get("requestState")
 	if res.InputRequired && state.Kind() == doc.String {
-		ours := d.states.SealAs(sealed.Round, c, []byte(state.Text()), time.Now().Add(roundTime))
+		ours := cr.states.SealAs(sealed.Round, c, []byte(state.Text()), time.Now().Add(roundTime))
 		res.Doc = res.Doc.With("requestState", mcp.MustJSON(ours))
 	}
 	return res

@@ -19,11 +19,11 @@ const connectTime = 55 * time.Second
 // connect has the caller of a call that was refused for want of a login log in, if the client
 // can send its person to a page (MCP, client/elicitation, "URL Mode"), and carries the call out
 // again. Consent is not the login yet: the call waits for that.
-func (d *Dispatcher) connect(ctx context.Context, p sessions.Client, c *gate.Call, params gate.Doc, why error) (gate.Result, error) {
-	if d.cfg.Connect == nil {
+func (cr *carrier) connect(ctx context.Context, p sessions.Client, c *gate.Call, params gate.Doc, why error) (gate.Result, error) {
+	if cr.cfg.Connect == nil {
 		return gate.Result{}, why
 	}
-	url, ended := d.cfg.Connect(c, why)
+	url, ended := cr.cfg.Connect(c, why)
 	if url == "" {
 		return gate.Result{}, why
 	}
@@ -31,7 +31,7 @@ func (d *Dispatcher) connect(ctx context.Context, p sessions.Client, c *gate.Cal
 	agreed, complete := false, func() {}
 	switch ask := elicit.Page(c.Name, url); {
 	case p.Stateless && params.Get("requestState").IsZero() && elicit.Pages(c.Meta.Get(mcp.MetaCapabilities)):
-		return gate.Result{InputRequired: true, Doc: elicit.ToVisit(ask, d.states.SealAs(sealed.Connect, c, nil, time.Now().Add(roundTime)))}, nil
+		return gate.Result{InputRequired: true, Doc: elicit.ToVisit(ask, cr.states.SealAs(sealed.Connect, c, nil, time.Now().Add(roundTime)))}, nil
 	case p.Stateless:
 		agreed = params.At("/inputResponses/"+elicit.ConnectKey).Get("action").Text() == "accept"
 	case p.Asks() && elicit.Pages(p.Capabilities):
@@ -54,8 +54,8 @@ func (d *Dispatcher) connect(ctx context.Context, p sessions.Client, c *gate.Cal
 		return gate.Result{}, ctx.Err()
 	}
 	c.ID, c.Brought = gate.NewID(), gate.Brought{} // one that was refused is recorded already
-	res, err := d.carry(ctx, p, c, mcp.Without(params, "requestState", "inputResponses"))
-	if url, _ := d.cfg.Connect(c, err); url != "" { // the caller has not logged in there
+	res, err := cr.carry(ctx, p, c, mcp.Without(params, "requestState", "inputResponses"))
+	if url, _ := cr.cfg.Connect(c, err); url != "" { // the caller has not logged in there
 		err = &elicit.LoginError{Err: err, URL: url}
 	}
 	return res, err

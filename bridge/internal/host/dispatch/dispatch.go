@@ -27,34 +27,19 @@ func (d *Dispatcher) Respond(ctx context.Context, p sessions.Client, m message.M
 		p.Renders = apps.Renders(m.Params.Get("_meta").Get(mcp.MetaCapabilities))
 		d.Began(p)
 	}
-	switch m.Method {
-	case "initialize", "ping", mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe:
-		if p.Stateless {
-			return gate.Doc{}, message.NoMethod(m.Method)
-		}
-	case mcp.MethodDiscover, mcp.MethodListen: // a session has streams of its own, which end with their credential
-		if !p.Stateless {
-			return gate.Doc{}, message.NoMethod(m.Method)
-		}
-	default:
-		if !p.Stateless && p.Session != nil && !p.Session.IsInitialized() {
-			return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: fmt.Sprintf("method %q is invalid during session initialization", m.Method)}
-		}
-	}
-	switch m.Method {
-	case "initialize":
-		return d.initialize(ctx, p)
-	case "ping":
-		return gate.MustDoc("{}"), nil
-	case mcp.MethodDiscover:
-		return d.discover(ctx, p), nil
-	case mcp.MethodListen:
-		return d.listen(ctx, p, m)
+	asked := d.methods[m.Method]
+	switch {
+	case asked.clients == withSession && p.Stateless, asked.clients == stateless && !p.Stateless:
+		return gate.Doc{}, message.NoMethod(m.Method)
+	case asked.clients == allClients && !p.Stateless && p.Session != nil && !p.Session.IsInitialized():
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: fmt.Sprintf("method %q is invalid during session initialization", m.Method)}
+	case asked.connects:
+		return asked.answer(ctx, p, m)
 	}
 	if message.Subscribes(m.Method) && p.Session != nil && d.offers(ctx, m.Method) {
 		p.Listener = d.listener(p.Session)
 	}
-	return d.dispatch(ctx, p, m.Method, m.Params)
+	return d.dispatch(ctx, p, m)
 }
 
 // Began tells that a client begins to use its session.
@@ -65,39 +50,39 @@ func (d *Dispatcher) Began(p sessions.Client) {
 }
 
 // recovers makes an error of a panic: a client cannot end the gateway.
-func (d *Dispatcher) recovers(method string, res *gate.Doc, err *error) {
+func (b *backend) recovers(method string, res *gate.Doc, err *error) {
 	if v := recover(); v != nil {
-		d.cfg.Log.Error("request panicked", "method", method, "panic", v, "stack", string(debug.Stack()))
+		b.cfg.Log.Error("request panicked", "method", method, "panic", v, "stack", string(debug.Stack()))
 		*res, *err = gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "internal error"}
 	}
 }
 
 // initialize answers the first request of a session.
-func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client) (gate.Doc, error) {
+func (d *Dispatcher) initialize(ctx context.Context, p sessions.Client, _ message.Message) (gate.Doc, error) {
 	if p.Session == nil || !p.Session.Initialize() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: `duplicate "initialize" received`}
 	}
 	d.Began(p)
 	offered := d.offering(ctx, offeringTime)
-	out := appendExtensions([]byte(`{"capabilities":{`), false, p.Renders && offered.Apps, d.offersSkills(ctx, p, offered))
+	out := appendExtensions([]byte(`{"capabilities":{`), false, p.Renders && offered.Apps, d.skills.offersSkills(ctx, p, offered))
 	out = appendCapabilities(out, offered)
 	if d.OffersTasks() {
 		out = append(out, `,"tasks":`+taskCapability...)
 	}
-	out = d.appendInstructions(append(out, '}'), d.instructionsFor(ctx, p))
+	out = appendInstructions(append(out, '}'), d.instructionsFor(ctx, p))
 	out = append(append(out, `,"protocolVersion":`...), mcp.MustJSON(p.Session.Protocol)...)
 	out = append(append(out, `,"serverInfo":`...), d.info()...)
 	return gate.ParseDoc(append(out, '}'))
 }
 
 // discover answers what a client without a session asks first.
-func (d *Dispatcher) discover(ctx context.Context, p sessions.Client) gate.Doc {
+func (d *Dispatcher) discover(ctx context.Context, p sessions.Client, _ message.Message) (gate.Doc, error) {
 	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), d.info()...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
 	out = append(append(out, mcp.MustJSON(message.Revisions)...), `,"capabilities":{`...)
 	offered := d.offering(ctx, offeringTime)
-	out = appendExtensions(out, d.OffersTasks(), p.Renders && offered.Apps, d.offersSkills(ctx, p, offered))
+	out = appendExtensions(out, d.OffersTasks(), p.Renders && offered.Apps, d.skills.offersSkills(ctx, p, offered))
 	out = appendCapabilities(out, offered)
-	return gate.MustDoc(string(append(d.appendInstructions(append(out, '}'), d.instructionsFor(ctx, p)), '}')))
+	return gate.ParseDoc(append(appendInstructions(append(out, '}'), d.instructionsFor(ctx, p)), '}'))
 }
 
 // appendCapabilities writes the members of the capabilities of a gateway that offers
@@ -139,7 +124,7 @@ func appendExtensions(b []byte, tasks, shows, skilled bool) []byte {
 	return append(b, `"extensions":{`+strings.Join(all, ",")+`},`...)
 }
 
-func (d *Dispatcher) appendInstructions(b []byte, text string) []byte {
+func appendInstructions(b []byte, text string) []byte {
 	if text == "" {
 		return b
 	}
@@ -165,38 +150,21 @@ func (d *Dispatcher) Reply(p sessions.Client, m message.Message, res gate.Doc, e
 
 // dispatch answers a request of a client, from any transport. Its error is an [*mcp.Error], or the
 // end of ctx.
-func (d *Dispatcher) dispatch(ctx context.Context, p sessions.Client, method string, params gate.Doc) (res gate.Doc, err error) {
-	defer d.recovers(method, &res, &err)
+func (d *Dispatcher) dispatch(ctx context.Context, p sessions.Client, m message.Message) (res gate.Doc, err error) {
+	defer d.recovers(m.Method, &res, &err)
 	if !d.calls.Begin() {
 		return gate.Doc{}, message.ErrDraining
 	}
 	defer d.calls.End()
-	if p.Stateless && message.Subscribes(method) || !d.offers(ctx, method) {
+	if p.Stateless && message.Subscribes(m.Method) || !d.offers(ctx, m.Method) {
 		return gate.Doc{}, message.ErrNoMethod
 	}
-	switch method {
-	case string(gate.CallTool):
-		return d.callTool(ctx, p, params)
-	case string(gate.GetPrompt), string(gate.ReadResource), string(gate.Complete):
-		return d.use(ctx, p, gate.Action(method), params)
-	case string(gate.GetSkill), string(gate.ReadDirectory):
-		return d.useSkill(ctx, p, gate.Action(method), params)
-	case "tools/list", "prompts/list", "resources/list", "resources/templates/list", mcp.MethodSkills:
-		return d.list(ctx, p, method)
-	case mcp.MethodSetLevel:
-		return d.setLevel(ctx, p, params)
-	case string(gate.Subscribe):
-		return d.subscribe(ctx, p, params)
-	case mcp.MethodUnsubscribe:
-		return d.unsubscribe(p, params)
-	case mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel:
-		if answersTasks(p, method) {
-			return d.tasks(ctx, p, method, params)
-		}
-	default:
-		if d.method(ctx, method) != nil {
-			return d.useMethod(ctx, p, method, params)
-		}
+	asked, known := d.methods[m.Method]
+	switch {
+	case known && !asked.connects:
+		return asked.answer(ctx, p, m)
+	case d.method(ctx, m.Method) != nil:
+		return d.features.useMethod(ctx, p, m)
 	}
 	return gate.Doc{}, message.ErrNoMethod
 }

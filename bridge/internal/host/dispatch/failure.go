@@ -14,22 +14,22 @@ import (
 )
 
 // do carries out a call, and puts the gate's answer into the words of MCP.
-func (d *Dispatcher) do(ctx context.Context, p sessions.Client, c gate.Call) (gate.Doc, error) {
-	res, err := d.cfg.Do(ctx, c)
+func (cr *carrier) do(ctx context.Context, p sessions.Client, c gate.Call) (gate.Doc, error) {
+	res, err := cr.cfg.Do(ctx, c)
 	if err != nil {
-		return d.failed(ctx, p, c, err)
+		return cr.failed(ctx, p, c, err)
 	}
 	return p.Complete(res.Doc), nil
 }
 
 // failed answers a call that was refused, or that its server failed.
-func (d *Dispatcher) failed(ctx context.Context, p sessions.Client, c gate.Call, err error) (gate.Doc, error) {
+func (cr *carrier) failed(ctx context.Context, p sessions.Client, c gate.Call, err error) (gate.Doc, error) {
 	if rpc, ok := errors.AsType[*mcp.Error](err); ok {
 		return gate.Doc{}, rpc
 	}
 	var waits *gate.Pending
 	if c.Reach().ByAnswer && c.Brought.Approval == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
-		return d.inputRequired(&c, waits), nil
+		return cr.inputRequired(&c, waits), nil
 	}
 	p.NoteScopes(err)
 	var r *gate.Refusal
@@ -46,15 +46,15 @@ func (d *Dispatcher) failed(ctx context.Context, p sessions.Client, c gate.Call,
 }
 
 // Malformed refuses a call whose message is no acceptable JSON, and records it.
-func (d *Dispatcher) Malformed(ctx context.Context, p sessions.Client, action gate.Action, name string, why error) {
+func (cr *carrier) Malformed(ctx context.Context, p sessions.Client, action gate.Action, name string, why error) {
 	c := p.Call(action, name)
 	c.Refused = why
-	_, _ = d.do(ctx, p, c) // refused at its first step, by Refused
+	_, _ = cr.do(ctx, p, c) // refused at its first step, by Refused
 }
 
 // badState refuses a call for the state that it brings, and records it.
-func (d *Dispatcher) badState(ctx context.Context, p sessions.Client, c *gate.Call, why error) error {
-	d.Malformed(ctx, p, c.Action, c.Name, why)
+func (cr *carrier) badState(ctx context.Context, p sessions.Client, c *gate.Call, why error) error {
+	cr.Malformed(ctx, p, c.Action, c.Name, why)
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + why.Error()}
 }
 

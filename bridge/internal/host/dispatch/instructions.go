@@ -13,45 +13,45 @@ const maxAllInstructions = 32 << 10
 
 // instructionsFor returns the instructions for a client that connects: those of the servers that
 // offer it something.
-func (d *Dispatcher) instructionsFor(ctx context.Context, p sessions.Client) string {
-	if d.cfg.Instructions == nil || d.cfg.Known == nil {
+func (b *backend) instructionsFor(ctx context.Context, p sessions.Client) string {
+	if b.cfg.Instructions == nil || b.cfg.Known == nil {
 		return ""
 	}
-	all := d.cfg.Instructions()
+	all := b.cfg.Instructions()
 	if len(all) == 0 {
 		return ""
 	}
-	offered, err := d.serversOffered(ctx, p)
+	offered, err := b.serversOffered(ctx, p)
 	if err != nil {
-		d.cfg.Log.Error("listing failed", "principal", p.Who.ID, "error", err)
+		b.cfg.Log.Error("listing failed", "principal", p.Who.ID, "error", err)
 		return ""
 	}
-	var b strings.Builder
+	var text strings.Builder
 	for _, one := range all {
 		if !offered[one.Server] {
 			continue
 		}
-		text := one.Text
+		section := one.Text
 		if len(offered) > 1 {
-			text = "## " + one.Server + "\n\n" + text
+			section = "## " + one.Server + "\n\n" + section
 		}
-		if b.Len() > 0 {
-			text = "\n\n" + text
+		if text.Len() > 0 {
+			section = "\n\n" + section
 		}
-		if b.Len()+len(text) > maxAllInstructions {
+		if text.Len()+len(section) > maxAllInstructions {
 			break // half of what a server says could say something else
 		}
-		b.WriteString(text)
+		text.WriteString(section)
 	}
-	return b.String()
+	return text.String()
 }
 
 // serversOffered returns the servers that offer a client anything now. It does not wait for servers
 // that are connecting.
-func (d *Dispatcher) serversOffered(ctx context.Context, p sessions.Client) (map[string]bool, error) {
+func (b *backend) serversOffered(ctx context.Context, p sessions.Client) (map[string]bool, error) {
 	servers := make(map[string]bool)
 	for _, one := range message.Listings {
-		offered, err := d.cfg.Known(ctx, p.Who, one.Feature)
+		offered, err := b.cfg.Known(ctx, p.Who, one.Feature)
 		if err != nil {
 			return nil, err
 		}

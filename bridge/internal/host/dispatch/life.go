@@ -9,7 +9,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/parking"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
-	"github.com/wasmgate/wasmgate/gate"
 )
 
 // New returns a dispatcher. It starts nothing, and needs [Dispatcher.Change] before its first
@@ -22,12 +21,16 @@ func New(cfg Config) (*Dispatcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
-	d := &Dispatcher{
-		cfg: cfg, states: states, started: time.Now(), mark: rand.Text(),
-		parking:   parking.New[*parked](cfg.ParkIdle),
-		listeners: listeners{by: make(map[gate.SessionKey]*sessions.Listener), calls: make(map[string]*sessions.Outbox), open: make(map[*listenRequest]struct{})},
-	}
+	d := &Dispatcher{backend: &backend{cfg: cfg}, sessionIDs: sessionIDs{states, time.Now(), rand.Text()}}
 	d.clients = sessions.New(sessions.Hooks{Ended: d.sessionEnded, RootsChanged: d.rootsChanged, Clean: cfg.Clean})
+	d.carrier = &carrier{backend: d.backend, place: &d.Place, states: states, parking: parking.New[*parked](cfg.ParkIdle)}
+	d.tasks = &tasks{d.carrier}
+	d.hearing = newHearing(d.backend, d.clients, d.tasks)
+	d.pages, d.skills = appPages{d.backend}, skillSet{d.carrier}
+	d.tools = tools{d.carrier, d.pages, d.tasks}
+	d.features = features{d.carrier, d.pages, d.skills}
+	d.lists = lists{d.backend, d.pages}
+	d.methods = d.table()
 	return d, nil
 }
 

@@ -20,39 +20,55 @@ import (
 // subscribed to, and log messages of a server that has a connection only for them. A client with a
 // session hears it there; others use subscriptions/listen (MCP 2026-07-28, basic/patterns).
 
+// hearing tells clients what servers say outside of calls.
+type hearing struct {
+	*backend
+	clients   *sessions.Clients
+	tasks     *tasks
+	listeners listeners
+	changes   changes
+}
+
+func newHearing(b *backend, all *sessions.Clients, t *tasks) *hearing {
+	return &hearing{
+		backend: b, clients: all, tasks: t,
+		listeners: listeners{by: make(map[gate.SessionKey]*sessions.Listener), calls: make(map[string]*sessions.Outbox), open: make(map[*listenRequest]struct{})},
+	}
+}
+
 // listener returns the client of a session, which hears from now on what it will ask to
 // hear, until its session ends.
-func (d *Dispatcher) listener(s *sessions.Session) *sessions.Listener {
+func (h *hearing) listener(s *sessions.Session) *sessions.Listener {
 	return s.Listening(func(l *sessions.Listener) {
-		d.listeners.mu.Lock()
-		defer d.listeners.mu.Unlock()
-		d.listeners.by[l.Key] = l
+		h.listeners.mu.Lock()
+		defer h.listeners.mu.Unlock()
+		h.listeners.by[l.Key] = l
 	})
 }
 
 // forget ends the subscriptions of a client, because its session has ended.
-func (d *Dispatcher) forget(l *sessions.Listener) {
-	d.listeners.mu.Lock()
-	delete(d.listeners.by, l.Key)
-	d.listeners.mu.Unlock()
-	_ = d.cfg.SetLevel(context.Background(), l.Key, "")
+func (h *hearing) forget(l *sessions.Listener) {
+	h.listeners.mu.Lock()
+	delete(h.listeners.by, l.Key)
+	h.listeners.mu.Unlock()
+	_ = h.cfg.SetLevel(context.Background(), l.Key, "")
 	for uri, call := range l.End() {
-		d.release(call, uri)
+		h.release(call, uri)
 	}
 }
 
 // release ends a subscription.
-func (d *Dispatcher) release(call, uri string) {
-	d.listeners.mu.Lock()
-	delete(d.listeners.calls, call)
-	d.listeners.mu.Unlock()
-	_ = d.cfg.Unsubscribe(context.Background(), call, uri) // no client listens any more, so an error does not matter
+func (h *hearing) release(call, uri string) {
+	h.listeners.mu.Lock()
+	delete(h.listeners.calls, call)
+	h.listeners.mu.Unlock()
+	_ = h.cfg.Unsubscribe(context.Background(), call, uri) // no client listens any more, so an error does not matter
 }
 
 // Notify tells clients what a server says outside of calls: it is for [fleet.Fleet.OnNotice]. It does
 // not block.
-func (d *Dispatcher) Notify(n mcp.Notice) {
-	all := &d.listeners
+func (h *hearing) Notify(n mcp.Notice) {
+	all := &h.listeners
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if n.Method == mcp.MethodLog {
@@ -71,24 +87,24 @@ func (d *Dispatcher) Notify(n mcp.Notice) {
 }
 
 // setLevel answers logging/setLevel (MCP 2025-11-25, server/utilities/logging).
-func (d *Dispatcher) setLevel(ctx context.Context, p sessions.Client, params gate.Doc) (gate.Doc, error) {
-	level := params.Get("level").Text()
-	if p.Listener == nil || level == "" || d.cfg.SetLevel(ctx, p.Key(), level) != nil {
+func (h *hearing) setLevel(ctx context.Context, p sessions.Client, m message.Message) (gate.Doc, error) {
+	level := m.Params.Get("level").Text()
+	if p.Listener == nil || level == "" || h.cfg.SetLevel(ctx, p.Key(), level) != nil {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("invalid parameters: level must be one of %q", mcp.Severities[1:])}
 	}
 	return gate.MustDoc("{}"), nil
 }
 
 // subscribe answers resources/subscribe.
-func (d *Dispatcher) subscribe(ctx context.Context, p sessions.Client, params gate.Doc) (gate.Doc, error) {
-	uri, err := message.CheckUse(gate.Subscribe, params)
+func (h *hearing) subscribe(ctx context.Context, p sessions.Client, m message.Message) (gate.Doc, error) {
+	uri, err := message.CheckUse(gate.Subscribe, m.Params)
 	c := p.Call(gate.Subscribe, uri)
-	c.Refused, c.Meta = err, params.Get("_meta")
+	c.Refused, c.Meta = err, m.Params.Get("_meta")
 	c.Client = p.Reached(ctx) // a server tells each client's connection of what was done over it
 	if p.Listener == nil || p.Listener.Full() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("a session subscribes to at most %d resources", sessions.MaxSubscribed)}
 	}
-	res, err := d.subscribeTo(ctx, c, p.Listener.Out)
+	res, err := h.subscribeTo(ctx, c, p.Listener.Out)
 	if err != nil {
 		return gate.Doc{}, useError(ctx, p, &c, err)
 	}
@@ -100,34 +116,34 @@ func (d *Dispatcher) subscribe(ctx context.Context, p sessions.Client, params ga
 		before = c.ID
 	}
 	if before != "" {
-		d.release(before, uri)
+		h.release(before, uri)
 	}
 	return p.Complete(res.Doc), nil
 }
 
 // subscribeTo carries out the call of a subscription, whose updates out gets.
-func (d *Dispatcher) subscribeTo(ctx context.Context, c gate.Call, out *sessions.Outbox) (gate.Result, error) {
-	d.listeners.mu.Lock()
-	d.listeners.calls[c.ID] = out
-	d.listeners.mu.Unlock()
-	res, err := d.cfg.Do(ctx, c)
+func (h *hearing) subscribeTo(ctx context.Context, c gate.Call, out *sessions.Outbox) (gate.Result, error) {
+	h.listeners.mu.Lock()
+	h.listeners.calls[c.ID] = out
+	h.listeners.mu.Unlock()
+	res, err := h.cfg.Do(ctx, c)
 	if err != nil || res.IsError {
-		d.listeners.mu.Lock()
-		delete(d.listeners.calls, c.ID)
-		d.listeners.mu.Unlock()
+		h.listeners.mu.Lock()
+		delete(h.listeners.calls, c.ID)
+		h.listeners.mu.Unlock()
 	}
 	return res, err
 }
 
 // unsubscribe answers resources/unsubscribe. To take back what one has asked for needs
 // no permission.
-func (d *Dispatcher) unsubscribe(p sessions.Client, params gate.Doc) (gate.Doc, error) {
-	uri, err := message.CheckUse(gate.Subscribe, params)
+func (h *hearing) unsubscribe(_ context.Context, p sessions.Client, m message.Message) (gate.Doc, error) {
+	uri, err := message.CheckUse(gate.Subscribe, m.Params)
 	if err != nil || p.Listener == nil {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: uri is missing"}
 	}
 	if call := p.Listener.Unsubscribe(uri); call != "" {
-		d.release(call, uri)
+		h.release(call, uri)
 	}
 	return gate.MustDoc("{}"), nil
 }
@@ -157,10 +173,10 @@ func wantedOf(notifications gate.Doc) (w wanted, err error) {
 }
 
 // listen tells a client of what it names in its request until the request ends.
-func (d *Dispatcher) listen(ctx context.Context, p sessions.Client, m message.Message) (gate.Doc, error) {
+func (h *hearing) listen(ctx context.Context, p sessions.Client, m message.Message) (gate.Doc, error) {
 	want, err := wantedOf(m.Params.Get("notifications"))
 	if err == nil {
-		want.Tasks, err = d.tasksToNotify(ctx, p, m.Params)
+		want.Tasks, err = h.tasks.tasksToNotify(ctx, p, m.Params)
 	}
 	if err != nil {
 		if rpc, ok := errors.AsType[*mcp.Error](err); ok {
@@ -170,44 +186,44 @@ func (d *Dispatcher) listen(ctx context.Context, p sessions.Client, m message.Me
 	}
 	room, end := context.WithCancel(ctx) // ends for a stream of another client, too
 	defer end()
-	leave, ok := d.clients.Enter(p, end)
+	leave, ok := h.clients.Enter(p, end)
 	if !ok {
-		return gate.Doc{}, d.tooMany()
+		return gate.Doc{}, h.tooMany()
 	}
 	defer leave()
 	l := &listenRequest{id: m.ID, lists: map[string]bool{toolsChanged: want.Tools, promptsChanged: want.Prompts, resourcesChanged: want.Resources}}
-	l.out = sessions.Outbox{Clean: d.cfg.Clean, Send: func(ctx context.Context, method string, params gate.Doc) {
+	l.out = sessions.Outbox{Clean: h.cfg.Clean, Send: func(ctx context.Context, method string, params gate.Doc) {
 		p.Channel.Notify(ctx, method, l.stamped(params))
 	}}
 	l.out.Hold()
 	var unsubscribe func()
-	want.Updates, unsubscribe = d.subscribeAll(ctx, p, want.Updates, &l.out)
+	want.Updates, unsubscribe = h.subscribeAll(ctx, p, want.Updates, &l.out)
 	defer unsubscribe()
-	d.listeners.add(l)
-	defer d.listeners.remove(l)
+	h.listeners.add(l)
+	defer h.listeners.remove(l)
 	p.Channel.Notify(ctx, mcp.MethodAcknowledged, l.stamped(gate.MustDoc("{}").With("notifications", mcp.MustJSON(want))))
 	go l.out.Run() // ends when nothing waits
-	defer d.notifyTasks(ctx, p, want.Tasks, l)()
+	defer h.tasks.notifyTasks(ctx, p, want.Tasks, l)()
 	if want.any() {
 		select {
 		case <-room.Done():
-		case <-d.clients.Drained.Done():
+		case <-h.clients.Drained.Done():
 		}
 	}
-	meta := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), d.info()...), `,"`+mcp.MetaSubscription+`":`...)
+	meta := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info()...), `,"`+mcp.MetaSubscription+`":`...)
 	return gate.ParseDoc(append(append(meta, l.id.Raw()...), "}}"...))
 }
 
 // tooMany refuses one more stream of notifications.
-func (d *Dispatcher) tooMany() error {
+func (h *hearing) tooMany() error {
 	no := &gate.Refusal{Step: step.Busy, Name: mcp.MethodListen, Reason: "too many streams are open; end one first"}
 	return &mcp.Error{Code: message.CodeRefused, Message: message.Public(no), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: message.RefusalOf("", no)})}
 }
 
 // subscribeAll subscribes to resources for one request. It returns those that it may, and
 // what ends it.
-func (d *Dispatcher) subscribeAll(ctx context.Context, p sessions.Client, want []string, out *sessions.Outbox) (allowed []string, end func()) {
-	if !d.offering(ctx, 0).Updates {
+func (h *hearing) subscribeAll(ctx context.Context, p sessions.Client, want []string, out *sessions.Outbox) (allowed []string, end func()) {
+	if !h.offering(ctx, 0).Updates {
 		return nil, func() {}
 	}
 	slices.Sort(want)
@@ -215,14 +231,14 @@ func (d *Dispatcher) subscribeAll(ctx context.Context, p sessions.Client, want [
 	calls := make(map[string]string)
 	for _, uri := range want[:min(len(want), sessions.MaxSubscribed)] {
 		c := p.Call(gate.Subscribe, uri)
-		res, err := d.subscribeTo(ctx, c, out)
+		res, err := h.subscribeTo(ctx, c, out)
 		if err == nil && !res.IsError {
 			calls[uri], allowed = c.ID, append(allowed, uri)
 		}
 	}
 	return allowed, func() {
 		for uri, call := range calls {
-			d.release(call, uri)
+			h.release(call, uri)
 		}
 	}
 }
@@ -238,12 +254,12 @@ const (
 const gatherTime = 10 * time.Millisecond
 
 // Changed notifies all clients that what they are offered may have changed.
-func (d *Dispatcher) Changed() { d.ListsChanged(true, true, true) }
+func (h *hearing) Changed() { h.ListsChanged(true, true, true) }
 
 // ListsChanged tells all clients which lists may be others now. It does not wait for that.
-func (d *Dispatcher) ListsChanged(tools, prompts, resources bool) {
-	now := d.offering(context.Background(), 0)
-	c := &d.changes
+func (h *hearing) ListsChanged(tools, prompts, resources bool) {
+	now := h.offering(context.Background(), 0)
+	c := &h.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.offered
@@ -257,20 +273,20 @@ func (d *Dispatcher) ListsChanged(tools, prompts, resources bool) {
 		}
 	}
 	if !gathering && len(c.lists) > 0 {
-		time.AfterFunc(gatherTime, d.notifyChanges)
+		time.AfterFunc(gatherTime, h.notifyChanges)
 	}
 }
 
 // notifyChanges tells clients of the changes that were gathered.
-func (d *Dispatcher) notifyChanges() {
-	d.changes.mu.Lock()
-	lists := d.changes.lists
-	d.changes.lists = nil
-	d.changes.mu.Unlock()
-	d.clients.NotifyLists(lists)
-	d.listeners.mu.Lock()
-	defer d.listeners.mu.Unlock()
-	for l := range d.listeners.open {
+func (h *hearing) notifyChanges() {
+	h.changes.mu.Lock()
+	lists := h.changes.lists
+	h.changes.lists = nil
+	h.changes.mu.Unlock()
+	h.clients.NotifyLists(lists)
+	h.listeners.mu.Lock()
+	defer h.listeners.mu.Unlock()
+	for l := range h.listeners.open {
 		l.out.PutAll(slices.DeleteFunc(slices.Clone(lists), func(list string) bool { return !l.lists[list] }))
 	}
 }

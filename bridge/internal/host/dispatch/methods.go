@@ -2,60 +2,82 @@ package dispatch
 
 import (
 	"context"
-	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/actions"
 )
 
-// Methods that MCP does not have come and go with the servers that have them.
-
-// method returns the method of a server that a request names; nil if no server has it.
-func (d *Dispatcher) method(ctx context.Context, method string) *gate.Tool {
-	if d.cfg.Lookup == nil || d.cfg.Features == nil || !message.IsMethod(method) {
-		return nil
-	}
-	t, err := d.cfg.Lookup(ctx, actions.OfMethod(method), method)
-	if err != nil || t.Feature != gate.FeatureMethod {
-		return nil
-	}
-	return t
+// A method is how a dispatcher answers the requests of a method of MCP.
+type method struct {
+	answer  func(context.Context, sessions.Client, message.Message) (gate.Doc, error)
+	offered func(context.Context) bool // whether clients are offered it; nil: always
+	clients clients
+	// connects says that the request is about the connection itself: it is answered while the
+	// dispatcher drains, too.
+	connects bool
 }
 
-// offersMethod reports whether a client may use the method that its request names. For all
-// others it does not exist.
-func (d *Dispatcher) offersMethod(ctx context.Context, p sessions.Client, method string) bool {
-	t := d.method(ctx, method)
-	if t == nil {
-		return false
+// clients are those that have a method.
+type clients int
+
+const (
+	allClients  clients = iota // with a session, once that is initialized
+	withSession                // from the begin of the session on
+	stateless
+)
+
+// table returns all methods of MCP that are answered, by name. Any other is a method of a server,
+// if one has it: see [features.useMethod].
+func (d *Dispatcher) table() map[string]method {
+	tasks := func(context.Context) bool { return d.OffersTasks() }
+	server := func(offers func(mcp.Offering) bool) func(context.Context) bool {
+		return func(ctx context.Context) bool { return offers(d.offering(ctx, 0)) }
 	}
-	offered, err := d.listed(ctx, p, gate.FeatureMethod)
-	return err == nil && slices.ContainsFunc(offered, func(one *gate.Tool) bool { return one.Name == t.Name })
+	prompts := server(func(o mcp.Offering) bool { return o.Prompts })
+	resources := server(func(o mcp.Offering) bool { return o.Resources })
+	skills := server(func(o mcp.Offering) bool { return o.Skills })
+	completions := server(func(o mcp.Offering) bool { return o.Completions })
+	logging := server(func(o mcp.Offering) bool { return o.Logging })
+	updates := server(func(o mcp.Offering) bool { return o.Updates })
+	return map[string]method{
+		"initialize":       {answer: d.initialize, clients: withSession, connects: true},
+		"ping":             {answer: ping, clients: withSession, connects: true},
+		mcp.MethodDiscover: {answer: d.discover, clients: stateless, connects: true},
+		mcp.MethodListen:   {answer: d.hearing.listen, clients: stateless, connects: true}, // a session has streams of its own, which end with their credential
+
+		"tools/list":               {answer: d.lists.list},
+		string(gate.CallTool):      {answer: d.tools.callTool},
+		"prompts/list":             {answer: d.lists.list, offered: prompts},
+		string(gate.GetPrompt):     {answer: d.features.use, offered: prompts},
+		"resources/list":           {answer: d.lists.list, offered: resources},
+		"resources/templates/list": {answer: d.lists.list, offered: resources},
+		string(gate.ReadResource):  {answer: d.features.use, offered: resources},
+		string(gate.Complete):      {answer: d.features.use, offered: completions},
+		mcp.MethodSkills:           {answer: d.lists.list, offered: skills},
+		string(gate.GetSkill):      {answer: d.skills.useSkill, offered: skills},
+		string(gate.ReadDirectory): {answer: d.skills.useSkill, offered: skills},
+
+		mcp.MethodSetLevel:     {answer: d.hearing.setLevel, offered: logging, clients: withSession},
+		string(gate.Subscribe): {answer: d.hearing.subscribe, offered: updates, clients: withSession},
+		mcp.MethodUnsubscribe:  {answer: d.hearing.unsubscribe, offered: updates, clients: withSession},
+
+		mcp.MethodTaskGet:    {answer: d.tasks.answer, offered: tasks},
+		mcp.MethodTaskResult: {answer: d.tasks.answer, offered: tasks},
+		mcp.MethodTaskList:   {answer: d.tasks.answer, offered: tasks},
+		mcp.MethodTaskUpdate: {answer: d.tasks.answer, offered: tasks},
+		mcp.MethodTaskCancel: {answer: d.tasks.answer, offered: tasks},
+	}
 }
 
-// useMethod answers a request of a method that MCP does not have. A client without a
-// session cannot be asked meanwhile: MCP has that for methods of its own alone.
-func (d *Dispatcher) useMethod(ctx context.Context, p sessions.Client, method string, params gate.Doc) (gate.Doc, error) {
-	c := p.Call(actions.OfMethod(method), method)
-	client := p.Reached(ctx)
-	client.Can.Hears = p.Channel != nil
-	c.Client = client
-	if err := message.CheckMethodParams(params); err != nil {
-		c.Refused = err
-	} else if !params.IsZero() {
-		c.Meta, c.Args = params.Get("_meta"), mcp.Without(params, "_meta")
-	}
-	res, err := d.cfg.Do(ctx, c)
-	switch {
-	case err != nil && c.Refused != nil && !d.offersMethod(ctx, p, method):
-		return gate.Doc{}, message.ErrNoMethod
-	case err != nil:
-		return gate.Doc{}, useError(ctx, p, &c, err)
-	case res.IsError && !res.Doc.Get("_meta").Get(mcp.MetaError).IsZero(): // and not what the server has for a result
-		return gate.Doc{}, message.ServerError(res.Doc)
-	}
-	return p.Complete(res.Doc), nil
+// offers reports whether a method is served. A method that no server offers is not.
+func (d *Dispatcher) offers(ctx context.Context, name string) bool {
+	offered := d.methods[name].offered
+	return offered == nil || offered(ctx)
+}
+
+// ping answers a client that asks whether the gateway is there.
+func ping(context.Context, sessions.Client, message.Message) (gate.Doc, error) {
+	return gate.MustDoc("{}"), nil
 }

@@ -33,19 +33,19 @@ var (
 
 // parked is a call whose client is asked by answers to its requests, from its begin on.
 // It is the client, to the server of the call. It may become a task, and is one from the
-// begin on for a client with a session: see [Dispatcher.startTask].
+// begin on for a client with a session: see [tasks.startTask].
 type parked struct {
-	dispatcher *Dispatcher
-	id         string
-	call       gate.Call
-	client     gate.Client // of the request that made the call
-	reach      gate.Reach
-	life       context.Context // of the call
-	cancel     context.CancelCauseFunc
-	left       func()        // says that the host does not wait for the call any more
-	done       chan struct{} // closed when res and err are there
-	res        gate.Result
-	err        error
+	carrier *carrier
+	id      string
+	call    gate.Call
+	client  gate.Client // of the request that made the call
+	reach   gate.Reach
+	life    context.Context // of the call
+	cancel  context.CancelCauseFunc
+	left    func()        // says that the host does not wait for the call any more
+	done    chan struct{} // closed when res and err are there
+	res     gate.Result
+	err     error
 
 	mayBeTask  bool
 	tasked     chan struct{} // closed, once, when its server carries it out as a task; nil if it is to be none
@@ -80,32 +80,32 @@ func newWaiter(ctx context.Context, p sessions.Client, c *gate.Call) *waiter {
 
 // park carries out a call, which can be parked when its server asks something; if it may,
 // it can become a task.
-func (d *Dispatcher) park(ctx context.Context, p sessions.Client, c *gate.Call, can gate.Doc, mayBeTask bool) (gate.Result, error) {
+func (cr *carrier) park(ctx context.Context, p sessions.Client, c *gate.Call, can gate.Doc, mayBeTask bool) (gate.Result, error) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	d.calls.Split()
+	cr.place.calls.Split()
 	by := newWaiter(ctx, p, c)
 	k := &parked{
-		dispatcher: d, id: rand.Text(), call: *c, client: c.Client, reach: c.Reach(), life: life, cancel: cancel, left: sync.OnceFunc(d.calls.End),
+		carrier: cr, id: rand.Text(), call: *c, client: c.Client, reach: c.Reach(), life: life, cancel: cancel, left: sync.OnceFunc(cr.place.calls.End),
 		done: make(chan struct{}), mayBeTask: mayBeTask, waiter: by,
 	}
 	k.call.Client = k
 	k.reach.Capabilities, k.reach.Rounds = can, !can.IsZero() && !mayBeTask // a task cannot be called again
 	if mayBeTask {
 		k.tasked, k.reach.Detached, k.reach.MayBeTask = make(chan struct{}), true, true
-		d.taskCalls.enter(k)
+		cr.taskCalls.enter(k)
 	}
 	go func() { // ends with the call, which the request, its idleness or its job ends
 		GrowStack(false)
 		defer k.left()
 		defer close(k.done)
-		defer d.taskCalls.leave(k)
+		defer cr.taskCalls.leave(k)
 		defer func() {
 			if v := recover(); v != nil {
-				d.cfg.Log.Error("call panicked", "call", k.call.ID, "panic", v, "stack", string(debug.Stack()))
+				cr.cfg.Log.Error("call panicked", "call", k.call.ID, "panic", v, "stack", string(debug.Stack()))
 				k.res, k.err = gate.Result{}, &mcp.Error{Code: mcp.CodeInternal, Message: "internal error"}
 			}
 		}()
-		k.res, k.err = d.cfg.Do(life, k.call)
+		k.res, k.err = cr.cfg.Do(life, k.call)
 	}()
 	return k.wait(by)
 }
@@ -154,8 +154,8 @@ func isClosed(c <-chan struct{}) bool {
 // outcome is what came of the call, which has ended.
 func (k *parked) outcome() (gate.Result, error) {
 	k.cancel(nil)
-	k.dispatcher.parking.Leave(k)
-	return k.dispatcher.sealed(&k.call, k.res), k.err
+	k.carrier.parking.Leave(k)
+	return k.carrier.sealed(&k.call, k.res), k.err
 }
 
 // ask parks the call and returns what the client is asked; false if there is nothing.
@@ -166,15 +166,15 @@ func (k *parked) ask(parks bool) (gate.Doc, bool) {
 	if !asks && parks {
 		return gate.Doc{}, false
 	}
-	idle := k.dispatcher.cfg.ParkIdle
+	idle := k.carrier.cfg.ParkIdle
 	if k.waiter = nil; k.idle == nil {
 		k.idle = time.AfterFunc(idle, k.Expire)
 	} else {
 		k.idle.Reset(idle)
 	}
-	k.dispatcher.parking.Rest(k)
+	k.carrier.parking.Rest(k)
 	inside := append(binary.BigEndian.AppendUint64(nil, k.round), k.id...)
-	state := k.dispatcher.states.SealAs(k.dispatcher.parked(), &k.call, inside, time.Now().Add(idle))
+	state := k.carrier.states.SealAs(k.carrier.place.parked(), &k.call, inside, time.Now().Add(idle))
 	doc := gate.MustDoc(`{"resultType":"input_required"}`).With("inputRequests", requests.Raw())
 	return doc.With("requestState", mcp.MustJSON(state)), true
 }
@@ -192,27 +192,27 @@ func (k *parked) Expire() {
 	if k.waiter == nil && !k.task {
 		k.idle.Stop() // it may be another who ends it: see [parking.Lot.Keep]
 		k.cancel(nil)
-		k.dispatcher.parking.Leave(k)
+		k.carrier.parking.Leave(k)
 	}
 }
 
 // unpark answers a request that brings answers to a parked call.
-func (d *Dispatcher) unpark(ctx context.Context, p sessions.Client, c *gate.Call, state string, responses gate.Doc) (gate.Result, error) {
-	if node := parkedAt(state); node != d.node {
-		return gate.Result{}, d.badState(ctx, p, c, errParkedGone)
+func (cr *carrier) unpark(ctx context.Context, p sessions.Client, c *gate.Call, state string, responses gate.Doc) (gate.Result, error) {
+	if node := parkedAt(state); node != cr.place.node {
+		return gate.Result{}, cr.badState(ctx, p, c, errParkedGone)
 	}
-	inside, err := d.states.OpenAs(d.parked(), c, state)
+	inside, err := cr.states.OpenAs(cr.place.parked(), c, state)
 	if err != nil {
-		return gate.Result{}, d.badState(ctx, p, c, err)
+		return gate.Result{}, cr.badState(ctx, p, c, err)
 	}
-	k, ok := d.parking.Find(string(inside[8:]))
+	k, ok := cr.parking.Find(string(inside[8:]))
 	if !ok {
-		return gate.Result{}, d.badState(ctx, p, c, errParkedGone)
+		return gate.Result{}, cr.badState(ctx, p, c, errParkedGone)
 	}
 	by := newWaiter(ctx, p, c)
 	again, err := k.resume(binary.BigEndian.Uint64(inside), responses, by)
 	if err != nil {
-		return gate.Result{}, d.badState(ctx, p, c, err)
+		return gate.Result{}, cr.badState(ctx, p, c, err)
 	}
 	if again {
 		doc, _ := k.ask(false)
@@ -229,7 +229,7 @@ func (k *parked) resume(round uint64, responses gate.Doc, by *waiter) (again boo
 	if k.waiter != nil || round != k.round {
 		return false, errParkedUsed
 	}
-	if !k.dispatcher.parking.Attend(k) {
+	if !k.carrier.parking.Attend(k) {
 		return false, errParkedGone
 	}
 	answered := k.Answer(responses)
@@ -277,7 +277,7 @@ func (k *parked) Request(ctx context.Context, method gate.Action, params gate.Do
 	if !k.mayBeTask {
 		return k.Await(ctx, q)
 	}
-	waits, cancel := context.WithTimeout(ctx, k.dispatcher.cfg.ParkIdle)
+	waits, cancel := context.WithTimeout(ctx, k.carrier.cfg.ParkIdle)
 	defer cancel()
 	answer, err := k.Await(waits, q)
 	if err != nil && waits.Err() != nil && ctx.Err() == nil {
@@ -292,7 +292,7 @@ func (k *parked) admit(method gate.Action, params gate.Doc) (*questions.Question
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	if !k.task {
-		if err := k.dispatcher.parking.Keep(k); err != nil {
+		if err := k.carrier.parking.Keep(k); err != nil {
 			return nil, err
 		}
 	}

@@ -83,7 +83,7 @@ func (d *Dispatcher) unserved(ctx context.Context, p sessions.Client, id gate.Do
 	if p.Stateless {
 		status = http.StatusNotFound // MCP 2026-07-28, basic/transports
 	}
-	_, err := d.dispatch(ctx, p, method, params)
+	_, err := d.dispatch(ctx, p, message.Message{ID: id, Method: method, Params: params})
 	var rpc *mcp.Error
 	if !errors.As(err, &rpc) {
 		rpc = &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "method not found"}

@@ -14,31 +14,35 @@ import (
 	"github.com/wasmgate/wasmgate/internal/skills"
 )
 
+// skillSet answers requests for skills, and knows which skill a name means.
+type skillSet struct{ *carrier }
+
 // offersSkills reports whether skills are declared to a client: if one is granted, or if that is not
 // known yet.
-func (d *Dispatcher) offersSkills(ctx context.Context, p sessions.Client, o mcp.Offering) bool {
-	if !o.Skills || d.cfg.Known == nil {
+func (s skillSet) offersSkills(ctx context.Context, p sessions.Client, o mcp.Offering) bool {
+	if !o.Skills || s.cfg.Known == nil {
 		return false
 	}
 	if o == mcp.AllOffered {
 		return true
 	}
-	known, err := d.cfg.Known(ctx, p.Who, gate.FeatureSkill)
+	known, err := s.cfg.Known(ctx, p.Who, gate.FeatureSkill)
 	return err == nil && len(within(p.Groups, known)) > 0
 }
 
 // useSkill answers a request for the entry of a skill, or for what is in a folder of one.
-func (d *Dispatcher) useSkill(ctx context.Context, p sessions.Client, action gate.Action, params gate.Doc) (gate.Doc, error) {
+func (s skillSet) useSkill(ctx context.Context, p sessions.Client, m message.Message) (gate.Doc, error) {
+	action, params := gate.Action(m.Method), m.Params
 	name, err := message.CheckUse(action, params)
 	c := p.Call(action, name)
 	c.Meta, c.Client, c.Refused = message.Object(params, "_meta"), p.Reached(ctx), err
-	named, err := d.skillOf(ctx, p, &c)
+	named, err := s.skillOf(ctx, p, &c)
 	if err != nil {
 		return gate.Doc{}, err
 	}
-	res, err := d.carry(ctx, p, &c, params)
+	res, err := s.carry(ctx, p, &c, params)
 	if err != nil {
-		res, err = d.connect(ctx, p, &c, params, err)
+		res, err = s.connect(ctx, p, &c, params, err)
 	}
 	switch {
 	case err != nil:
@@ -52,7 +56,7 @@ func (d *Dispatcher) useSkill(ctx context.Context, p sessions.Client, action gat
 	if c.Name != name && named != nil { // answered under the URI that was asked for
 		answer, err = asOwn(named, action, name, answer)
 	}
-	return d.cached(p, gate.FeatureSkill, answer), err
+	return s.cached(p, gate.FeatureSkill, answer), err
 }
 
 // asOwn returns an answer about a skill with the URIs of its server.
@@ -68,22 +72,15 @@ func asOwn(t *gate.Tool, action gate.Action, asked string, answer gate.Doc) (gat
 	})
 }
 
-// cached returns an answer of MCP Skills with how long it can be kept: for its principal only. The
-// extension has that in every revision.
-func (d *Dispatcher) cached(p sessions.Client, f gate.Feature, answer gate.Doc) gate.Doc {
-	answer = answer.With("resultType", []byte(`"complete"`)).With("ttlMs", fmt.Append(nil, d.fresh(f).Milliseconds())).With("cacheScope", []byte(`"private"`))
-	return p.Complete(answer)
-}
-
 // skillOf has a call name a skill, or a file or folder of one, as clients know it, and returns the
 // skill if the call named it otherwise: by a URI of its server, which instructions and other skills
 // may mention. That counts if one skill alone that is granted has it, and for files once the
 // session has loaded the skill: for all others they are ordinary resources.
-func (d *Dispatcher) skillOf(ctx context.Context, p sessions.Client, c *gate.Call) (*gate.Tool, error) {
-	if c.Refused != nil || d.cfg.Lookup == nil || !d.offering(ctx, 0).Skills {
+func (s skillSet) skillOf(ctx context.Context, p sessions.Client, c *gate.Call) (*gate.Tool, error) {
+	if c.Refused != nil || s.cfg.Lookup == nil || !s.offering(ctx, 0).Skills {
 		return nil, nil
 	}
-	all, err := d.listed(ctx, p, gate.FeatureSkill)
+	all, err := s.listed(ctx, p, gate.FeatureSkill)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +92,13 @@ func (d *Dispatcher) skillOf(ctx context.Context, p sessions.Client, c *gate.Cal
 		case c.Action == gate.GetSkill && t.Local == c.Name:
 			found = append(found, t)
 		case c.Action != gate.GetSkill && has(t, c, root):
-			return nil, d.innermost(ctx, c, all)
+			return nil, s.innermost(ctx, c, all)
 		case c.Action != gate.GetSkill && has(t, c, skills.Root(t.Local)):
 			found = append(found, t)
 		}
 	}
 	if c.Action == gate.ReadResource && len(found) > 0 {
-		loaded, err := d.cfg.LoadedSkills(ctx, c.Session)
+		loaded, err := s.cfg.LoadedSkills(ctx, c.Session)
 		if err != nil {
 			return nil, err
 		}
@@ -147,8 +144,8 @@ func has(t *gate.Tool, c *gate.Call, root string) bool {
 
 // innermost has a call of a file, or a folder, that several nested skills have go by one that is
 // granted: a grant of the outer one covers its files.
-func (d *Dispatcher) innermost(ctx context.Context, c *gate.Call, granted []*gate.Tool) error {
-	t, err := d.cfg.Lookup(ctx, c.Action, c.Name)
+func (s skillSet) innermost(ctx context.Context, c *gate.Call, granted []*gate.Tool) error {
+	t, err := s.cfg.Lookup(ctx, c.Action, c.Name)
 	if err != nil || t.Skill == nil || slices.ContainsFunc(granted, func(o *gate.Tool) bool { return o.Skill.Name == t.Skill.Name }) {
 		return nil // the gate says what is wrong
 	}

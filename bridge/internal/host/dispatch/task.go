@@ -31,11 +31,11 @@ type taskView struct {
 }
 
 // view returns how a job is, and what its server waits for, if it waits for its client.
-func (d *Dispatcher) view(j jobs.Job) (v taskView, requests gate.Doc) {
+func (t *taskCalls) view(j jobs.Job) (v taskView, requests gate.Doc) {
 	const form = "2006-01-02T15:04:05.000Z"
 	v = taskView{ID: j.ID, Status: mcp.TaskWorking, Message: j.Reason, Created: j.Started.UTC().Format(form)}
 	updated := j.Started
-	switch k := d.taskCalls.of(j); {
+	switch k := t.of(j); {
 	case j.Terminal():
 		v.Status, updated = string(j.State), j.Ended
 	case k != nil:
@@ -51,20 +51,20 @@ func (d *Dispatcher) view(j jobs.Job) (v taskView, requests gate.Doc) {
 	return v, requests
 }
 
-// taskJSON is a job as a task of MCP 2025-11-25.
-func (d *Dispatcher) taskJSON(j jobs.Job) []byte {
-	v, _ := d.view(j)
+// json is a job as a task of MCP 2025-11-25.
+func (t *taskCalls) json(j jobs.Job) []byte {
+	v, _ := t.view(j)
 	v.TTL, v.Poll = new(j.Keep.Milliseconds()), taskPoll.Milliseconds()
 	return mcp.MustJSON(v)
 }
 
 // task returns a task of a client's principal that the client may know of.
-func (d *Dispatcher) task(ctx context.Context, p sessions.Client, id string) (jobs.Job, error) {
-	j, err := d.cfg.Jobs.Status(ctx, p.Who.Owner, id)
+func (t *tasks) task(ctx context.Context, p sessions.Client, id string) (jobs.Job, error) {
+	j, err := t.cfg.Jobs.Status(ctx, p.Who.Owner, id)
 	switch {
 	case err != nil:
 		return jobs.Job{}, err
-	case !Offered(ctx, d.cfg.Lookup, j.Tool, p.Who.Groups, p.Groups):
+	case !Offered(ctx, t.cfg.Lookup, j.Tool, p.Who.Groups, p.Groups):
 		return jobs.Job{}, &jobs.HandleError{ID: id}
 	case j.Expired:
 		return jobs.Job{}, &jobs.HandleError{ID: id, Expired: true}
@@ -87,7 +87,7 @@ func Offered(ctx context.Context, lookup func(context.Context, gate.Action, stri
 }
 
 // taskError is the answer to a request about a task that cannot be answered.
-func (d *Dispatcher) taskError(ctx context.Context, err error) error {
+func (t *tasks) taskError(ctx context.Context, err error) error {
 	if handle, ok := errors.AsType[*jobs.HandleError](err); ok {
 		if handle.Expired {
 			return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "the task has expired"}
@@ -100,7 +100,7 @@ func (d *Dispatcher) taskError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	d.cfg.Log.Error("tasks not read", "error", err)
+	t.cfg.Log.Error("tasks not read", "error", err)
 	return &mcp.Error{Code: mcp.CodeInternal, Message: "the tasks cannot be read"}
 }
 
@@ -109,14 +109,14 @@ func relatedTask(j jobs.Job) []byte { return mcp.MustJSON(map[string]string{"tas
 
 // recalled returns the result of a task that has ended. The session that reads it learns
 // what it teaches.
-func (d *Dispatcher) recalled(ctx context.Context, p sessions.Client, j jobs.Job) (gate.Doc, error) {
-	j, res, err := d.cfg.Jobs.Result(ctx, p.Who.Owner, j.ID)
+func (t *tasks) recalled(ctx context.Context, p sessions.Client, j jobs.Job) (gate.Doc, error) {
+	j, res, err := t.cfg.Jobs.Result(ctx, p.Who.Owner, j.ID)
 	if err != nil {
 		return gate.Doc{}, err
 	}
 	c := p.Call("", "")
 	c.ID = j.Call
-	if err := d.cfg.Recall(ctx, c, res); err != nil {
+	if err := t.cfg.Recall(ctx, c, res); err != nil {
 		return gate.Doc{}, err
 	}
 	doc := res.Doc

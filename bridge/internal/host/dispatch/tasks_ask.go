@@ -16,8 +16,8 @@ import (
 // the request that ctx is of, until stop is called (MCP 2025-11-25, basic/utilities/tasks,
 // "Input Required Status"). It is asked only if it can be asked the same as the one that
 // made the call, to which the server speaks.
-func (d *Dispatcher) askFor(ctx context.Context, p sessions.Client, j jobs.Job) (stop func()) {
-	k := d.taskCalls.of(j)
+func (t *tasks) askFor(ctx context.Context, p sessions.Client, j jobs.Job) (stop func()) {
+	k := t.taskCalls.of(j)
 	if k == nil || !p.Asks() || p.Capabilities.Digest() != k.reach.Capabilities.Digest() {
 		return func() {}
 	}

@@ -33,7 +33,7 @@ func (k *parked) toBeTask(by *waiter) (tasked <-chan struct{}, long <-chan time.
 	if k.tasked == nil || !by.tasks {
 		return nil, nil
 	}
-	return k.tasked, time.After(k.dispatcher.cfg.TaskAfter)
+	return k.tasked, time.After(k.carrier.cfg.TaskAfter)
 }
 
 // becomeTask leaves the call to the jobs and returns the answer to the request that waits for it. A
@@ -41,7 +41,7 @@ func (k *parked) toBeTask(by *waiter) (tasked <-chan struct{}, long <-chan time.
 func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
 	k.turn.Lock()
 	defer k.turn.Unlock()
-	j, err := k.dispatcher.cfg.Jobs.Adopt(ctx, jobs.UnderWay{
+	j, err := k.carrier.cfg.Jobs.Adopt(ctx, jobs.UnderWay{
 		Call: k.call, Life: k.life, Cancel: k.cancel,
 		Outcome: func() (gate.Result, error) {
 			<-k.done
@@ -50,17 +50,17 @@ func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
 	})
 	if err != nil {
 		if _, busy := errors.AsType[*gate.Refusal](err); !busy && ctx.Err() == nil {
-			k.dispatcher.cfg.Log.Error("task not begun", "call", k.call.ID, "error", err)
+			k.carrier.cfg.Log.Error("task not begun", "call", k.call.ID, "error", err)
 		}
 		return gate.Doc{}, false
 	}
 	k.task, k.waiter = true, nil
-	k.dispatcher.parking.Leave(k)
+	k.carrier.parking.Leave(k)
 	k.left()
 	if ctx.Err() != nil { // no client learns of the task
 		k.cancel(ctx.Err())
 	}
-	v, _ := k.dispatcher.view(j)
+	v, _ := k.carrier.taskCalls.view(j)
 	v.Status = mcp.TaskWorking // its questions go only to a client that asks for the task
 	return v.extended(j, mcp.ResultTask), true
 }
@@ -72,21 +72,21 @@ func (v taskView) extended(j jobs.Job, resultType string) gate.Doc {
 }
 
 // extTask answers a request about a task of a client without a session.
-func (d *Dispatcher) extTask(ctx context.Context, p sessions.Client, j jobs.Job, method string, params gate.Doc) (gate.Doc, error) {
+func (t *tasks) extTask(ctx context.Context, p sessions.Client, j jobs.Job, method string, params gate.Doc) (gate.Doc, error) {
 	var err error
 	switch method {
 	case mcp.MethodTaskGet:
 		var doc gate.Doc
-		if doc, err = d.detailed(ctx, p, j); err == nil {
+		if doc, err = t.detailed(ctx, p, j); err == nil {
 			return doc, nil
 		}
 	case mcp.MethodTaskUpdate:
-		err = d.updateTask(j, params.Get("inputResponses"))
+		err = t.updateTask(j, params.Get("inputResponses"))
 	case mcp.MethodTaskCancel:
-		_, err = d.cfg.Jobs.Cancel(ctx, p.Who.Owner, j.ID, "")
+		_, err = t.cfg.Jobs.Cancel(ctx, p.Who.Owner, j.ID, "")
 	}
 	if err != nil {
-		return gate.Doc{}, d.taskError(ctx, err)
+		return gate.Doc{}, t.taskError(ctx, err)
 	}
 	return gate.MustDoc(`{"resultType":"complete"}`), nil
 }
@@ -94,8 +94,8 @@ func (d *Dispatcher) extTask(ctx context.Context, p sessions.Client, j jobs.Job,
 // detailed is a task with what it asks, or what came of it. A result of a tool is that,
 // also one that reports a failure; what a request would be answered by a JSON-RPC error,
 // has failed. The session that reads it learns what it teaches.
-func (d *Dispatcher) detailed(ctx context.Context, p sessions.Client, j jobs.Job) (gate.Doc, error) {
-	v, requests := d.view(j)
+func (t *tasks) detailed(ctx context.Context, p sessions.Client, j jobs.Job) (gate.Doc, error) {
+	v, requests := t.taskCalls.view(j)
 	switch {
 	case !requests.IsZero():
 		return v.extended(j, mcp.ResultComplete).With("inputRequests", requests.Raw()), nil
@@ -106,7 +106,7 @@ func (d *Dispatcher) detailed(ctx context.Context, p sessions.Client, j jobs.Job
 		lost := &mcp.Error{Code: mcp.CodeInternal, Message: j.Reason}
 		return v.extended(j, mcp.ResultComplete).With("error", lost.JSON()), nil
 	}
-	res, err := d.recalled(ctx, p, j)
+	res, err := t.recalled(ctx, p, j)
 	if err != nil {
 		return gate.Doc{}, err
 	}
@@ -129,11 +129,11 @@ func answeredByError(res gate.Doc) error {
 
 // updateTask gives a task what its client answers. What answers no question that is open
 // is passed over.
-func (d *Dispatcher) updateTask(j jobs.Job, responses gate.Doc) error {
+func (t *tasks) updateTask(j jobs.Job, responses gate.Doc) error {
 	if responses.Kind() != doc.Object {
 		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: inputResponses is not an object"}
 	}
-	k := d.taskCalls.of(j)
+	k := t.taskCalls.of(j)
 	if k == nil {
 		return nil
 	}

@@ -23,9 +23,9 @@ const maxListenTasks = 100
 
 // tasksToNotify returns the tasks that a client names in its request to listen and may know
 // of; nil if it names none.
-func (d *Dispatcher) tasksToNotify(ctx context.Context, p sessions.Client, params gate.Doc) (*texts, error) {
+func (t *tasks) tasksToNotify(ctx context.Context, p sessions.Client, params gate.Doc) (*texts, error) {
 	wants := params.Get("notifications").Get("taskIds")
-	if wants.IsZero() || !d.OffersTasks() {
+	if wants.IsZero() || !t.OffersTasks() {
 		return nil, nil
 	}
 	if !message.DeclaresTasks(params.Get("_meta")) {
@@ -37,14 +37,14 @@ func (d *Dispatcher) tasksToNotify(ctx context.Context, p sessions.Client, param
 	}
 	p.Stateless = true
 	ids = slices.DeleteFunc(ids, func(id string) bool {
-		_, err := d.task(ctx, p, id)
+		_, err := t.task(ctx, p, id)
 		return err != nil
 	})
 	return &ids, nil
 }
 
 // notifyTasks tells a client of tasks until stop is called.
-func (d *Dispatcher) notifyTasks(ctx context.Context, p sessions.Client, ids *texts, l *listenRequest) (stop func()) {
+func (t *tasks) notifyTasks(ctx context.Context, p sessions.Client, ids *texts, l *listenRequest) (stop func()) {
 	if ids == nil {
 		return func() {}
 	}
@@ -52,7 +52,7 @@ func (d *Dispatcher) notifyTasks(ctx context.Context, p sessions.Client, ids *te
 	ctx, cancel := context.WithCancel(ctx)
 	var told sync.WaitGroup
 	for _, id := range *ids {
-		told.Go(func() { d.notifyTask(ctx, p, id, l) })
+		told.Go(func() { t.notifyTask(ctx, p, id, l) })
 	}
 	return func() {
 		cancel()
@@ -76,22 +76,22 @@ func textsOf(list gate.Doc) (all texts, ok bool) {
 
 // notifyTask tells a client how a task is, and each time when it is otherwise, until the
 // task has ended.
-func (d *Dispatcher) notifyTask(ctx context.Context, p sessions.Client, id string, l *listenRequest) {
+func (t *tasks) notifyTask(ctx context.Context, p sessions.Client, id string, l *listenRequest) {
 	ended := make(chan struct{})
 	go func() { // ends with the task, or with ctx
 		defer close(ended)
-		_, _ = d.cfg.Jobs.Wait(ctx, p.Who.Owner, id)
+		_, _ = t.cfg.Jobs.Wait(ctx, p.Who.Owner, id)
 	}()
 	for last := ""; ; {
-		j, err := d.task(ctx, p, id)
+		j, err := t.task(ctx, p, id)
 		if err != nil {
 			return
 		}
 		var news <-chan struct{}
-		if k := d.taskCalls.of(j); k != nil {
+		if k := t.taskCalls.of(j); k != nil {
 			news = k.Change()
 		}
-		task, err := d.detailed(ctx, p, j)
+		task, err := t.detailed(ctx, p, j)
 		if err != nil {
 			return
 		}
