@@ -49,3 +49,12 @@ func (w *way) grant(ctx context.Context, q Query, now Session, r ruling) (Permit
 	p.asking = r.sent.asking()
 	return Permit{p}, nil
 }
+
+// view returns the state that the session of a call has.
+func (w *way) view(ctx context.Context, c *Call) (Session, error) {
+	s, err := w.Sessions.View(ctx, c.Session)
+	if err != nil {
+		return Session{}, w.fail(ctx, "the session's state cannot be read", err)
+	}
+	return s, nil
+}

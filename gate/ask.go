@@ -78,10 +78,3 @@ func (w *way) resume(ctx context.Context, q Query) (Query, error) {
 	q.Session, err = w.view(ctx, q.Call)
 	return q, err
 }
-
-// question is what a person is asked about the call: its arguments are those that will be
-// sent.
-func (r ruling) question(q Query, snapshot string) Question {
-	q.Call = r.sent
-	return Question{Query: q, Reasons: r.Reasons, Revision: r.Revision, Snapshot: snapshot, Approvers: r.approvers()}
-}

@@ -12,62 +12,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
-// Owner is the key under which everything that belongs to one principal is kept.
-type Owner struct {
-	Tenant string // "" is the only tenant of a gateway without tenants
-	ID     string
-}
-
-// A Principal is the verified identity of a caller. It is immutable, shared by all calls of one
-// credential, and holds no secret.
-type Principal struct {
-	Owner
-	Auth   string // how it was verified: local, bearer, apikey, mtls, unix or proxy
-	Client string // verified client instance; "" if none
-	// Issuer is the issuer that has verified it, by its name here, and Credential names the
-	// credential without giving it away; "" if there is none. Policies see neither.
-	Issuer, Credential string
-	Roles              []string
-	Claims             Doc
-	// Groups are what the principal is offered.
-	Groups Groups
-	// Identities are the principal's own addresses, accounts and folders, which count as
-	// trusted values.
-	Identities provenance.Identities
-}
-
-// Local is the principal of every caller that has not been told apart: the
-// person at the machine, on a gateway without authentication.
-func Local() *Principal { return &Principal{Owner: Owner{ID: "local"}, Auth: authLocal} }
-
-// A SessionKey names a session. The gateway mints it; a client never chooses it.
-type SessionKey struct {
-	Owner
-	ID string
-}
-
-// Caller names the one that shares bounds with others in equal parts: a principal, whose key
-// has no session ID, or a session where principals are not told apart ([Local]).
-func (c *Call) Caller() SessionKey {
-	k := c.Session
-	if c.Who == nil || c.Who.Auth != authLocal {
-		k.ID = ""
-	}
-	return k
-}
-
-// Program names the program that makes the call, over its connections: by the id in its credential,
-// or else by the name that it gives itself. A program that lies about its name begins as another
-// one would.
-func (c *Call) Program() string {
-	if c.Who != nil && c.Who.Client != "" {
-		return c.Who.Client
-	}
-	return cmp.Or(c.ClientName, "unnamed")
-}
-
-const authLocal = "local"
-
 // An Action is what a call does, in the words of MCP's methods. Policies see it
 // as input.action.
 type Action = actions.Action
@@ -169,4 +113,45 @@ func NewID() string {
 	u[8] = u[8]&0x3f | 0x80
 	s := hex.EncodeToString(u[:])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// own are the identities of the caller.
+func (c *Call) own() provenance.Identities {
+	if c.Who == nil {
+		return nil
+	}
+	return c.Who.Identities
+}
+
+// URI returns the URI of the resource, or the template, that the call names, as its server
+// has it: the client may know it by another.
+func (c *Call) URI(t *Tool) string {
+	switch {
+	case t.Feature == FeatureResource, t.Feature == FeatureSkill, c.Action == Complete:
+		return t.Local
+	case t.URI != "":
+		return t.URI
+	default:
+		return c.Name
+	}
+}
+
+// Caller names the one that shares bounds with others in equal parts: a principal, whose key
+// has no session ID, or a session where principals are not told apart ([Local]).
+func (c *Call) Caller() SessionKey {
+	k := c.Session
+	if c.Who == nil || c.Who.Auth != authLocal {
+		k.ID = ""
+	}
+	return k
+}
+
+// Program names the program that makes the call, over its connections: by the id in its credential,
+// or else by the name that it gives itself. A program that lies about its name begins as another
+// one would.
+func (c *Call) Program() string {
+	if c.Who != nil && c.Who.Client != "" {
+		return c.Who.Client
+	}
+	return cmp.Or(c.ClientName, "unnamed")
 }

@@ -3,7 +3,12 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/wasmgate/wasmgate/gate/actions"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/internal/peer"
 )
 
 // A Client waits for the answer to a call: it says what can be done with that client while the call
@@ -84,6 +89,15 @@ func (Nobody) Poll(time.Duration) {}
 
 var errNobody = errors.New("the client cannot be asked")
 
+// Bounds of one round of a call, whether the client answers it by its next call, or the upstream
+// asks the client meanwhile.
+const (
+	// RoundState bounds the state that a server has brought back to it, in bytes.
+	RoundState = 64 << 10
+	// RoundRequests bounds what a server asks in one round.
+	RoundRequests = 16
+)
+
 // Brought is what a client brings with a call that it makes again because the answer asked
 // for more. The zero Brought is nothing.
 type Brought struct {
@@ -93,4 +107,17 @@ type Brought struct {
 	// state as it was given, "" if it was given none.
 	Responses Doc
 	State     string
+}
+
+// check says what is not acceptable of what a client brings for the call's server.
+func (b Brought) check() error {
+	switch {
+	case !b.Responses.IsZero() && b.Responses.Kind() != doc.Object:
+		return errors.New("the answers are not an object")
+	case len(b.Responses.Raw()) > peer.MaxBytes(actions.Sample):
+		return fmt.Errorf("the answers are larger than %d bytes", peer.MaxBytes(actions.Sample))
+	case len(b.State) > RoundState:
+		return fmt.Errorf("the client's requestState is larger than %d bytes; send it back as the server gave it", RoundState)
+	}
+	return nil
 }

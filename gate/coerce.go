@@ -8,13 +8,6 @@ const (
 	ruleInput   = "schema/input"  // break it, and passed
 )
 
-func (p *Parts) inputMode(t *Tool) InputMode {
-	if p.Inputs == nil {
-		return coerceInput
-	}
-	return p.Inputs(t)
-}
-
 // coerce turns the arguments of a call into what the schema of its tool says, where that
 // loses nothing and the caller may know of the tool. Everything after it, the record
 // included, has to do with what came of that.

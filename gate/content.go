@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
@@ -37,3 +38,8 @@ const (
 	ruleType    = "content/type"    // called by the media type that its bytes are of
 	ruleIcon    = "content/icon"    // an icon was left out
 )
+
+// contentMember is where results have their contents: blocks of a tool's, messages
+// with blocks of a prompt, and contents of resources; and where requests have them
+// that clients' models answer.
+var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents", actions.Sample: "messages"}

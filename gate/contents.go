@@ -58,11 +58,6 @@ func (c contents) found(rule string, path []string) {
 	c.scrub.keep(doc.LeafAt(path).Pointer(), []Finding{{Rule: rule, Count: 1, Removed: true}})
 }
 
-// contentMember is where results have their contents: blocks of a tool's, messages
-// with blocks of a prompt, and contents of resources; and where requests have them
-// that clients' models answer.
-var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents", actions.Sample: "messages"}
-
 // instead returns the replacement of a refused content, or of a message that has one.
 func (c contents) instead(refused Doc, text string) ([]byte, error) {
 	if c.call.Action == ReadResource {

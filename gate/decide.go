@@ -16,9 +16,6 @@ import (
 // meanwhile, and when a person has approved it.
 const maxDecisions = 9
 
-// tooManyDecisions is what the caller reads whose call was decided on so often in vain.
-const tooManyDecisions = "the session changed with every decision on the call; call again"
-
 // A ruling is what a decision comes to for a call.
 type ruling struct {
 	Decision        // as it holds: see [Decision.Asked]
@@ -70,8 +67,6 @@ func (w *way) decide(ctx context.Context, q Query, b searched, consent string) (
 // the servers are asked.
 const stepCredential step.Step = "credential"
 
-const unableToMeet = "the policy demands what this gateway cannot do"
-
 // authorize has the authorizer decide. Its earlier decision is forgotten first: it does not hold if
 // this one fails. It sees the arguments of an approved call as approved, which is true of this call
 // only: its session does not learn it.
@@ -98,9 +93,6 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 	return d, nil
 }
 
-// undecidable is what a client reads of an error in the policy.
-const undecidable = "the policy cannot be evaluated for this call; tell your user that the audit log has the reason, under error"
-
 // undecided refuses a call that the policy cannot be evaluated for. Rules rely on the schema for
 // the types of arguments. If the arguments break the schema, a caller that may know of the tool
 // hears that, because this is what it can fix.
@@ -110,7 +102,8 @@ func (w *way) undecided(ctx context.Context, q Query, err error) error {
 		visible, unknown := w.Authorizer.Visible(ctx, q.Call.Who, []*Tool{q.Tool})
 		if broken != nil && unknown == nil && len(visible) == 1 && visible[0] {
 			w.next(step.ValidateInput)
-			return w.brokenInput(ctx, q.Tool, "the arguments", errors.Join(broken, err))
+			err = errors.Join(broken, err)
+			return w.fail(ctx, publicViolations(q.Tool, "the arguments", err), err)
 		}
 	}
 	return w.fail(ctx, undecidable, err)
@@ -146,9 +139,6 @@ func fits(t *Tool, n obligation.Narrowing) error {
 	return nil
 }
 
-// passes reports whether a call can pass, if a person approves of it perhaps.
-func (d Decision) passes() bool { return d.Effect == Allow || d.Effect == Ask }
-
 // denied refuses the call as the policy does.
 func (w *way) denied(d Decision) *Refusal {
 	reason := strings.Join(d.Reasons, "; ")
@@ -166,11 +156,9 @@ func (w *way) denied(d Decision) *Refusal {
 	return r
 }
 
-// view returns the state that the session of a call has.
-func (w *way) view(ctx context.Context, c *Call) (Session, error) {
-	s, err := w.Sessions.View(ctx, c.Session)
-	if err != nil {
-		return Session{}, w.fail(ctx, "the session's state cannot be read", err)
-	}
-	return s, nil
+// question is what a person is asked about the call: its arguments are those that will be
+// sent.
+func (r ruling) question(q Query, snapshot string) Question {
+	q.Call = r.sent
+	return Question{Query: q, Reasons: r.Reasons, Revision: r.Revision, Snapshot: snapshot, Approvers: r.approvers()}
 }

@@ -1,6 +1,9 @@
 package gate
 
 import (
+	"context"
+	"errors"
+
 	"github.com/wasmgate/wasmgate/gate/obligation"
 )
 
@@ -10,6 +13,38 @@ type Query struct {
 	Tool    *Tool
 	Session Session
 }
+
+// Subject names what the query is about: the qualified name of a tool or of a
+// prompt, the URI of a resource or a skill as its server has it, or what the call names of a
+// template.
+func (q Query) Subject() string {
+	switch q.Tool.Feature {
+	case FeatureResource, FeatureTemplate, FeatureSkill:
+		if q.Call == nil {
+			return q.Tool.Local
+		}
+		return q.Call.URI(q.Tool)
+	default:
+		return q.Tool.named()
+	}
+}
+
+// An Authorizer decides.
+type Authorizer interface {
+	// Authorize decides on one call. An error denies it; one that wraps [ErrOverdue]
+	// refuses it as a gateway does that is busy.
+	Authorize(ctx context.Context, q Query) (Decision, error)
+	// Visible returns, for each tool, whether any call of it by the principal could pass. An error
+	// hides them all.
+	Visible(ctx context.Context, who *Principal, tools []*Tool) ([]bool, error)
+	// Offer returns the definition of a visible tool as the principal should see it, or the tool's
+	// own: it may leave out only what would be refused.
+	Offer(ctx context.Context, who *Principal, t *Tool) Doc
+}
+
+// ErrOverdue says that no decision was reached in time, through no fault of the call's:
+// the same call may pass when there is less to do.
+var ErrOverdue = errors.New("the gateway is too busy to decide")
 
 // An Effect is the outcome of a decision. The zero Effect denies.
 type Effect string
@@ -56,4 +91,17 @@ func (d Decision) Asked() Decision {
 		}
 	}
 	return d
+}
+
+// passes reports whether a call can pass, if a person approves of it perhaps.
+func (d Decision) passes() bool { return d.Effect == Allow || d.Effect == Ask }
+
+// approvers are what a decision demands of who approves it.
+func (d Decision) approvers() (all []obligation.Approve) {
+	for _, o := range d.Obligations {
+		if a, ok := o.(obligation.Approve); ok && (len(a.By) > 0 || a.NotSelf) {
+			all = append(all, a)
+		}
+	}
+	return all
 }

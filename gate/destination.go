@@ -101,11 +101,3 @@ func (p *Parts) known(q Query) provenance.Provenance {
 	}
 	return provenance.For(values, q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
 }
-
-// own are the identities of the caller.
-func (c *Call) own() provenance.Identities {
-	if c.Who == nil {
-		return nil
-	}
-	return c.Who.Identities
-}

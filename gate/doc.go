@@ -92,8 +92,25 @@
 //
 // The package imports nothing but the standard library and leaves of this module: JSON, a
 // [Doc], is read in gate/doc; how steps, outcomes, actions, obligations and labels are called
-// is in gate/step, codes, actions, obligation and provenance. It declares what it needs from others as small
+// is in gate/step, codes, actions, obligation and provenance; what a person is asked is shown by
+// gate/inquiry. It declares what it needs from others as small
 // interfaces ([Upstream], [Authorizer], [Sessions], [Sanitizer], [Recorder], and others
 // that may be missing); [Parts] holds one of each, and [Gate.Swap] replaces them all at
 // once.
+//
+// # Files
+//
+// Each group of files uses those below it:
+//
+//	do.go, propose.go, relay.go         calls, proposals of calls, and calls by tools of the gateway
+//	host.go, peer.go, rounds.go         what is done within a call, by nested.go
+//	lookup.go to learn.go               the steps, in files with their names; decide.go has the ruling
+//	clean.go                            what becomes of a result: verbatim.go returns it unchanged;
+//	                                    contents.go, pieces.go, scrub.go and redact.go change it
+//	guard.go, destination.go, app.go    secrets in arguments, destinations, labels of apps and skills
+//	permit.go, ledger.go, trail.go      what a permit holds, records of host calls, the record
+//	parts.go and its interfaces         decision.go, session.go, limit.go, pin.go, sanitizer.go,
+//	                                    content.go, secrets.go, question.go, record.go, client.go
+//	call.go, principal.go, tool.go      what goes through: a call, its caller, what it uses
+//	finding.go, labels.go, reason.go    shared values
 package gate

@@ -2,9 +2,10 @@ package gate
 
 import (
 	"fmt"
-	"github.com/wasmgate/wasmgate/gate/provenance"
 	"sync"
 	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
 // A Gate passes calls on to an upstream, or refuses them. Use it from several

@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -40,31 +38,4 @@ func inGroup(t *Tool, group string) bool {
 		return t.Name.Server == server
 	}
 	return slices.Contains(t.Groups, group)
-}
-
-// offered returns those of the tools that are in the principal's groups, to use instead of tools. A
-// nil principal gets all of them: no policy shows it any.
-func (p *Principal) offered(tools []*Tool) []*Tool {
-	if p == nil || len(p.Groups) == 0 {
-		return tools
-	}
-	return slices.DeleteFunc(tools, func(t *Tool) bool { return !p.Groups.Has(t) })
-}
-
-// find returns what a call names. A name outside the groups that the client is offered is as
-// unknown as one that does not exist.
-func (p *Parts) find(ctx context.Context, c *Call) (*Tool, error) {
-	t, err := p.Upstream.Lookup(ctx, c.Action, c.Name)
-	if err == nil && t == nil {
-		err = ErrUnknown
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, offered := range []Groups{c.Who.Groups, c.Groups} {
-		if !offered.Has(t) {
-			return nil, fmt.Errorf("%w to this client, which is offered what is in %s: %s is in %s", ErrUnknown, GroupsText(offered), t.Name, GroupsText(Groups{t.Groups}))
-		}
-	}
-	return t, nil
 }

@@ -155,32 +155,6 @@ func onlyGeneric(found []Finding) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(f Finding) bool { return f.Rule != ruleGeneric })
 }
 
-// pointerWithout returns the place of a string without the secrets that names in it
-// are: neither clients nor the log get them by that way.
-func pointerWithout(secrets Secrets, at doc.Leaf) string {
-	if secrets == nil {
-		return at.Pointer()
-	}
-	path := slices.Clone(doc.Path(at))
-	name := ""
-	for i, token := range path {
-		path[i], _ = secrets.Redact("", name, token)
-		name = token
-	}
-	return doc.LeafAt(path).Pointer()
-}
-
-// secretKinds names the kinds of the secrets that are more than reported.
-func secretKinds(found []Finding) string {
-	var kinds []string
-	for _, f := range found {
-		if kind := strings.TrimPrefix(f.Rule, ruleSecret); f.Removed && !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return cut(strings.Join(kinds, ", "), maxReason)
-}
-
 // wary has a person asked for the secrets that came with a call.
 func (b searched) wary(d Decision) Decision {
 	if b.asks != "" && d.Effect == Allow {
@@ -189,11 +163,3 @@ func (b searched) wary(d Decision) Decision {
 	}
 	return d
 }
-
-// holdSecret reports whether a secret was taken out.
-func holdSecret(found []Finding) bool {
-	return slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
-}
-
-// refusesResult reports whether a result with secrets must not be passed on at all.
-func (g guard) refusesResult(s *scrub) bool { return !g.results.redacts() && s.secret }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/inquiry"
 )
 
 func TestInquiryText(t *testing.T) {
@@ -65,7 +66,7 @@ func TestInquiryNamesWhatItDoesNotShow(t *testing.T) {
 
 // An inquiry of several calls shows all of them.
 func TestInquiryOfCalls(t *testing.T) {
-	i := gate.Inquiry{Caller: "alice", Calls: []gate.InquiryCall{{Server: "mail", Tool: "send"}, {Server: "files", Tool: "read", Arguments: []gate.InquiryLine{{At: "/path", Value: `"/a"`}}}}}
+	i := inquiry.Inquiry{Caller: "alice", Calls: []inquiry.Call{{Server: "mail", Tool: "send"}, {Server: "files", Tool: "read", Arguments: []inquiry.Line{{At: "/path", Value: `"/a"`}}}}}
 	want := "May alice make these 2 calls, each once?\n1. Call send of server mail\n- no arguments\n\n2. Call read of server files\n- /path: \"/a\"\n\nThe session has read: nothing that is labelled"
 	if diff := cmp.Diff(want, i.Text()); diff != "" {
 		t.Error(diff)

@@ -78,19 +78,6 @@ func made(p *permitted, said provenance.ToolLabels) Lesson {
 	return l
 }
 
-// said returns the operator's labels of a tool. For an agent's own tool it returns only what its
-// arguments are for, since ids are those of servers.
-func (p *Parts) said(t *Tool) provenance.ToolLabels {
-	if p.Labeler == nil || !t.Feature.called() {
-		return provenance.ToolLabels{}
-	}
-	said, _ := p.Labeler.Labels(t)
-	if t.Feature == FeatureAgent {
-		return provenance.ToolLabels{Control: said.Control, Content: said.Content, To: said.To, Commits: said.Commits}
-	}
-	return said
-}
-
 // vouch has the session trust the arguments of a call that was admitted before anything untrusted
 // was read: no outsider had a part in choosing them.
 func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
@@ -107,21 +94,6 @@ func (w *way) teach(ctx context.Context, c *Call, l Lesson) error {
 		return w.fail(ctx, "the session's state cannot be stored", err)
 	}
 	return nil
-}
-
-// teaches returns the labels that a session gets from a result of the tool, and whether its values
-// are trusted if its arguments are. A tool that carries out others teaches nothing: the others have
-// done so.
-func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
-	if t.Relay {
-		return nil, false
-	}
-	if p.Labeler != nil && t.Feature.called() { // the operator's labels of a tool do not apply to a prompt of that name
-		if l, ok := p.Labeler.Labels(t); ok {
-			return provenance.Teaches(l), l.Result == provenance.ResultTrusted || l.Result == provenance.ResultEcho
-		}
-	}
-	return t.Teaches, !t.Teaches.Cover(Labels{provenance.Untrusted})
 }
 
 // source returns what the values of a result count as. Those of a tool that no outsider can write

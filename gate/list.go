@@ -73,3 +73,10 @@ func seenBy(ctx context.Context, who *Principal, t *Tool, a Authorizer) *Tool {
 	its.Definition = d
 	return &its
 }
+
+// AppTools returns the tools that servers have only for their apps, and that who may call.
+func (g *Gate) AppTools(ctx context.Context, who *Principal) ([]*Tool, error) {
+	return g.list(ctx, who, func(p *Parts) []*Tool {
+		return slices.DeleteFunc(slices.Clone(p.Upstream.Features(ctx, FeatureTool)), func(t *Tool) bool { return !t.AppOnly })
+	})
+}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
-	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/gate/step"
 )
@@ -53,6 +53,24 @@ func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
 	return tool, nil
 }
 
+// find returns what a call names. A name outside the groups that the client is offered is as
+// unknown as one that does not exist.
+func (p *Parts) find(ctx context.Context, c *Call) (*Tool, error) {
+	t, err := p.Upstream.Lookup(ctx, c.Action, c.Name)
+	if err == nil && t == nil {
+		err = ErrUnknown
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, offered := range []Groups{c.Who.Groups, c.Groups} {
+		if !offered.Has(t) {
+			return nil, fmt.Errorf("%w to this client, which is offered what is in %s: %s is in %s", ErrUnknown, GroupsText(offered), t.Name, GroupsText(Groups{t.Groups}))
+		}
+	}
+	return t, nil
+}
+
 // An Away error says that the server of what is named has not connected yet, so it is unknown
 // whether the server has it. It is an [ErrUnknown] for callers that are granted nothing of that
 // name.
@@ -74,27 +92,6 @@ func (w *way) mayKnow(ctx context.Context, c *Call, t *Tool) bool {
 	}
 	visible, err := w.Authorizer.Visible(ctx, c.Who, []*Tool{t})
 	return err == nil && len(visible) == 1 && visible[0]
-}
-
-// unknown is what a client reads of a tool that does not exist, and of one that
-// is hidden from it.
-func unknown(a Action) string {
-	switch a {
-	case GetPrompt:
-		return "no such prompt"
-	case ReadResource, Subscribe:
-		return "no such resource"
-	case Complete:
-		return "no such prompt or template of resources"
-	case GetSkill:
-		return "no such skill"
-	case ReadDirectory:
-		return "no such directory of a skill"
-	case CallTool, actions.AgentCall:
-		return "no such tool"
-	default:
-		return "no such method"
-	}
 }
 
 // pinned refuses the call of a tool whose definition is not approved. A caller that could not call
@@ -128,4 +125,15 @@ func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
 		r.Reason, r.Hidden, r.Remedy = unknown(c.Action), true, ""
 	}
 	return r
+}
+
+// noApp refuses a tool that is only for apps, to a client that shows none: to that it does
+// not exist.
+func (w *way) noApp(ctx context.Context, c *Call) error {
+	w.next(step.App)
+	err := w.fail(ctx, unknown(c.Action), errors.New("the tool is only for the app of its server, and the client shows no apps"))
+	if r, ok := err.(*Refusal); ok {
+		r.Hidden = true
+	}
+	return err
 }

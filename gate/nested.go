@@ -13,9 +13,6 @@ import (
 // its server to the client. It has an ID and a record of its own, and is decided in the session of
 // the call, under the obligations of that call.
 
-// noCall refuses what is done by the zero Permit, or by that of a call that has ended.
-const noCall = "there is no call on whose behalf it would be done"
-
 // nested returns the way of a nested call.
 func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 	by := p.call

@@ -7,49 +7,15 @@ import (
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/internal/peer"
 	"github.com/wasmgate/wasmgate/gate/step"
 	"github.com/wasmgate/wasmgate/internal/forms"
 )
 
-// Bounds of what servers ask of clients.
-const (
-	// maxPeerRequests is how often a call may ask its client: a person has long
-	// stopped answering. One more is refused and recorded, and those after it are
-	// refused without a record, so that a server cannot fill the audit log.
-	maxPeerRequests = 100
-	// maxPeerDoc bounds a request, and the answer to it, in bytes.
-	maxPeerDoc = 1 << 20
-	// maxSampling does so for sampling, in which images go to and fro.
-	maxSampling = 4 << 20
-)
-
-func maxOf(a Action) int {
-	if a == actions.Sample {
-		return maxSampling
-	}
-	return maxPeerDoc
-}
-
-// asking returns what a call needs whose client can be asked; nil if it cannot.
-func (c *Call) asking() *asking {
-	if c.Reach().Capabilities.IsZero() {
-		return nil
-	}
-	return &asking{ended: make(chan struct{}), screened: make(map[string]bool)}
-}
-
-// during returns a context that ends with ctx, or with the call.
-func (a *asking) during(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() { // ends with ctx, which the caller cancels
-		select {
-		case <-a.ended:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
+// maxPeerRequests is how often a call may ask its client: a person has long stopped answering. One
+// more is refused and recorded, and those after it are refused without a record, so that a server
+// cannot fill the audit log.
+const maxPeerRequests = 100
 
 // Request asks the client of the permitted call something on behalf of its server, and returns the
 // client's result, an object. It is decided for the principal and the session of the call, with the
@@ -117,14 +83,14 @@ func (n *nested) propose(ctx context.Context) (err error) {
 		n.next(step.Limit)
 		return n.fail(ctx, tooOften, nil)
 	}
-	if len(c.Args.Raw()) > maxOf(c.Action) {
-		return n.fail(ctx, fmt.Sprintf("the request is larger than %d bytes", maxOf(c.Action)), nil)
+	if len(c.Args.Raw()) > peer.MaxBytes(c.Action) {
+		return n.fail(ctx, fmt.Sprintf("the request is larger than %d bytes", peer.MaxBytes(c.Action)), nil)
 	}
-	if err := checkRequest(c.Action, c.Args); err != nil {
+	if err := peer.CheckRequest(c.Action, c.Args); err != nil {
 		return n.fail(ctx, err.Error(), nil)
 	}
 	n.next(step.Authorize)
-	if lacks := lacks(of.call.Reach().Capabilities, c.Action, c.Args); lacks != "" {
+	if lacks := peer.Lacks(of.call.Reach().Capabilities, c.Action, c.Args); lacks != "" {
 		return n.fail(ctx, "the client has not declared that it can be asked for "+lacks, nil)
 	}
 
@@ -150,7 +116,7 @@ func (n *nested) cleanRequest(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return n.fail(ctx, "the request cannot be sanitized", err)
-	case n.guard(n.by.tool).refusesResult(s):
+	case s.refused():
 		return n.fail(ctx, "the request holds a secret", nil)
 	case c.Action == actions.Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
 		return n.fail(ctx, "the URL has characters that cannot be shown safely", nil)
@@ -198,13 +164,13 @@ func (n *nested) refusedByClient(ctx context.Context, err error) error {
 func (n *nested) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 	c := n.rec.Call
 	n.next(step.ValidateOutput)
-	if len(answer.Raw()) > maxOf(c.Action) {
-		return Doc{}, n.fail(ctx, fmt.Sprintf("the client's answer is larger than %d bytes", maxOf(c.Action)), nil)
+	if len(answer.Raw()) > peer.MaxBytes(c.Action) {
+		return Doc{}, n.fail(ctx, fmt.Sprintf("the client's answer is larger than %d bytes", peer.MaxBytes(c.Action)), nil)
 	}
 	if c.Action == actions.ListRoots {
-		answer = onlyFiles(answer)
+		answer = peer.OnlyFiles(answer)
 	}
-	if err := checkAnswer(c.Action, answer); err != nil {
+	if err := peer.CheckAnswer(c.Action, answer); err != nil {
 		return Doc{}, n.fail(ctx, "the client's answer is malformed: "+err.Error(), nil)
 	}
 	n.next(step.Sanitize)

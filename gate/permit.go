@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -89,6 +90,32 @@ type relaying struct {
 	passed atomic.Pointer[Doc]
 }
 
+// made writes down that a call is made.
+func (r *relaying) made(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, id)
+}
+
+// relayed returns the IDs of the calls that were made by [Permit.Relay] so far.
+func (p *permitted) relayed() []string {
+	if p.relay == nil {
+		return nil
+	}
+	p.relay.mu.Lock()
+	defer p.relay.mu.Unlock()
+	return slices.Clip(p.relay.calls)
+}
+
+// passedOn reports whether a result came through the gate as that of another call.
+func (p *permitted) passedOn(res Result) bool {
+	if p.relay == nil {
+		return false
+	}
+	passed := p.relay.passed.Load()
+	return passed != nil && *passed == res.Doc
+}
+
 // asking is what the permit of a call whose client can be asked has more than others.
 type asking struct {
 	times atomic.Uint64 // that the server has asked
@@ -96,4 +123,25 @@ type asking struct {
 
 	mu       sync.Mutex
 	screened map[string]bool // what went through Screen, see [screenedKey]
+}
+
+// asking returns what a call needs whose client can be asked; nil if it cannot.
+func (c *Call) asking() *asking {
+	if c.Reach().Capabilities.IsZero() {
+		return nil
+	}
+	return &asking{ended: make(chan struct{}), screened: make(map[string]bool)}
+}
+
+// during returns a context that ends with ctx, or with the call.
+func (a *asking) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { // ends with ctx, which the caller cancels
+		select {
+		case <-a.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }

@@ -9,102 +9,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// A pieceSanitizer is a [Sanitizer] that knows what texts make that a client shows side
-// by side, or in which it shows quotes and braces between them.
-type pieceSanitizer interface {
-	Sanitizer
-	// Open reports whether a sanitized text may become more than text next to others.
-	Open(t Text) bool
-	// Inert neutralizes what acts in a text whose parts are sanitized. JSON stays JSON of the same
-	// shape.
-	Inert(t Text) (clean string, found []Finding)
-	// Together neutralizes what sanitized texts make one after the other. It returns as many, and
-	// texts itself if nothing changes.
-	Together(t Text, texts []string) (clean []string, found []Finding)
-}
-
-// whole sanitizes what a client shows of a string that is JSON, whose own strings are sanitized
-// already: the text that these make with what is between them.
-func (s *scrub) whole(t Text) (string, []Finding) {
-	text, found := s.gaps(t)
-	if s.pieces == nil || !s.open && strings.IndexByte(text, '\\') < 0 { // an escape is shown, too
-		return text, found
-	}
-	t.Text = text
-	clean, more := s.pieces.Inert(t)
-	s.joined = s.joined || clean != text
-	return clean, append(found, more...)
-}
-
-// minGap is how long white space between the tokens of JSON has to be, in bytes, before
-// it is looked at.
-const minGap = 30
-
-// gaps shortens the white space between the tokens of a JSON text where that would be
-// changed between words.
-func (s *scrub) gaps(t Text) (clean string, found []Finding) {
-	text, last := t.Text, 0
-	var out strings.Builder
-	for i := 0; i < len(text); {
-		switch c := text[i]; {
-		case c == '"':
-			i += stringEnd(text[i:])
-		case strings.IndexByte(" \t\r\n", c) < 0:
-			i++
-		default:
-			run := text[i : i+len(text[i:])-len(strings.TrimLeft(text[i:], " \t\r\n"))]
-			if len(run) > minGap || strings.Contains(run, "\r") {
-				t.Text = "x" + run + "x"
-				if clean, here := s.sanitizer.Sanitize(t); clean != t.Text {
-					out.WriteString(text[last:i])
-					out.WriteString(shortGap(run))
-					last, found = i+len(run), append(found, here...)
-				}
-			}
-			i += len(run)
-		}
-	}
-	if last == 0 {
-		return text, nil
-	}
-	return out.String() + text[last:], merged(found)
-}
-
-// stringEnd returns where the string of JSON ends that s begins with.
-func stringEnd(s string) int {
-	for i := 1; i < len(s); {
-		next := strings.IndexByte(s[i:], '"')
-		if next < 0 {
-			break
-		}
-		slashes := len(s[i:i+next]) - len(strings.TrimRight(s[i:i+next], `\`))
-		if i += next + 1; slashes%2 == 0 {
-			return i
-		}
-	}
-	return len(s)
-}
-
-func shortGap(run string) string {
-	if strings.ContainsAny(run, "\r\n") {
-		return "\n"
-	}
-	return " "
-}
-
-// merged adds up findings of one rule.
-func merged(found []Finding) (out []Finding) {
-	for _, f := range found {
-		i := slices.IndexFunc(out, func(o Finding) bool { return o.Rule == f.Rule && o.Removed == f.Removed })
-		if i < 0 {
-			out = append(out, f)
-			continue
-		}
-		out[i].Count += f.Count
-	}
-	return out
-}
-
 // structured makes safe a result's structured content as a client shows it, as JSON.
 func (s *scrub) structured(d Doc) (Doc, error) {
 	content := d.Get(structuredContent)
@@ -291,11 +195,14 @@ func (s *scrub) mirrored(before, after Doc) Doc {
 	return after
 }
 
-// keep writes down what was found at a place.
-func (s *scrub) keep(at string, found []Finding) {
-	s.secret = s.secret || holdSecret(found)
-	for _, f := range found[:min(len(found), maxFindings-len(s.found))] {
-		f.At = at
-		s.found = append(s.found, f)
+// result sanitizes a result, or a request with contents: its strings, and what they make together
+// with the text next to them.
+func (s *scrub) result(a Action, d Doc) (Doc, error) {
+	for _, step := range []func(Doc) (Doc, error){s.doc, s.structured, func(d Doc) (Doc, error) { return s.together(a, d) }} {
+		var err error
+		if d, err = step(d); err != nil {
+			return Doc{}, err
+		}
 	}
+	return d, nil
 }

@@ -1,12 +1,15 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/gate/inquiry"
 	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/gate/step"
@@ -72,6 +75,49 @@ func (q Question) Binding() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// Inquiry returns what a person is asked.
+func (q Question) Inquiry() inquiry.Inquiry {
+	who := q.Call.Who.ID
+	if q.Call.Who.Tenant != "" {
+		who = q.Call.Who.Tenant + "/" + who
+	}
+	i := inquiry.Inquiry{
+		Caller:  who,
+		Set:     len(q.Set) > 0,
+		Reasons: q.Reasons,
+		Near:    q.Beside, NearAt: fmt.Sprintf("%s of %s (call %s)", cmp.Or(q.BesideOf.Place, "/"), q.BesideOf.Tool, q.BesideOf.Call),
+		Read: q.Session.Labels, ReadAll: q.Session.Top,
+		Digest: q.Binding(),
+	}
+	all := q.Set
+	if !i.Set {
+		all = []Question{q}
+	}
+	for _, one := range all {
+		i.Calls = append(i.Calls, inquiry.Call{Server: one.Tool.Name.Server, Tool: one.Tool.Local, Arguments: inquiry.Lines(one.Call.Args)})
+		for _, to := range one.Destinations {
+			i.Unnamed = append(i.Unnamed, inquiry.Unnamed{Value: to, Met: one.metAt(to)})
+		}
+	}
+	return i
+}
+
+// metAt says where a value of the arguments was met.
+func (q Question) metAt(to string) (met []string) {
+	for at, origins := range q.Origins {
+		if provenance.TextOf(q.Call.Args.At(at)) != to {
+			continue
+		}
+		for _, o := range origins {
+			if o.Tool != "" {
+				met = append(met, fmt.Sprintf("%s of %s (call %s)", cmp.Or(o.Pointer, "/"), o.Tool, o.Call))
+			}
+		}
+	}
+	slices.Sort(met)
+	return slices.Compact(met)
+}
+
 // An Approval is a person's consent to one call. The zero Approval is none.
 type Approval struct {
 	ID string
@@ -87,8 +133,8 @@ type Approval struct {
 // Pending says that a call waits for a person. It is an error.
 type Pending struct {
 	ID      string
-	Expires time.Time // after it no answer counts
-	Inquiry Inquiry   // what the person is asked
+	Expires time.Time       // after it no answer counts
+	Inquiry inquiry.Inquiry // what the person is asked
 	// Destinations are those that an answer can be for, in the session of the call. Beside are
 	// the values next to them, which it can be for as well.
 	Destinations, Beside []string

@@ -2,9 +2,9 @@ package gate
 
 import (
 	"context"
-	"slices"
 
 	"github.com/wasmgate/wasmgate/gate/step"
+	"github.com/wasmgate/wasmgate/gate/tracing"
 )
 
 // A relay is a tool of the gateway's own that carries out another call for its
@@ -35,7 +35,7 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 		c.ID = NewID()
 	}
 	c.Parent, c.Who, c.Session, c.Groups, c.Prompt, c.Meta = by.ID, by.Who, by.Session, by.Groups, by.Prompt, by.Meta
-	c.ClientName, c.ClientVersion, c.Trace = by.ClientName, by.ClientVersion, within(by.Trace)
+	c.ClientName, c.ClientVersion, c.Trace = by.ClientName, by.ClientVersion, relayedTrace(by.Trace)
 	p.of.relay.made(c.ID)
 	if p.of.slot != nil { // the other call has a slot of its own, or waits for a person
 		p.of.slot.Release(0)
@@ -46,13 +46,6 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 	}
 	p.of.relay.passed.Store(&res.Doc)
 	return res, nil
-}
-
-// made writes down that a call is made.
-func (r *relaying) made(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calls = append(r.calls, id)
 }
 
 // Recall returns a result that a call by [Permit.Relay] had before, and that was kept
@@ -77,21 +70,12 @@ func noRelay(name string) *Refusal {
 	return &Refusal{Step: step.Authorize, Name: name, Reason: noCall}
 }
 
-// relayed returns the IDs of the calls that were made by [Permit.Relay] so far.
-func (p *permitted) relayed() []string {
-	if p.relay == nil {
-		return nil
+// relayedTrace returns the place in a trace of a call that is made for the client of one in t.
+func relayedTrace(t tracing.Context) tracing.Context {
+	if !t.Sampled {
+		return t
 	}
-	p.relay.mu.Lock()
-	defer p.relay.mu.Unlock()
-	return slices.Clip(p.relay.calls)
-}
-
-// passedOn reports whether a result came through the gate as that of another call.
-func (p *permitted) passedOn(res Result) bool {
-	if p.relay == nil {
-		return false
-	}
-	passed := p.relay.passed.Load()
-	return passed != nil && *passed == res.Doc
+	t.Parent = t.Client
+	tracing.Mint(&t)
+	return t
 }

@@ -10,23 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-const (
-	// maxRoundKey bounds the name of a request, in bytes.
-	maxRoundKey = 128
-)
-
-// check says what is not acceptable of what a client brings for the call's server.
-func (b Brought) check() error {
-	switch {
-	case !b.Responses.IsZero() && b.Responses.Kind() != doc.Object:
-		return errors.New("the answers are not an object")
-	case len(b.Responses.Raw()) > maxSampling:
-		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
-	case len(b.State) > RoundState:
-		return fmt.Errorf("the client's requestState is larger than %d bytes; send it back as the server gave it", RoundState)
-	}
-	return nil
-}
+// maxRoundKey bounds the name of a request, in bytes.
+const maxRoundKey = 128
 
 // askMore takes on a result that is not an outcome yet. It has only the requests that went through
 // [Permit.Screen], and the server's own state. Only the server reads that state, which is not part

@@ -1,7 +1,5 @@
 package gate
 
-import ()
-
 // A Schema checks a document.
 type Schema interface {
 	// Validate returns nil, [doc.Violations], or another error if the check itself

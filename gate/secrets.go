@@ -1,5 +1,12 @@
 package gate
 
+import (
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/doc"
+)
+
 // Secrets finds secrets in what goes through the gate.
 type Secrets interface {
 	// Treat says what becomes of secrets in the arguments of a tool's calls, and
@@ -35,3 +42,34 @@ const (
 
 // redacts reports whether secrets are taken out.
 func (t Treatment) redacts() bool { return t == redactSecrets || t == "" }
+
+// holdSecret reports whether a secret was taken out.
+func holdSecret(found []Finding) bool {
+	return slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
+}
+
+// secretKinds names the kinds of the secrets that are more than reported.
+func secretKinds(found []Finding) string {
+	var kinds []string
+	for _, f := range found {
+		if kind := strings.TrimPrefix(f.Rule, ruleSecret); f.Removed && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return cut(strings.Join(kinds, ", "), maxReason)
+}
+
+// pointerWithout returns the place of a string without the secrets that names in it
+// are: neither clients nor the log get them by that way.
+func pointerWithout(secrets Secrets, at doc.Leaf) string {
+	if secrets == nil {
+		return at.Pointer()
+	}
+	path := slices.Clone(doc.Path(at))
+	name := ""
+	for i, token := range path {
+		path[i], _ = secrets.Redact("", name, token)
+		name = token
+	}
+	return doc.LeafAt(path).Pointer()
+}

@@ -1,8 +1,6 @@
 package gate
 
-import (
-	"github.com/wasmgate/wasmgate/gate/doc"
-)
+import "github.com/wasmgate/wasmgate/gate/doc"
 
 // Tell returns the parameters of a notification that a server sends outside of any call, an object,
 // as a client may see them: every string goes the way of the strings of results. It is false for
@@ -23,7 +21,7 @@ func (p *Parts) notice(from *Tool, d duty, params Doc) (clean Doc, ok bool) {
 	}
 	s := p.scrub(from, d.profile)
 	clean, err := s.doc(params)
-	if err != nil || p.guard(from).refusesResult(s) {
+	if err != nil || s.refused() {
 		return Doc{}, false
 	}
 	return clean, true

@@ -122,6 +122,24 @@ type Tool struct {
 	File  string
 }
 
+// qualified returns the name of a tool; "" of what is none.
+func (t *Tool) qualified() string {
+	if !t.Feature.called() {
+		return ""
+	}
+	return t.named()
+}
+
+// named is the text of the name: what clients use, where they use that, so that no call makes it anew.
+func (t *Tool) named() string {
+	n := t.Name
+	tool, ok := strings.CutPrefix(t.Offered, n.Server)
+	if ok && len(tool) == len("__")+len(n.Tool) && strings.HasPrefix(tool, "__") && strings.HasSuffix(tool, n.Tool) {
+		return t.Offered
+	}
+	return n.String()
+}
+
 // An App is what the app of a server has to do with one of its tools (MCP Apps).
 type App struct {
 	Page  *Tool // that shows results of the tool, a resource with a Page; nil if there is none

@@ -181,7 +181,3 @@ func (t *trail) caught(ctx context.Context, err *error) {
 	}
 	*err = t.fail(ctx, "internal error", panicked.Error(v))
 }
-
-// maxFindings bounds the findings kept of one result; a hostile text can be
-// made of nothing else.
-const maxFindings = 100

@@ -53,20 +53,12 @@ func (w *way) checkInput(ctx context.Context, t *Tool, args Doc, what string) er
 		w.found(Finding{Rule: ruleInput, At: inArguments, Count: 1})
 		return nil
 	}
-	return w.brokenInput(ctx, t, what, err)
-}
-
-// brokenInput refuses arguments that break the tool's input schema.
-func (w *way) brokenInput(ctx context.Context, t *Tool, what string, err error) error {
 	return w.fail(ctx, publicViolations(t, what, err), err)
 }
 
-// Bounds of the violations that a caller is shown: a schema can find one in each element of an
-// array, and a pointer holds names of any length.
-const (
-	maxViolations = 20
-	maxReason     = 4 << 10 // bytes
-)
+// maxViolations bounds the violations that a caller is shown: a schema can find one in each element
+// of an array.
+const maxViolations = 20
 
 // publicViolations tells a caller what is wrong with what it sent.
 func publicViolations(t *Tool, what string, err error) string {

@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/gate/inquiry"
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
@@ -56,7 +57,7 @@ func newDesk(t testing.TB, cfg host.Config) *desk {
 }
 
 func (d *desk) do(ctx context.Context, c gate.Call) (gate.Result, error) {
-	p := gate.Pending{ID: "for-" + c.Name + c.Args.Digest(), Expires: d.expires, Inquiry: gate.Inquiry{Caller: "it", Calls: []gate.InquiryCall{{Server: "s", Tool: c.Name, Arguments: []gate.InquiryLine{{At: "/", Value: c.Args.String()}}}}}, CanAnswer: c.Reach().ByAnswer}
+	p := gate.Pending{ID: "for-" + c.Name + c.Args.Digest(), Expires: d.expires, Inquiry: inquiry.Inquiry{Caller: "it", Calls: []inquiry.Call{{Server: "s", Tool: c.Name, Arguments: []inquiry.Line{{At: "/", Value: c.Args.String()}}}}}, CanAnswer: c.Reach().ByAnswer}
 	refuse := func(reason string, err error) (gate.Result, error) {
 		return gate.Result{}, &gate.Refusal{Step: step.Approve, Call: c.ID, Name: c.Name, Reason: reason, Err: err}
 	}

@@ -20,7 +20,7 @@ var bounds = bound{12, 5000, 40}
 var exceptions = map[string]bound{
 	"bridge/gateway":           {12, 5000, 105},
 	"bridge/internal/upstream": {12, 5000, 90},
-	"gate":                     {21, 6600, 41},
+	"gate":                     {7, 6200, 40},
 	"confine":                  {13, 5000, 40},
 	"internal/lock":            {15, 5000, 40},
 	"sandbox":                  {19, 5000, 60},

@@ -1,16 +1,14 @@
-package gate
+package inquiry
 
 import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/doc"
-	"github.com/wasmgate/wasmgate/gate/provenance"
 	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
@@ -19,10 +17,10 @@ import (
 // parts: [Inquiry.Text] for terminals, [Inquiry.Markup] for clients that may render Markdown or
 // HTML. It holds texts of strangers as they are; only the two methods escape them.
 type Inquiry struct {
-	Caller  string        // the principal, with its tenant
-	Calls   []InquiryCall // what the answer is about, in the order of execution
-	Set     bool          // the client has announced them, see [Permit.Propose]
-	Reasons []string      // why the policy asks
+	Caller  string   // the principal, with its tenant
+	Calls   []Call   // what the answer is about, in the order of execution
+	Set     bool     // the client has announced them, by a proposal
+	Reasons []string // why the policy asks
 	// Unnamed are values that say to whom or where, and that no trusted source has named. Each is
 	// in the text with the places where the session met it.
 	Unnamed []Unnamed
@@ -37,14 +35,14 @@ type Inquiry struct {
 	Digest string
 }
 
-// An InquiryCall is one call of an [Inquiry].
-type InquiryCall struct {
+// A Call is one call of an [Inquiry].
+type Call struct {
 	Server, Tool string
-	Arguments    []InquiryLine // the leaves of the arguments in their order, as they will be sent
+	Arguments    []Line // the leaves of the arguments in their order, as they will be sent
 }
 
-// An InquiryLine is one value of the arguments.
-type InquiryLine struct {
+// A Line is one value of the arguments.
+type Line struct {
 	At    string // JSON Pointer
 	Value string // as JSON
 }
@@ -58,73 +56,33 @@ type Unnamed struct {
 // Bounds of the text of an inquiry. What exceeds them is named with its size and digest, so that a
 // person sees that it is there.
 const (
-	maxInquiryLines = 40  // arguments shown of one call
-	maxInquiryNames = 100 // arguments named of those that are not shown
-	maxInquiryValue = 400 // bytes shown of one value
-	maxInquiryName  = 80  // bytes shown of the name of an argument that is not shown
+	maxLines = 40  // arguments shown of one call
+	maxNames = 100 // arguments named of those that are not shown
+	maxValue = 400 // bytes shown of one value
+	maxName  = 80  // bytes shown of the name of an argument that is not shown
 )
 
-// Inquiry returns what a person is asked.
-func (q Question) Inquiry() Inquiry {
-	who := q.Call.Who.ID
-	if q.Call.Who.Tenant != "" {
-		who = q.Call.Who.Tenant + "/" + who
-	}
-	i := Inquiry{
-		Caller:  who,
-		Set:     len(q.Set) > 0,
-		Reasons: q.Reasons,
-		Near:    q.Beside, NearAt: fmt.Sprintf("%s of %s (call %s)", cmp.Or(q.BesideOf.Place, "/"), q.BesideOf.Tool, q.BesideOf.Call),
-		Read: q.Session.Labels, ReadAll: q.Session.Top,
-		Digest: q.Binding(),
-	}
-	all := q.Set
-	if !i.Set {
-		all = []Question{q}
-	}
-	for _, one := range all {
-		i.Calls = append(i.Calls, InquiryCall{Server: one.Tool.Name.Server, Tool: one.Tool.Local, Arguments: inquiryLines(nil, "", one.Call.Args)})
-		for _, to := range one.Destinations {
-			i.Unnamed = append(i.Unnamed, Unnamed{to, one.metAt(to)})
-		}
-	}
-	return i
-}
+// Lines returns the leaves of arguments, in their order.
+func Lines(arguments doc.Doc) []Line { return lines(nil, "", arguments) }
 
-// metAt says where a value of the arguments was met.
-func (q Question) metAt(to string) (met []string) {
-	for at, origins := range q.Origins {
-		if provenance.TextOf(q.Call.Args.At(at)) != to {
-			continue
-		}
-		for _, o := range origins {
-			if o.Tool != "" {
-				met = append(met, fmt.Sprintf("%s of %s (call %s)", cmp.Or(o.Pointer, "/"), o.Tool, o.Call))
-			}
-		}
-	}
-	slices.Sort(met)
-	return slices.Compact(met)
-}
-
-func inquiryLines(lines []InquiryLine, at string, d Doc) []InquiryLine {
+func lines(all []Line, at string, d doc.Doc) []Line {
 	leaf := true
 	switch d.Kind() {
 	case doc.Object:
 		for name, member := range d.Members() {
-			lines, leaf = inquiryLines(lines, at+"/"+pointer.Escape(name), member), false
+			all, leaf = lines(all, at+"/"+pointer.Escape(name), member), false
 		}
 	case doc.Array:
 		n := 0
 		for element := range d.Elements() {
-			lines, leaf = inquiryLines(lines, fmt.Sprintf("%s/%d", at, n), element), false
+			all, leaf = lines(all, fmt.Sprintf("%s/%d", at, n), element), false
 			n++
 		}
 	}
 	if !leaf || at == "" && d.Kind() == doc.Object {
-		return lines
+		return all
 	}
-	return append(lines, InquiryLine{at, d.String()})
+	return append(all, Line{at, d.String()})
 }
 
 // Text is the inquiry for terminals and logs: what a screen would not simply show is escaped.
@@ -153,13 +111,13 @@ func (i Inquiry) render(escape func(string) string) string {
 		} else {
 			line("%s. Call %s of server %s", strconv.Itoa(n+1), c.Tool, c.Server)
 		}
-		for _, a := range c.Arguments[:min(len(c.Arguments), maxInquiryLines)] {
+		for _, a := range c.Arguments[:min(len(c.Arguments), maxLines)] {
 			line("- %s: %s", cmp.Or(a.At, "/"), a.Value)
 		}
 		if len(c.Arguments) == 0 {
 			line("- no arguments")
 		}
-		if rest := c.Arguments[min(len(c.Arguments), maxInquiryLines):]; len(rest) > 0 {
+		if rest := c.Arguments[min(len(c.Arguments), maxLines):]; len(rest) > 0 {
 			lines = append(lines, "- NOT SHOWN: "+escape(notShown(rest)))
 		}
 		lines = append(lines, "") // the list ends here, for a reader that renders it
@@ -191,22 +149,22 @@ func (i Inquiry) render(escape func(string) string) string {
 // shortened is a part with the middle left out if it is too long to be read. Size and digest tell two
 // of them apart.
 func shortened(part string) string {
-	if len(part) <= maxInquiryValue {
+	if len(part) <= maxValue {
 		return part
 	}
 	sum := sha256.Sum256([]byte(part))
-	head := strings.ToValidUTF8(part[:maxInquiryValue*3/4], "")
-	tail := strings.ToValidUTF8(part[len(part)-maxInquiryValue/4:], "")
+	head := strings.ToValidUTF8(part[:maxValue*3/4], "")
+	tail := strings.ToValidUTF8(part[len(part)-maxValue/4:], "")
 	return fmt.Sprintf("%s ... %s (SHORTENED: %d bytes, sha256 %s)", head, tail, len(part), hex.EncodeToString(sum[:8]))
 }
 
 // notShown names arguments that are too many to be shown.
-func notShown(rest []InquiryLine) string {
+func notShown(rest []Line) string {
 	var names []string
 	bytes := 0
 	for _, l := range rest {
-		if bytes += len(l.Value); len(names) < maxInquiryNames {
-			names = append(names, cut(l.At, maxInquiryName))
+		if bytes += len(l.Value); len(names) < maxNames {
+			names = append(names, cut(l.At, maxName))
 		}
 	}
 	text := fmt.Sprintf("%d more arguments, %d bytes: %s", len(rest), bytes, strings.Join(names, ", "))
@@ -214,4 +172,12 @@ func notShown(rest []InquiryLine) string {
 		text += fmt.Sprintf(" and %d others", len(rest)-len(names))
 	}
 	return text
+}
+
+// cut returns the beginning of s, of at most n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "..."
 }

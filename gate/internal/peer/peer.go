@@ -1,4 +1,4 @@
-package gate
+package peer
 
 import (
 	"errors"
@@ -11,9 +11,17 @@ import (
 	"github.com/wasmgate/wasmgate/internal/forms"
 )
 
-// checkRequest checks the shape of what a server asks of a client (MCP 2025-11-25,
+// MaxBytes bounds a request, and the answer to it. Images go to and fro in sampling.
+func MaxBytes(a actions.Action) int {
+	if a == actions.Sample {
+		return 4 << 20
+	}
+	return 1 << 20
+}
+
+// CheckRequest checks the shape of what a server asks of a client (MCP 2025-11-25,
 // client/elicitation and client/sampling). Its error is for the server.
-func checkRequest(a Action, params Doc) error {
+func CheckRequest(a actions.Action, params doc.Doc) error {
 	switch {
 	case params.Kind() != doc.Object:
 		return errors.New("the parameters are not an object")
@@ -27,7 +35,7 @@ func checkRequest(a Action, params Doc) error {
 	return nil
 }
 
-func checkElicit(params Doc) error {
+func checkElicit(params doc.Doc) error {
 	if params.Get("message").Kind() != doc.String {
 		return errors.New("message is not a string")
 	}
@@ -65,7 +73,7 @@ const maxFormDepth = 16
 // refers returns what a schema has that has a validator look elsewhere, "" if nothing
 // does: there are clients that a schema which refers to itself brings down. What is
 // nested too deep counts as that.
-func refers(schema Doc, depth int) string {
+func refers(schema doc.Doc, depth int) string {
 	if depth > maxFormDepth {
 		return "a schema that is nested too deep"
 	}
@@ -85,10 +93,10 @@ func refers(schema Doc, depth int) string {
 	return ""
 }
 
-// lacks says which capability a client would need for a request and has not declared;
+// Lacks says which capability a client would need for a request and has not declared;
 // "" if none is lacking. A client that names no mode of elicitation can fill in forms
 // (MCP 2025-11-25, client/elicitation, "Capabilities").
-func lacks(declared Doc, a Action, params Doc) string {
+func Lacks(declared doc.Doc, a actions.Action, params doc.Doc) string {
 	switch a {
 	case actions.ListRoots:
 		if declared.Get("roots").Kind() != doc.Object {
@@ -118,8 +126,8 @@ func lacks(declared Doc, a Action, params Doc) string {
 	return ""
 }
 
-// checkAnswer checks the shape of what a client answers to a request of a server.
-func checkAnswer(a Action, answer Doc) error {
+// CheckAnswer checks the shape of what a client answers to a request of a server.
+func CheckAnswer(a actions.Action, answer doc.Doc) error {
 	if answer.Kind() != doc.Object {
 		return errors.New("it is not an object")
 	}
@@ -145,7 +153,7 @@ func checkAnswer(a Action, answer Doc) error {
 	}
 }
 
-func checkElicited(answer Doc) error {
+func checkElicited(answer doc.Doc) error {
 	if !slices.Contains([]string{"accept", "decline", "cancel"}, answer.Get("action").Text()) {
 		return errors.New("action must be accept, decline or cancel")
 	}
@@ -167,7 +175,7 @@ func checkElicited(answer Doc) error {
 	return nil
 }
 
-func onlyStrings(list Doc) bool {
+func onlyStrings(list doc.Doc) bool {
 	for e := range list.Elements() {
 		if e.Kind() != doc.String {
 			return false
@@ -176,9 +184,9 @@ func onlyStrings(list Doc) bool {
 	return true
 }
 
-// onlyFiles leaves out roots that are no file:// URIs. MCP allows no other scheme, and a server may
+// OnlyFiles leaves out roots that are no file:// URIs. MCP allows no other scheme, and a server may
 // take another for a path.
-func onlyFiles(answer Doc) Doc {
+func OnlyFiles(answer doc.Doc) doc.Doc {
 	files, dropped := []byte{'['}, false
 	for r := range answer.Get("roots").Elements() {
 		if uri := r.Get("uri"); uri.Kind() == doc.String && !strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
@@ -196,7 +204,7 @@ func onlyFiles(answer Doc) Doc {
 	return answer.With("roots", append(files, ']'))
 }
 
-func checkRoots(roots Doc) error {
+func checkRoots(roots doc.Doc) error {
 	if roots.Kind() != doc.Array {
 		return errors.New("roots is not an array")
 	}
