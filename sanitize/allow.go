@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/microcosm-cc/bluemonday"
+
 	"github.com/wasmgate/wasmgate/internal/lazy"
 )
 
@@ -55,7 +56,7 @@ var allowances = []allowance{
 type grammar struct {
 	words  string
 	values func() *regexp.Regexp
-	target func(p *tagPass, value string) string // returns the rule by which an address or a style is off
+	target func(l Links, value string) string // returns the rule by which an address or a style is off
 }
 
 var grammars = map[string]*grammar{
@@ -78,7 +79,7 @@ var grammars = map[string]*grammar{
 	"quiet":          {words: "kinds of links that load nothing", values: whole(`(?:` + strings.Join(quietRels, "|") + `|\s)*`)},
 	"window":         {words: "`_blank`, `_self`", values: whole(`_blank|_self|blank`)},
 	"media":          {words: "`(prefers-color-scheme: dark)`, `(max-width: 600px)` and the like", values: whole(`\((?:prefers-color-scheme|prefers-reduced-motion|m(?:in|ax)-width): ?[\w-]+\)`)},
-	"style": {words: "declarations of the properties below", target: func(_ *tagPass, value string) string {
+	"style": {words: "declarations of the properties below", target: func(_ Links, value string) string {
 		switch {
 		case styles().MatchString(value):
 			return ""
@@ -87,13 +88,14 @@ var grammars = map[string]*grammar{
 		}
 		return ruleHidden
 	}},
-	"link":    {words: "a target of links, see below", target: func(p *tagPass, value string) string { return p.target(value, false) }},
-	"address": {words: "an address, which nothing follows"},
-	"picture": {words: "a target of images, see below", target: func(p *tagPass, value string) string { return p.target(value, true) }},
-	"pictures": {words: "a list of targets of images", target: func(p *tagPass, value string) string {
-		return p.targets(value)
-	}},
+	"link":     {words: "a target of links, see below", target: func(l Links, value string) string { return l.off(value, false) }},
+	"address":  {words: "an address, which nothing follows"},
+	"picture":  {words: "a target of images, see below", target: func(l Links, value string) string { return l.off(value, true) }},
+	"pictures": {words: "a list of targets of images", target: func(l Links, value string) string { return l.anyOff(value) }},
 }
+
+// quietRels are the kinds of links that do nothing to a page.
+var quietRels = []string{"self", "alternate", "canonical", "author", "license", "help", "via", "edit", "related", "enclosure", "replies", "next", "prev", "up", "first", "last", "noopener", "noreferrer", "nofollow"}
 
 // readable are the colours in which letters are seen on every page: their contrast to white
 // and to black is at least 2.
@@ -184,30 +186,17 @@ func grammarOf(name string) *grammar {
 	}
 }
 
-// grammar returns that of an attribute on the list, nil for one that is not. The element is
-// nil for one that HTML does not have.
-func (a *attr) grammar(e *element) *grammar {
-	of := everywhere
-	if e != nil && e.attrs != nil {
-		of = e.attrs
-	}
-	if len(a.name) > 5 && a.name[4] == '-' && strings.EqualFold(a.name[:5], "data-") {
-		return of.get("data-*")
-	}
-	return of.get(a.name)
-}
-
 var linkGrammar, wordsGrammar = grammars["link"], grammars["words"]
 
 // off returns the rule by which a value is none of the grammar's, or "".
-func (g *grammar) off(p *tagPass, value string) string {
+func (g *grammar) off(l Links, value string) string {
 	switch {
-	case g == linkGrammar && p.allowed.allow == nil && ordinary(value):
+	case g == linkGrammar && l.allow == nil && ordinary(value):
 		return ""
 	case runs(value):
 		return ruleURL
 	case g.target != nil:
-		return g.target(p, value)
+		return g.target(l, value)
 	case g.values == nil || g == wordsGrammar && plainWord(value) || g.values().MatchString(value):
 		return ""
 	}

@@ -77,14 +77,6 @@ markdownlint-disable-next-line markdownlint-enable markdownlint-restore prettier
 cdata xml utf-8 encoding standalone yes
 re-run regenerate rerun section start stop toc tocstop update vale`)
 
-func words(s string) map[string]bool {
-	set := make(map[string]bool)
-	for word := range strings.FieldsSeq(s) {
-		set[word] = true
-	}
-	return set
-}
-
 // isDoctype reports whether the rest of a document type is a name and the
 // identifiers that standards give.
 func isDoctype(body string) bool {

@@ -41,10 +41,6 @@ func (f *findings) controls(s string) string {
 	return o.String()
 }
 
-func isControl(r rune) bool {
-	return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r >= 0x7f && r <= 0x9f
-}
-
 // sequences finds terminal sequences (ECMA-48, section 5; xterm's OSC). It keeps
 // where the next string terminator is, so that a text made of openings takes no
 // longer than another.

@@ -1,16 +1,8 @@
 package sanitize
 
 import (
-	"slices"
 	"strings"
 )
-
-// An edit puts text into another, before at, because of a rule.
-type edit struct {
-	at   int
-	text string
-	rule string
-}
 
 // inert makes tags and links inert, those of them that were seen. All it does is to put in what
 // takes them their form, a space nearly always.
@@ -39,19 +31,4 @@ func inertEdits(s string, l Links, seen sight) []edit {
 		}
 	}
 	return ordered(edits)
-}
-
-// ordered returns edits by place, the first of each place.
-func ordered(edits []edit) []edit {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.at - b.at })
-	return slices.CompactFunc(edits, func(a, b edit) bool { return a.at == b.at })
-}
-
-// apply puts edits, ordered by place, into a text; max is that of an output.
-func apply(s string, edits []edit, max int) string {
-	o := output{from: s, max: max}
-	for _, e := range edits {
-		o.insert(e.at, e.text)
-	}
-	return o.String()
 }

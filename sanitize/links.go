@@ -96,6 +96,24 @@ func (l Links) keepsRead(t string, fetched, spaced bool) bool {
 	return false
 }
 
+// off returns the rule by which a target is off the list, or "".
+func (l Links) off(target string, fetched bool) string {
+	if remote(target, false) && !l.keeps(target, fetched) {
+		return linkRule(fetched)
+	}
+	return ""
+}
+
+// anyOff returns the rule by which one of a list of images is off the list, or "".
+func (l Links) anyOff(images string) string {
+	for one := range strings.SplitSeq(images, ",") {
+		if rule := l.off(one, true); rule != "" {
+			return rule
+		}
+	}
+	return ""
+}
+
 // leavesHost reports whether a target names another host by its first two letters.
 func leavesHost(t string) bool {
 	return len(t) > 1 && (t[0] == '/' || t[0] == '\\') && (t[1] == '/' || t[1] == '\\')
@@ -246,4 +264,9 @@ func (l Links) Resource(uri string) bool {
 		return false
 	}
 	return ok && t == uri
+}
+
+// isScheme reports whether a text can be no more than a scheme.
+func isScheme(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !isWord(r) && r != '+' && r != '-' && r != '.' }) < 0
 }

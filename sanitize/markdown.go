@@ -86,13 +86,6 @@ func (p *linkPass) defuse(at int, text string, fetched bool) {
 	p.edits = append(p.edits, edit{at, text, linkRule(fetched)})
 }
 
-func linkRule(fetched bool) string {
-	if fetched {
-		return ruleImage
-	}
-	return ruleLink
-}
-
 func (p *linkPass) push(i int) {
 	if i > 0 && p.s[i-1] == '!' {
 		p.image, p.goesOn = i, i
@@ -306,11 +299,6 @@ func overLines(s string) string {
 		return ""
 	}
 	return target
-}
-
-// isScheme reports whether a text can be no more than a scheme.
-func isScheme(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !isWord(r) && r != '+' && r != '-' && r != '.' }) < 0
 }
 
 // references neutralizes the images whose targets are elsewhere in the text. The definition, which

@@ -1,6 +1,9 @@
 package sanitize
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // output builds a changed text from pieces of the old one. Until the first
 // change it holds nothing.
@@ -69,4 +72,26 @@ func (o *output) String() string {
 // over reports whether the changed text is beyond its bound, or would be with the rest.
 func (o *output) over() bool {
 	return o.max > 0 && o.b.Len()+len(o.from)-o.last > max(o.max, len(o.from))
+}
+
+// An edit puts text into another, before at, because of a rule.
+type edit struct {
+	at   int
+	text string
+	rule string
+}
+
+// ordered returns edits by place, the first of each place.
+func ordered(edits []edit) []edit {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.at - b.at })
+	return slices.CompactFunc(edits, func(a, b edit) bool { return a.at == b.at })
+}
+
+// apply puts edits, ordered by place, into a text; max is that of an output.
+func apply(s string, edits []edit, max int) string {
+	o := output{from: s, max: max}
+	for _, e := range edits {
+		o.insert(e.at, e.text)
+	}
+	return o.String()
 }

@@ -53,6 +53,9 @@ func whiteAt(s string) (r rune, n int) {
 	return r, n
 }
 
+// maxEntity bounds a character reference that is looked at, in bytes.
+const maxEntity = 40
+
 // whiteReference is whiteAt for references.
 func whiteReference(s string) (r rune, n int) {
 	if len(s) < 2 || s[1] != '#' && !isLetter(s[1]) {

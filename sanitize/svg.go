@@ -26,9 +26,6 @@ func (s *Sanitizer) Drawing(text string) (clean string, found []Finding) {
 	return s.Sanitize(text)
 }
 
-// passive is the profile of drawings in which nothing acts: as Text, but for tags.
-const passive Profile = "passive"
-
 // A drawing is judged as a reader of XML sees it, and as one of HTML does, which may find other
 // elements in the same text.
 type drawing struct {

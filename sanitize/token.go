@@ -13,9 +13,7 @@ const (
 	systemWord = "__system__"
 	// maxTokenName bounds the name of a token between bars.
 	maxTokenName = 48
-	// maxEntity bounds a character reference that is looked at, in bytes; maxNested
-	// how often the ampersand of one is itself one.
-	maxEntity = 40
+	// maxNested bounds how often the ampersand of a reference is itself one.
 	maxNested = 4
 )
 

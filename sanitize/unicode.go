@@ -9,7 +9,6 @@ import (
 const (
 	zwnj       = '\u200c'
 	zwj        = '\u200d'
-	bom        = '\ufeff'
 	softHyphen = '\u00ad'
 	blackFlag  = '\U0001f3f4'
 	tagEnd     = '\U000e007f'
@@ -18,24 +17,6 @@ const (
 // flags are the subdivision flags in use, as the tags after the black flag
 // (Unicode emoji-sequences, RGI_Emoji_Tag_Sequence).
 var flags = []string{"gbeng", "gbsct", "gbwls"}
-
-// unshaped reports whether a character has no shape of its own, so that it may
-// hide something; hidden looks at what is around it.
-func unshaped(r rune) bool {
-	switch {
-	case r < 0xad:
-		return false
-	case r == 0xad, r == 0x034f, r == 0x061c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == bom, r == 0xffa0:
-		return true
-	case r >= 0x180b && r <= 0x180f, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f:
-		return true
-	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xfff9 && r <= 0xfffb, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
-		return true
-	case r >= 0x1bca0 && r <= 0x1bca3, r >= 0x1d173 && r <= 0x1d17a, r >= 0xe0000 && r <= 0xe0fff:
-		return true
-	}
-	return false
-}
 
 // hidden removes characters that cannot be seen, where they have no business.
 func (f *findings) hidden(s string) string {

@@ -26,7 +26,6 @@ var exceptions = map[string]bound{
 	"sandbox":                  {19, 5000, 60},
 	"sandbox/internal/rewrite": {12, 5000, 58},
 	"sandbox/internal/wasi":    {13, 5000, 47},
-	"sanitize":                 {18, 5000, 40},
 }
 
 // unnamed are the types in the public surface that other modules cannot name, each with the reason.
