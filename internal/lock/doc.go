@@ -5,7 +5,7 @@
 // over its canonical form (RFC 8785): of names, descriptions, schemas,
 // annotations and every other member, only the order of keys may change without
 // notice. What the server itself is, its [Identity], its instructions, and the modules
-// in which its tools run are pinned in the same way. kind.go lists what is pinned.
+// in which its tools run are pinned in the same way. kinds.go lists what is pinned.
 //
 // A [File] is wasmgate.lock, which a person approves and keeps under version
 // control. Nothing in this package writes it but [Approve]. For a server that is

@@ -26,7 +26,6 @@ const (
 
 	header  = "wasmgate-lock 1"
 	comment = "# Approved definitions of MCP servers and their tools, by digest. Written by `wasmgate pin approve`."
-	hash    = "sha256:"
 )
 
 // A File is a lockfile: digests that a person approved. It is immutable; the zero

@@ -17,11 +17,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Identity is what a server is: the program, the address, or the module.
-const Identity Kind = "identity"
-
-var identityKind = kind{Kind: Identity, single: true, subject: "server"}
-
 // A Program is a server that is started as a child.
 type Program struct {
 	// Command and Args are as the operator wrote them, before variables were

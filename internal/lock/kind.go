@@ -1,8 +1,6 @@
 package lock
 
 import (
-	"slices"
-
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -23,17 +21,4 @@ type kind struct {
 	subject string
 	// meaning explains a change beyond its parts; nil has nothing to explain.
 	meaning func(old, now gate.Doc) []string
-}
-
-// kinds are all there are, in the order in which the lockfile has the things of a server.
-var kinds = []kind{identityKind, instructionsKind, moduleKind, toolKind, promptKind, templateKind, pageKind, skillKind}
-
-// of returns how things of the kind are pinned, and the place of the kind; -1 if there is no
-// such kind.
-func (k Kind) of() (kind, int) {
-	i := slices.IndexFunc(kinds, func(o kind) bool { return o.Kind == k })
-	if i < 0 {
-		return kind{}, i
-	}
-	return kinds[i], i
 }

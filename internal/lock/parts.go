@@ -8,6 +8,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
+// hash begins a digest, wherever one is written.
+const hash = "sha256:"
+
 // Parts are the members of a definition, by name, each with the beginning of its digest, as
 // the lockfile has them: "description:0123456789abcdef inputSchema:...". They tell which part
 // of a definition has changed that is known by its digests alone, and approve nothing.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -216,77 +215,3 @@ const (
 
 // Shared returns a document of a name that several gateways share.
 type Shared func(name string) state.Document
-
-// Share has what is seen first, and what [Pins.Approve] approves, kept in documents that several
-// gateways share. The lockfile counts, too. What servers have declared is held against them as if
-// it came now.
-func (p *Pins) Share(shared Shared) error {
-	p.turn.Lock()
-	defer p.turn.Unlock()
-	p.store.shared = shared
-	return p.renew()
-}
-
-// load reads the lockfile, and what all gateways have approved.
-func (p *Pins) load(path string) (*File, error) {
-	f, err := Load(path)
-	if err != nil || p.store.shared == nil {
-		return f, err
-	}
-	doc := p.store.shared(approvedName)
-	raw, _, err := doc.Load(context.Background(), 0)
-	if err != nil {
-		return nil, err
-	}
-	g, err := Parse(doc.Name(), raw)
-	if err != nil {
-		return nil, err
-	}
-	return f.With(g.Pins()...), nil
-}
-
-// Approve approves digests at all gateways that share pins, and returns those that were not
-// approved there before. [Pins.Reload] then takes them over here.
-func (p *Pins) Approve(ctx context.Context, pins []Pin) (added []Pin, err error) {
-	doc := p.store.shared(approvedName)
-	err = doc.Change(ctx, func(raw []byte) (out []byte, err error) {
-		f, err := Parse(doc.Name(), raw)
-		if err == nil {
-			out, added, err = f.adding(doc.Name(), pins)
-		}
-		if out == nil {
-			out = raw
-		}
-		return out, err
-	})
-	return added, err
-}
-
-// Follow takes over what other gateways have seen and approved, as the names of changed documents
-// say, and tries again to keep what could not be kept. By is who has approved what is new. It reports
-// whether there was anything.
-func (p *Pins) Follow(by string, changed []string) (took bool, err error) {
-	approved := false
-	var stale []string
-	for _, name := range changed {
-		server, seen := strings.CutPrefix(name, seenPrefix)
-		if seen {
-			stale = append(stale, server)
-		}
-		approved = approved || name == approvedName
-	}
-	if !approved && stale == nil && !p.Unkept() {
-		return false, nil
-	}
-	return true, p.reload(by, stale)
-}
-
-// Unkept reports whether something that is shared could not be read or kept.
-func (p *Pins) Unkept() bool {
-	for _, s := range p.view.Load().servers {
-		if s.unkept {
-			return true
-		}
-	}
-	return false
-}

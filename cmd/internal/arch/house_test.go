@@ -22,7 +22,6 @@ var exceptions = map[string]bound{
 	"bridge/internal/upstream": {12, 5000, 90},
 	"gate":                     {7, 6200, 40},
 	"confine":                  {13, 5000, 40},
-	"internal/lock":            {15, 5000, 40},
 	"sandbox":                  {19, 5000, 60},
 	"sandbox/internal/rewrite": {12, 5000, 58},
 	"sandbox/internal/wasi":    {13, 5000, 47},
