@@ -75,6 +75,7 @@ type Peers struct {
 	server    *http.Server
 	internal  *http.ServeMux // what gateways ask each other
 	silent    *log.Logger
+	buffers   buffers
 
 	mu       sync.Mutex
 	reported map[string]time.Time // by node
@@ -124,6 +125,23 @@ var (
 
 type forwardedKey struct{}
 
+// buffers are what answers are copied by. The zero buffers has none yet.
+type buffers struct{ free sync.Pool }
+
+// bufferSize is that of [io.Copy].
+const bufferSize = 32 << 10
+
+// Get implements [httputil.BufferPool].
+func (b *buffers) Get() []byte {
+	if free, ok := b.free.Get().(*[bufferSize]byte); ok {
+		return free[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put implements [httputil.BufferPool].
+func (b *buffers) Put(free []byte) { b.free.Put((*[bufferSize]byte)(free)) }
+
 // Forward has another gateway answer a request, whose body was read. Gone says that there is none of
 // that name, or that the request was forwarded to this one: nothing was answered. Nor was it with an
 // error, which the client may read.
@@ -141,7 +159,7 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, node string, bod
 		}
 	}
 	proxy := httputil.ReverseProxy{
-		Transport: p.transport, FlushInterval: -1, ErrorLog: p.silent,
+		Transport: p.transport, BufferPool: &p.buffers, ErrorLog: p.silent,
 		Rewrite: func(out *httputil.ProxyRequest) {
 			out.Out.URL.Scheme, out.Out.URL.Host = "https", node // dial finds its address
 			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
