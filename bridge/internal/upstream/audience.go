@@ -24,13 +24,6 @@ import (
 // process is started anew. The others get processes that are started for them.
 
 const (
-	// MaxAudiences bounds the connections to one server that belong to a client each. The
-	// one that was idle for the longest time makes room for another.
-	MaxAudiences = 32
-	// maxPersonal bounds those of a server that knows its callers.
-	maxPersonal = 1024
-	// MaxProcesses bounds those that are processes, unless the configuration does.
-	MaxProcesses = 16
 	// busyTime is for how long an owner's process is kept for the owner after a call, and briefTime
 	// if that was its only call.
 	busyTime, briefTime = 5 * time.Minute, 2 * time.Minute
@@ -96,12 +89,12 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		full := !e.pool.room(s, want.caller)
 		s.mu.Lock()
 		if i = s.find(want); full && i < 0 {
-			return nil, tooMany(e.cfg.Command != "", e.cfg.Server, e.mostAudiences())
+			return nil, tooMany(e.cfg.Command != "", e.cfg.Server, e.cfg.mostAudiences())
 		}
 	}
 	switch {
 	case s.closed: // perhaps meanwhile
-		return nil, e.closedFault()
+		return nil, e.cfg.closedFault()
 	case i >= 0:
 		want = s.all[i]
 	case s.spare == nil && e.AlwaysOwn() && !want.asked() && !e.cfg.Personal: // it lists with a credential of its own
@@ -111,9 +104,9 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	default:
 		var t tally
 		s.tally(&t)
-		goes, ok := t.room(e.mostAudiences(), want.caller)
+		goes, ok := t.room(e.cfg.mostAudiences(), want.caller)
 		if !ok {
-			return nil, tooMany(e.cfg.Command != "", e.cfg.Server, e.mostAudiences())
+			return nil, tooMany(e.cfg.Command != "", e.cfg.Server, e.cfg.mostAudiences())
 		}
 		if goes != nil {
 			s.drop(goes.(*audience))
@@ -294,13 +287,6 @@ func (s *audiences) of(k gate.SessionKey) (its []*audience) {
 	return its
 }
 
-// UsedBy reports whether an owner has a connection of its own.
-func (e *Endpoint) UsedBy(of gate.Owner) bool {
-	e.audiences.mu.Lock()
-	defer e.audiences.mu.Unlock()
-	return slices.ContainsFunc(e.audiences.all, func(a *audience) bool { return a.session.Owner == of })
-}
-
 // rootsChanged has the next call of a session tell the server that its client's roots
 // have changed: the server asks for them then, and only within a call it can.
 func (s *audiences) rootsChanged(k gate.SessionKey) {
@@ -347,4 +333,40 @@ func (s *audiences) close() {
 	}
 	s.mu.Unlock()
 	s.closing.Wait()
+}
+
+// A server may add tools while a client works with it, such as a set of tools that a call turns on.
+// If the client has a connection of its own, the tools are listed only there. So the tools of a
+// server are those that the shared connection lists, and then those that clients' own connections
+// list in addition, for as long as these last.
+
+// keepListed keeps the tools of an own connection, and has them listed.
+func (s *audiences) keepListed(a *audience, raw []gate.Doc) {
+	s.mu.Lock()
+	a.listed = raw
+	s.mu.Unlock()
+	a.base.join()
+}
+
+// listedBeyond returns the tools of own connections whose names are none of these. Of two of one
+// name that of the older connection counts.
+func (s *audiences) listedBeyond(than []gate.Doc) (late []gate.Doc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.ContainsFunc(s.all, func(a *audience) bool { return a.listed != nil }) {
+		return nil
+	}
+	known := make(map[string]bool, len(than))
+	for _, t := range than {
+		known[t.Get("name").Text()] = true
+	}
+	for _, a := range s.all {
+		for _, t := range a.listed {
+			if name := t.Get("name").Text(); !known[name] && len(known) < link.MaxTools {
+				known[name] = true
+				late = append(late, t)
+			}
+		}
+	}
+	return late
 }

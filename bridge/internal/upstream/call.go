@@ -5,121 +5,75 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/fault"
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-var _ gate.Upstream = (*Endpoint)(nil)
-
-// Lookup implements [gate.Upstream]. A name that is not known may be so because
-// the server cannot be reached. It is not waited for: the time that the answer takes
-// would tell of a server.
-func (e *Endpoint) Lookup(_ context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	e.mu.RLock()
-	tools := e.tools
-	e.mu.RUnlock()
-	return tools.Lookup(action, name)
-}
-
-// Features implements [gate.Upstream]: an endpoint alone offers tools.
-func (e *Endpoint) Features(ctx context.Context, f gate.Feature) []*gate.Tool {
-	if f != gate.FeatureTool {
-		return nil
-	}
-	return e.Tools(ctx)
-}
-
-// Tools returns the server's tools. The tools of a server that is faulted are
-// those it had.
-func (e *Endpoint) Tools(context.Context) []*gate.Tool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.tools.All
-}
-
-// ListedFeatures returns what the server lists in addition to tools; nil if that is not known.
-func (e *Endpoint) ListedFeatures() *listing.Features {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.tools.Features
-}
-
-// Methods returns what stands for the methods that MCP does not have and the server does.
-func (e *Endpoint) Methods() []*gate.Tool { return e.methods }
-
-// Invoke implements [gate.Upstream]: one request, sent again if the server cannot have seen
-// it, or may see it twice (see [options.Endpoint.Retry] and [options.Endpoint.Retries]).
-func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	c, _, ok := p.Open()
-	if !ok {
-		return gate.Result{}, ErrNoPermit
-	}
-	if e.ownership.owns(c) {
-		return e.invokeOwn(ctx, p, c)
-	}
-	return e.invoke(ctx, p)
+// A caller carries out calls over the connection of an endpoint.
+type caller struct {
+	*connector
+	levels *wants.Levels // of a whole fleet
 }
 
 // invoke carries out a call over the endpoint's own connection.
-func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+func (ca *caller) invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, tool, ok := p.Open()
 	if !ok {
 		return gate.Result{}, ErrNoPermit
 	}
-	if e.cfg.Authorize != nil {
+	if ca.cfg.Authorize != nil {
 		ctx = context.WithValue(ctx, permitKey{}, p)
 	}
-	timed := pace.NewDeadline(ctx, e.cfg.timeoutOf(tool.Local))
+	timed := pace.NewDeadline(ctx, ca.cfg.timeoutOf(tool.Local))
 	defer timed.End()
-	of := e.calls.Begin(timed, p, c, e.levels.Of(c))
+	of := ca.calls.Begin(timed, p, c, ca.levels.Of(c))
 	defer of.End()
-	doc, err := e.send(timed, of, tool, false)
+	doc, err := ca.send(timed, of, tool, false)
 	var used gate.Usage
-	pauses := pace.Backoff{First: e.cfg.RetryWait, Most: maxPause}
-	for used.Repeats < max(1, e.cfg.Retries) && e.repeats(err, tool) && pace.Sleep(timed, pauses.Next()) {
-		e.cfg.Log.Info("call repeated", "tool", tool.Name.String(), "call", c.ID, "error", err)
+	pauses := pace.Backoff{First: ca.cfg.RetryWait, Most: maxPause}
+	for used.Repeats < max(1, ca.cfg.Retries) && ca.repeats(err, tool) && pace.Sleep(timed, pauses.Next()) {
+		ca.cfg.Log.Info("call repeated", "tool", tool.Name.String(), "call", c.ID, "error", err)
 		used.Repeats++
-		doc, err = e.send(timed, of, tool, true)
+		doc, err = ca.send(timed, of, tool, true)
 	}
-	res, err := e.result(ctx, of, tool, doc, err)
+	res, err := ca.result(ctx, of, tool, doc, err)
 	res.Usage, res.InputRequired = used, of.More
 	return res, err
 }
 
 // send sends the request of a call once, if the circuit lets it, and tells the circuit
 // what came of it. Again says that it was tried before: the server may be another one since.
-func (e *Endpoint) send(ctx *pace.Deadline, of *underway.Call, t *gate.Tool, again bool) (gate.Doc, error) {
-	trial, ok := e.circuit.Enter(time.Now())
+func (ca *caller) send(ctx *pace.Deadline, of *underway.Call, t *gate.Tool, again bool) (gate.Doc, error) {
+	trial, ok := ca.circuit.Enter(time.Now())
 	if !ok {
-		return gate.Doc{}, e.circuitFault(e.circuit.OpenUntil())
+		return gate.Doc{}, ca.circuitFault(ca.circuit.OpenUntil())
 	}
 	began, what := time.Time{}, pace.Silent
 	leave := sync.OnceFunc(func() {
-		if e.circuit.Leave(trial, began, time.Now(), what) {
-			e.changed()
+		if ca.circuit.Leave(trial, began, time.Now(), what) {
+			ca.changed()
 		}
 	})
 	defer leave()
 	of.Answered = func() { what = pace.Answered; leave() }
-	if err := e.ownership.connect(ctx, of); err != nil {
+	if err := ca.ownership.connect(ctx, of); err != nil {
 		return gate.Doc{}, ctx.Of(err)
 	}
-	l, waited, err := e.ready(ctx, trial)
+	l, waited, err := ca.ready(ctx, trial)
 	if err == nil {
-		err = e.ownership.approves(ctx, l, t, waited || again)
+		err = ca.ownership.approves(ctx, l, t, waited || again)
 	}
 	if err == nil {
 		err = of.Permit().Approved() // the connection may be newer than the permit
@@ -128,21 +82,12 @@ func (e *Endpoint) send(ctx *pace.Deadline, of *underway.Call, t *gate.Tool, aga
 		return gate.Doc{}, ctx.Of(err)
 	}
 	began = time.Now()
-	doc, err := e.request(ctx, l, of, t)
+	doc, err := ca.request(ctx, l, of, t)
 	err = ctx.Of(err)
 	if what = outcomeOf(ctx, err); what == pace.Answered {
 		l.Useful.Store(true)
 	}
 	return doc, err
-}
-
-// LongestCall is how long a call may take if the server tells of its progress.
-func (e *Endpoint) LongestCall() time.Duration {
-	longest := e.cfg.CallTimeout
-	for _, t := range e.cfg.CallTimeouts {
-		longest = max(longest, t.Timeout)
-	}
-	return pace.MaxExtended * longest
 }
 
 // outcomeOf returns what the error of a request shows about its server.
@@ -173,12 +118,12 @@ var ErrNoPermit = errors.New("the call has no permit of the gate")
 // result makes the outcome of a call of what the server answered. A JSON-RPC
 // error is the tool's failure, in the form that tools report one: its text is
 // the server's, and goes the way of all texts.
-func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, d gate.Doc, err error) (gate.Result, error) {
+func (ca *caller) result(ctx context.Context, of *underway.Call, t *gate.Tool, d gate.Doc, err error) (gate.Result, error) {
 	if err == nil && d.Kind() == doc.Object {
 		if d = repaired(d); t.Feature == gate.FeatureTool && !of.More && d.Get("content").Kind() != doc.Array { // which strict clients demand
 			content := contentOf(d)
 			if content == nil {
-				return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the content of the result is not a list"))
+				return gate.Result{}, fault.New(fault.Protocol, ca.cfg.Server, "call", errors.New("the content of the result is not a list"))
 			}
 			d = d.With("content", content)
 		}
@@ -190,14 +135,14 @@ func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, 
 	case errors.As(err, &rpc):
 		return errorResult(rpc), nil
 	case errors.As(err, &large):
-		return gate.Result{}, fault.New(fault.Limit, e.cfg.Server, "call", large)
+		return gate.Result{}, fault.New(fault.Limit, ca.cfg.Server, "call", large)
 	case rounds.OfClient(err):
 		return gate.Result{}, err
 	case err != nil:
 		_, unseen := errors.AsType[*wire.Unseen](err)
-		return gate.Result{}, fault.Called(fault.Wrap(ctx, fault.New(fault.KindOf(err, fault.Transport), e.cfg.Server, "call", err)), unseen || repeatable(t))
+		return gate.Result{}, fault.Called(fault.Wrap(ctx, fault.New(fault.KindOf(err, fault.Transport), ca.cfg.Server, "call", err)), unseen || repeatable(t))
 	}
-	return gate.Result{}, fault.New(fault.Protocol, e.cfg.Server, "call", errors.New("the result is not an object"))
+	return gate.Result{}, fault.New(fault.Protocol, ca.cfg.Server, "call", errors.New("the result is not an object"))
 }
 
 func errorResult(e *wire.RPCError) gate.Result {
@@ -221,51 +166,12 @@ func errorResult(e *wire.RPCError) gate.Result {
 	return gate.Result{IsError: true, Doc: gate.MustDoc(string(mcp.MustJSON(result)))}
 }
 
-// Offers reports why a call that was permitted for a tool must not be made, since
-// the tool has become another one while it was decided.
-func (e *Endpoint) Offers(t *gate.Tool) error {
-	if t.Feature == gate.FeatureMethod && !slices.Contains(e.cfg.Methods, t.Local) {
-		return fault.New(fault.NotConnected, e.cfg.Server, "call", &fault.NotConnectedError{Words: "the server has the method no more"})
-	}
-	if t.Feature != gate.FeatureTool {
-		return nil
-	}
-	e.mu.RLock()
-	now, known := e.tools.ByName[t.Name.String()]
-	e.mu.RUnlock()
-	if known && now.Digest == t.Digest {
-		return nil
-	}
-	return fault.New(fault.NotConnected, e.cfg.Server, "call", &fault.NotConnectedError{Words: "the server has changed the tool since it was listed; list the tools and call again"})
-}
-
-type permitKey struct{}
-
-// remote is the server that URL says.
-func (e *Endpoint) remote(ctx context.Context) (wire.Remote, error) {
-	c := &e.cfg
-	headers, err := c.headers(ctx)
-	if err != nil {
-		return wire.Remote{}, err
-	}
-	r := wire.Remote{URL: c.URL, Headers: headers, DialContext: c.DialContext, PinTLS: c.PinTLS, MaxMessage: c.MaxMessage}
-	if c.Authorize == nil {
-		return r, nil
-	}
-	r.Authorize = func(ctx context.Context, refused *http.Response) (string, error) {
-		p, _ := ctx.Value(permitKey{}).(gate.Permit)
-		who, p := e.ownership.caller(p)
-		return c.Authorize(ctx, who, p, refused)
-	}
-	return r, nil
-}
-
 // nothingToComplete is the answer to completion/complete of a server that completes
 // nothing.
 var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
 
 // request sends the request of a call to the server, in the words of its method.
-func (e *Endpoint) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, t *gate.Tool) (gate.Doc, error) {
+func (ca *caller) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, t *gate.Tool) (gate.Doc, error) {
 	c := of.Call
 	var params []byte
 	switch {
@@ -281,12 +187,43 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link.Link, of *underway.Call, 
 		}
 		params = completeParams(t, c.Args)
 	case c.Action == gate.Subscribe && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
-		return e.subscribe(ctx, l, of, c.URI(t))
+		return ca.hearing.subscribe(ctx, l, of, c.URI(t))
 	case t.Feature == gate.FeatureMethod && string(c.Action) == t.Local:
 		params = methodParamsOf(c.Args)
 	default:
 		return gate.Doc{}, fmt.Errorf("%.200q cannot be called with the action %s; a tool needs %s, a prompt %s and a resource %s", c.Name, c.Action, gate.CallTool, gate.GetPrompt, gate.ReadResource)
 	}
-	e.ownership.prepare(ctx, l, of)
+	ca.ownership.prepare(ctx, l, of)
 	return l.Call(ctx, of, t, params)
+}
+
+// repeats reports whether a call that failed with err is sent again: if the server
+// cannot have seen it, or if it may be seen twice and the connection broke.
+func (ca *caller) repeats(err error, t *gate.Tool) bool {
+	if err == nil {
+		return false
+	}
+	if _, never := errors.AsType[*wire.Unseen](err); never {
+		return true
+	}
+	if f, ours := errors.AsType[*fault.Fault](err); ours {
+		ca.mu.Lock()
+		defer ca.mu.Unlock()
+		return ca.cfg.Retries > 0 && f.Kind == fault.NotConnected && ca.mayConnect()
+	}
+	return ca.cfg.Retry == options.RetryIdempotent && t.Feature == gate.FeatureTool && repeatable(t) && fault.KindOf(err, fault.Transport) == fault.Transport
+}
+
+// repeatable reports whether calling twice is as calling once: what is read is, and a tool if the
+// server declares it (MCP 2025-11-25, server/tools, ToolAnnotations).
+func repeatable(t *gate.Tool) bool {
+	switch t.Feature {
+	case gate.FeatureTool:
+		hints := t.Definition.Get("annotations")
+		return hints.Get("idempotentHint").True() || hints.Get("readOnlyHint").True()
+	case gate.FeatureMethod:
+		return false
+	default:
+		return true
+	}
 }

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,18 +12,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/fault"
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/internal/apps"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/skills"
 )
 
 const (
 	defaultTimeout = 30 * time.Second
 	defaultStart   = 2 * time.Minute // of a child: what it runs may have to be installed first
 	defaultHealth  = 30 * time.Second
+)
+
+const (
+	// MaxAudiences bounds the connections to one server that belong to a client each. The
+	// one that was idle for the longest time makes room for another.
+	MaxAudiences = 32
+	// maxPersonal bounds those of a server that knows its callers.
+	maxPersonal = 1024
+	// MaxProcesses bounds those that are processes, unless the configuration does.
+	MaxProcesses = 16
 )
 
 // config is a configuration whose defaults are filled in.
@@ -166,4 +183,100 @@ func (c *config) timeoutOf(tool string) time.Duration {
 		}
 	}
 	return c.CallTimeout
+}
+
+// closedFault is the fault of a request to a closed endpoint.
+func (c *config) closedFault() *fault.Fault {
+	return fault.New(fault.NotConnected, c.Server, "connect", errors.New("the endpoint is closed"))
+}
+
+// credentialFault is the fault of a call to a server that cannot be connected because a credential
+// is missing; nil if f has another cause.
+func (c *config) credentialFault(f *fault.Fault) *fault.Fault {
+	if f == nil || f.Kind != fault.Credential {
+		return nil
+	}
+	return fault.New(fault.Credential, c.Server, "call", f.Err)
+}
+
+// authorization are the extensions of authorization that the gateway implements. Only servers over
+// HTTP take tokens.
+var authorization = gate.MustDoc(`{"io.modelcontextprotocol/enterprise-managed-authorization":{},"io.modelcontextprotocol/oauth-client-credentials":{}}`)
+
+// declares returns capabilities of clients with those of the gateway itself: every server
+// hears that apps are known, so that it lists the same to all (MCP Apps, "Server Behavior").
+func (c *config) declares(capabilities gate.Doc) gate.Doc {
+	extensions := gate.Doc{}
+	if c.URL != "" {
+		extensions = authorization
+	}
+	if !c.Tools.Apps.Off {
+		extensions = extensions.With(apps.Extension, apps.Declared.Get(apps.Extension).Raw())
+	}
+	if extensions.IsZero() {
+		return capabilities
+	}
+	return capabilities.With("extensions", extensions.Raw())
+}
+
+// features are those that a server with such capabilities has, without its lists.
+func (c *config) features(capabilities gate.Doc) *listing.Features {
+	has := func(name string) bool { return capabilities.Get(name).Kind() == doc.Object }
+	return &listing.Features{
+		Server: c.Server, Options: c.Tools,
+		Offers:    map[gate.Feature]bool{gate.FeaturePrompt: has("prompts"), gate.FeatureResource: has("resources"), gate.FeatureTemplate: has("resources")},
+		Completes: has("completions"), Logs: has("logging"), Updates: subscribes(capabilities),
+		HasSkills: !c.Tools.Skills.Off && skills.Offers(capabilities),
+		Apps:      !c.Tools.Apps.Off && capabilities.Get("extensions").Get(apps.Extension).Kind() == doc.Object,
+	}
+}
+
+// subscribes reports whether clients can subscribe to the resources of a server.
+func subscribes(capabilities gate.Doc) bool { return capabilities.At("/resources/subscribe").True() }
+
+// alwaysOwn reports whether the clients of the server have a connection each, whatever they
+// are capable of.
+func (c *config) alwaysOwn() bool {
+	return c.Personal || c.Sessions == options.SessionsOwn || c.Command != "" && c.Sessions != options.SessionsShared
+}
+
+// mostAudiences is how many connections may belong to a client each.
+func (c *config) mostAudiences() int {
+	switch {
+	case c.Personal:
+		return maxPersonal
+	case c.Command == "":
+		return MaxAudiences
+	case c.Processes > 0:
+		return c.Processes
+	}
+	return MaxProcesses
+}
+
+// longestCall is how long a call may take if the server tells of its progress.
+func (c *config) longestCall() time.Duration {
+	longest := c.CallTimeout
+	for _, t := range c.CallTimeouts {
+		longest = max(longest, t.Timeout)
+	}
+	return pace.MaxExtended * longest
+}
+
+// declarationOf is the declaration of what is listed, without what only a connection says.
+func (c *config) declarationOf(tools *listing.Tools) status.Declaration {
+	d := status.Declaration{Server: c.Server, Config: &c.Endpoint, Tools: tools.Declared, Own: make([]bool, len(tools.Declared))}
+	addFeatures(&d, tools.Features)
+	return d
+}
+
+func (c *config) broke(err error) *fault.Fault {
+	return fault.New(fault.KindOf(err, fault.Transport), c.Server, "connection", err)
+}
+
+// addFeatures adds what is declared besides tools; more is nil if that is nothing.
+func addFeatures(d *status.Declaration, more *listing.Features) {
+	if more != nil {
+		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
+		d.Pages, d.Skills = more.Declared[gate.FeaturePage], more.Declared[gate.FeatureSkill]
+	}
 }

@@ -1,10 +1,16 @@
 // Package upstream keeps the connection to one server. An [Endpoint] connects on request, lists,
 // carries out calls, and connects again by itself. Each layer uses those below it:
 //
-//	Endpoint    its life (life, connect, start, retry), calls (call, request), listing
-//	  |         (listing, freshness), what clients want to hear (hear), status
+//	Endpoint    one server: its parts, and the connections that belong to single clients (audience,
+//	  |         own, pool); status
+//	caller      sends calls, and repeats them (call)
+//	connector   connects, and again (connector; connect has the ways to a server)
+//	listed      what the server lists, as it is offered (listing, freshness, recall), hearing what
+//	  |         clients want to hear (hear), and the reader, which reads listings
+//	life        the phase, and the connection that there is
+//	  |
 //	ownership   what differs between a connection that clients share and one that is a single
-//	  |         client's: shared, owned; audience keeps who has which (own, pool)
+//	  |         client's: shared, owned
 //	link.Link   one connection, in one of two protocol revisions: package link
 //	wire.Peer   JSON-RPC: package wire
 //

@@ -2,216 +2,220 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/listings"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/link"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 )
 
-// Connect connects unless the endpoint is ready. Concurrent callers share one
-// attempt, and one that leaves does not end it. The error is a [*fault.Fault] or wraps
-// ctx.Err().
-func (e *Endpoint) Connect(ctx context.Context) error {
-	e.mu.Lock()
-	switch e.phase {
-	case status.Ready:
-		e.mu.Unlock()
-		return nil
-	case status.Closing, status.Closed:
-		e.mu.Unlock()
-		return e.closedFault()
-	case status.Idle, status.Faulted:
-		e.begin(ctx)
-	}
-	a := e.attempt
-	e.mu.Unlock()
-	select {
-	case <-a.done:
-		return a.err
-	case <-ctx.Done():
-		return fmt.Errorf("server %s: connect: %w", e.cfg.Server, ctx.Err())
+const (
+	// workedTime is how long a connection has to have worked for its end to be worth
+	// an attempt at once: a server that ends whenever it is spoken to gets pauses.
+	workedTime = 10 * time.Second
+	// The pause before another attempt is random, so that many gateways do not come
+	// back in one moment. Its bound is firstPause, doubled by each failure up to
+	// maxPause: a server that is away for good costs next to nothing. A connection over
+	// which a call was answered begins anew with firstPause.
+	firstPause = 500 * time.Millisecond
+	maxPause   = 30 * time.Second
+	// waitReady bounds how long a call waits for a server that is being connected
+	// again.
+	waitReady = 5 * time.Second
+)
+
+// A life is how far an endpoint is in its life, and the connection that it has. The other parts
+// of an endpoint share it.
+type life struct {
+	cfg *config
+	watchers
+	circuit pace.Circuit
+	wg      sync.WaitGroup // of goroutines, for whose end Close waits
+
+	mu      sync.RWMutex // guards what follows
+	phase   status.Phase
+	attempt *attempt     // of connecting, under way
+	link    *link.Link   // of phase Ready
+	fault   *fault.Fault // of phase Faulted
+	said    []string     // the last lines of a child's standard error, once its connection has ended
+	// failures are the attempts in a row that have failed.
+	failures int
+	since    time.Time
+	tools    *listing.Tools
+	shared   *listing.Tools    // those of tools that the connection itself lists; nil before the first
+	closed   chan struct{}     // closed with phase Closed
+	turn     chan struct{}     // closed when the phase changes, and made anew
+	pauses   pace.Backoff      // between attempts to connect that fail
+	again    *time.Timer       // the next one; nil before the first fault
+	next     time.Time         // when that begins
+	wasReady bool              // once
+	recalled *listings.Listing // what tools was made of; nil once the server itself has listed
+}
+
+// watchers are whom an endpoint tells of what happens. They must not block.
+type watchers struct {
+	changed func()                   // the tools or the phase are others now
+	observe func(status.Declaration) // sees each listing before it is offered
+	notify  func(mcp.Notice)         // called with what the server says outside of calls
+}
+
+func newLife(cfg *config) *life {
+	return &life{
+		cfg: cfg, phase: status.Idle, tools: new(listing.Tools), closed: make(chan struct{}), turn: make(chan struct{}),
+		pauses:   pace.Backoff{First: firstPause, Most: maxPause},
+		watchers: watchers{changed: func() {}, observe: func(status.Declaration) {}, notify: func(mcp.Notice) {}},
 	}
 }
 
-// Start begins to connect an idle endpoint, and does not wait.
-func (e *Endpoint) Start(ctx context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.phase == status.Idle {
-		e.begin(ctx)
-	}
+// become changes the phase. The caller holds mu.
+func (li *life) become(p status.Phase) {
+	li.phase, li.since = after(li.phase, p), time.Now()
+	close(li.turn)
+	li.turn = make(chan struct{})
+}
+
+// An attempt to connect that any number of callers wait for.
+type attempt struct {
+	first   bool          // of this endpoint
+	awaited time.Time     // since when listings wait for it; zero if none does
+	done    chan struct{} // closed when the outcome is known, also to watchers of the tools
+	cancel  context.CancelFunc
+	limit   *startLimit
+	err     error
+}
+
+// Phase returns where the endpoint is in its life.
+func (li *life) Phase() status.Phase {
+	li.mu.Lock()
+	defer li.mu.Unlock()
+	return li.phase
+}
+
+// connection returns the connection that there is; nil if there is none.
+func (li *life) connection() *link.Link {
+	li.mu.RLock()
+	defer li.mu.RUnlock()
+	return li.link
 }
 
 // starts reports whether the first attempt to connect is under way. The caller holds mu, or
 // shares it.
-func (e *Endpoint) starts() bool {
-	if e.attempt == nil || !e.attempt.first {
+func (li *life) starts() bool {
+	if li.attempt == nil || !li.attempt.first {
 		return false
 	}
 	select {
-	case <-e.attempt.done:
+	case <-li.attempt.done:
 		return false
 	default:
 		return true
 	}
 }
 
-// begin starts an attempt. The caller holds mu.
-func (e *Endpoint) begin(ctx context.Context) {
-	e.become(status.Connecting)
-	if e.again != nil {
-		e.again.Stop()
+// usable returns the connection, nil if none can be used. The caller holds mu, or shares it.
+func (li *life) usable() *link.Link {
+	if li.phase == status.Ready && li.link.Peer.Why() == nil {
+		return li.link
 	}
-	a := &attempt{first: e.attempt == nil, done: make(chan struct{})}
-	limit := newStartLimit(ctx, e.cfg.ConnectTimeout, e.failures)
-	ctx, a.cancel, a.limit = limit.ctx, limit.cancel, limit
-	e.attempt = a
-	if a.first && e.recalls {
-		e.wg.Go(e.recall)
-	}
-	e.wg.Go(func() {
-		defer limit.end()
-		l, tools, err := e.connect(ctx, limit)
-		err = limit.of(err)
-		shared := tools
-		if err == nil {
-			tools = e.joined(l, shared)
-			e.observes(e.declaration(l, tools, time.Time{}))
-		}
-		e.connected(ctx, a, l, shared, tools, err)
-		if err == nil {
-			e.keep(l, shared)
-		}
-	})
+	return nil
 }
 
-// connected ends an attempt with its outcome.
-func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link.Link, shared, tools *listing.Tools, err error) {
-	changed := true
-	e.mu.Lock()
-	if err == nil && l.Peer.Why() != nil { // lost came too early to be heard
-		err = e.broke(l.Peer.Why())
+// mayConnect reports whether there may be a connection soon: one that is Ready is about to be
+// faulted. The caller holds mu.
+func (li *life) mayConnect() bool {
+	return li.cfg.Broken == "" && slices.Contains([]status.Phase{status.Ready, status.Connecting, status.Faulted}, li.phase)
+}
+
+// notReady is the fault of a call that finds no connection. The caller holds mu.
+func (li *life) notReady() *fault.Fault {
+	if f := li.cfg.credentialFault(li.fault); f != nil {
+		return f
 	}
+	return fault.New(fault.NotConnected, li.cfg.Server, "call", li.notConnected())
+}
+
+// notConnected returns why there is no connection, and what is done about it. The caller holds mu.
+func (li *life) notConnected() error {
+	words, now := "the server is "+string(li.phase), time.Now()
 	switch {
-	case e.phase == status.Closing: // Close waits for us and goes on
-		e.link, a.err = l, e.closedFault()
-	case err != nil:
-		a.err, changed = e.failed(ctx, fault.From(e.cfg.Server, "connect", err))
-	default:
-		e.circuit.Connected(true, time.Now())
-		e.become(status.Ready)
-		e.wasReady = true
-		e.fault, e.failures, e.link, e.shared, e.tools, e.recalled = nil, 0, l, shared, tools, nil
-		e.wg.Go(func() { l.Watch(func(announced time.Time) { e.relist(context.WithoutCancel(ctx), l, announced) }) })
-		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
-		if e.cfg.Health > 0 {
-			e.wg.Go(func() { l.Dialect.Pings(context.WithoutCancel(ctx), e.cfg.Health) })
+	case li.cfg.Broken != "":
+		words = "the server cannot be used as it is configured"
+	case li.phase == status.Connecting:
+		what := "being connected"
+		if li.cfg.Command != "" {
+			what = "starting"
 		}
-		if e.ownership.reports() {
-			e.cfg.Log.Info("endpoint ready", "tools", len(tools.All))
+		if li.wasReady {
+			what += " again"
 		}
+		words = fmt.Sprintf("the server is %s (for %s so far); call again in %s", what, seconds(now.Sub(li.since)), waitReady)
+	case li.phase == status.Faulted && li.again != nil:
+		words = fmt.Sprintf("the server is not connected, and is tried again in %s; call again then", seconds(li.next.Sub(now)))
 	}
-	e.mu.Unlock()
-	if changed {
-		e.changed() // before those who wait go on: they look for the tools
-	}
-	close(a.done)
+	return &fault.NotConnectedError{Words: words, Fault: li.fault}
 }
 
-// failed keeps why an attempt to connect has failed, and sees to the next. changed is
-// whether it failed in another way than the one before. The caller holds mu.
-func (e *Endpoint) failed(ctx context.Context, f *fault.Fault) (_ *fault.Fault, changed bool) {
-	changed = e.circuit.Connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
-	e.become(status.Faulted)
-	e.fault = f
-	e.said = e.attempt.limit.said()
-	e.failures++
-	e.retry(ctx, false)
-	if changed {
-		e.cfg.Log.Warn("endpoint faulted", "code", f.Code(), "error", f.Err)
-	}
-	return f, changed
+// seconds rounds up, to a second at least.
+func seconds(d time.Duration) time.Duration {
+	return max(time.Second, (d + time.Second - 1).Truncate(time.Second))
 }
 
-// lost is called when the connection of l has ended.
-func (e *Endpoint) lost(ctx context.Context, l *link.Link, err error) {
-	e.mu.Lock()
-	if e.phase != status.Ready || e.link != l {
-		e.mu.Unlock()
+// circuitFault is the fault of a call that an open circuit does not let through.
+func (li *life) circuitFault(until time.Time) *fault.Fault {
+	li.mu.Lock()
+	defer li.mu.Unlock()
+	open := &pace.OpenError{Until: until}
+	if li.fault != nil {
+		open.Why = li.fault
+	}
+	return fault.New(fault.NotConnected, li.cfg.Server, "call", open)
+}
+
+// Unready returns the fault of a call while the server has not been ready yet; nil once it was.
+func (li *life) Unready() *fault.Fault {
+	li.mu.Lock()
+	defer li.mu.Unlock()
+	if li.wasReady {
+		return nil
+	}
+	if f := li.cfg.credentialFault(li.fault); f != nil {
+		return f
+	}
+	return fault.New(fault.NotConnected, li.cfg.Server, "lookup", li.notConnected())
+}
+
+// Unlisted returns the end of the first attempt to connect while it is under way and nothing
+// is known of what the server lists, and since when listings wait for it; nil at other times.
+// waits says that one does.
+func (li *life) Unlisted(waits bool) (over <-chan struct{}, since time.Time) {
+	li.mu.Lock()
+	defer li.mu.Unlock()
+	if li.recalled != nil || !li.starts() {
+		return nil, time.Time{}
+	}
+	if waits && li.attempt.awaited.IsZero() {
+		li.attempt.awaited = time.Now()
+	}
+	return li.attempt.done, li.attempt.awaited
+}
+
+// Started waits, within ctx, for the first attempt to connect if it is under way.
+func (li *life) Started(ctx context.Context) {
+	li.mu.RLock()
+	starts, a := li.starts(), li.attempt
+	li.mu.RUnlock()
+	if !starts {
 		return
 	}
-	if l.Useful.Load() {
-		e.pauses.Reset()
-	}
-	_, expired := errors.AsType[*wire.SessionEnded](err)
-	renewed := errors.Is(err, errRenewed)
-	atOnce := expired || renewed || time.Since(e.since) > workedTime
-	e.become(status.Faulted)
-	e.link, e.fault = nil, e.broke(err)
-	if c, ok := l.Peer.Conn.(*wire.StdioConn); ok {
-		e.said = c.Said()
-	}
-	e.retry(ctx, atOnce)
-	if !renewed {
-		e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", err)
-	}
-	e.mu.Unlock()
-	e.changed()
-}
-
-func (e *Endpoint) broke(err error) *fault.Fault {
-	return fault.New(fault.KindOf(err, fault.Transport), e.cfg.Server, "connection", err)
-}
-
-// Close ends the connection and the server's process, and waits for both. It
-// may be called more than once.
-func (e *Endpoint) Close() error {
-	e.audiences.close()
-	e.mu.Lock()
-	switch e.phase {
-	case status.Idle:
-		e.become(status.Closed)
-		close(e.closed)
-		e.mu.Unlock()
-		return nil
-	case status.Closing, status.Closed:
-		e.mu.Unlock()
-		<-e.closed
-		return nil
-	}
-	e.become(status.Closing)
-	if e.again != nil {
-		e.again.Stop()
-	}
-	a := e.attempt
-	e.mu.Unlock()
-
-	a.cancel()
-	<-a.done
-	e.mu.Lock()
-	l := e.link
-	e.link = nil
-	e.mu.Unlock()
-	var err error
-	if l != nil {
-		err = l.Close()
-	}
-	e.wg.Wait()
-	e.mu.Lock()
-	e.become(status.Closed)
-	close(e.closed)
-	e.mu.Unlock()
-	return err
-}
-
-// End closes the endpoint, and logs what goes wrong with that.
-func (e *Endpoint) End() {
-	if err := e.Close(); err != nil {
-		e.cfg.Log.Warn("server not ended", "error", err)
+	select {
+	case <-a.done:
+	case <-ctx.Done():
 	}
 }

@@ -6,15 +6,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
-	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// AlwaysOwn reports whether the clients of the server have a connection each, whatever they
-// are capable of.
-func (e *Endpoint) AlwaysOwn() bool {
-	return e.cfg.Personal || e.cfg.Sessions == options.SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != options.SessionsShared
-}
 
 // invokeOwn carries out a call over its client's own connection.
 func (e *Endpoint) invokeOwn(ctx context.Context, p gate.Permit, c *gate.Call) (gate.Result, error) {
@@ -38,22 +31,9 @@ func (e *Endpoint) ownFor(a *audience) *Endpoint {
 	if !a.pooled {
 		own.cfg.Log = e.cfg.Log.With("session", a.session.ID)
 	}
-	own.ownership, own.levels, own.notify = owned{own, a}, e.levels, e.notify
+	own.ownership, own.levels, own.notify = owned{own.caller, a}, e.levels, e.notify
 	own.observe = e.observeOwn
 	return own
-}
-
-// mostAudiences is how many connections may belong to a client each.
-func (e *Endpoint) mostAudiences() int {
-	switch {
-	case e.cfg.Personal:
-		return maxPersonal
-	case e.cfg.Command == "":
-		return MaxAudiences
-	case e.cfg.Processes > 0:
-		return e.cfg.Processes
-	}
-	return MaxProcesses
 }
 
 // errAudiences is the cause of a fault if there is no free connection.
@@ -82,15 +62,6 @@ func (e *Endpoint) renew(s *audiences) {
 	defer s.mu.Unlock()
 	s.spare = nil
 }
-
-// errRenewed is why a connection ended whose owner has gone.
-var errRenewed = errors.New("the client whose process it was has gone")
-
-// RootsChanged says that the roots of the client of a session have changed.
-func (e *Endpoint) RootsChanged(k gate.SessionKey) { e.audiences.rootsChanged(k) }
-
-// EndSession closes the connections that a session has of its own. It does not wait.
-func (e *Endpoint) EndSession(k gate.SessionKey) { e.audiences.end(k) }
 
 // errNotTheirs is the cause of a fault of a call whose connection would be another's.
 var errNotTheirs = errors.New("the connection belongs to another client, not to the caller")

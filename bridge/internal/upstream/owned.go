@@ -16,7 +16,7 @@ import (
 // owned is the ownership of a connection that belongs to one client, which the server can ask
 // on it while a call is under way. What is offered is what the shared connection lists.
 type owned struct {
-	e        *Endpoint
+	of       *caller
 	audience *audience
 }
 
@@ -29,7 +29,7 @@ func (o owned) capabilities() gate.Doc { return o.audience.capabilities }
 func (owned) reports() bool { return false }
 
 func (o owned) list(ctx context.Context, l *link.Link) (_ *listing.Tools, err error) {
-	if o.e.cfg.Command != "" {
+	if o.of.cfg.Command != "" {
 		err = l.ListDeclared(ctx)
 	}
 	return new(listing.Tools), err
@@ -40,7 +40,7 @@ func (o owned) opened(ctx context.Context, l *link.Link) {
 		return
 	}
 	l.Dialect.Greet(ctx)
-	if of := o.e.calls.Foremost(); of != nil && of.Call.Reach().Detached { // its question for roots may be unanswered
+	if of := o.of.calls.Foremost(); of != nil && of.Call.Reach().Detached { // its question for roots may be unanswered
 		o.audience.owner.mu.Lock()
 		o.audience.rootsChanged = true
 		o.audience.owner.mu.Unlock()
@@ -51,7 +51,7 @@ func (o owned) opened(ctx context.Context, l *link.Link) {
 func (o owned) relist(ctx context.Context, l *link.Link, _ time.Time) {
 	raw, _, err := l.List(ctx, "tools/list", "tools")
 	if err != nil {
-		o.e.cfg.Log.Warn("listing failed", "error", err)
+		o.of.cfg.Log.Warn("listing failed", "error", err)
 		return // the old listing stays
 	}
 	l.SetDeclared(raw)
@@ -65,28 +65,28 @@ func (owned) owns(*gate.Call) bool { return false }
 // connect connects it: the server may ask its client something at once, and only within a
 // call it can. The time of the start is none of the call's.
 func (o owned) connect(ctx context.Context, of *underway.Call) error {
-	o.e.mu.RLock()
-	connects := o.e.phase == status.Idle || o.e.starts()
-	o.e.mu.RUnlock()
+	o.of.mu.RLock()
+	connects := o.of.phase == status.Idle || o.of.starts()
+	o.of.mu.RUnlock()
 	if !connects || !of.Hold() { // faulted: see ready
 		return nil
 	}
 	defer of.Release()
-	if err := o.e.Connect(ctx); err != nil {
+	if err := o.of.Connect(ctx); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
-		return fault.New(fault.NotConnected, o.e.cfg.Server, "call", err)
+		return fault.New(fault.NotConnected, o.of.cfg.Server, "call", err)
 	}
 	return nil
 }
 
 // reconnects is true only while a call waits for the connection, because only then can the client
 // be asked something.
-func (o owned) reconnects() bool { return o.e.calls.Foremost() != nil }
+func (o owned) reconnects() bool { return o.of.calls.Foremost() != nil }
 
 func (o owned) approves(ctx context.Context, l *link.Link, t *gate.Tool, _ bool) error {
-	return l.CheckDeclared(ctx, o.e.cfg.Server, t)
+	return l.CheckDeclared(ctx, o.of.cfg.Server, t)
 }
 
 func (o owned) prepare(ctx context.Context, l *link.Link, of *underway.Call) {
@@ -102,7 +102,7 @@ func (o owned) caller(p gate.Permit) (who *gate.Principal, _ gate.Permit) {
 	if call, _, ok := p.Open(); ok {
 		who = call.Who
 	}
-	if o.e.cfg.Personal && (who == nil || who.Owner != o.audience.who.Owner) {
+	if o.of.cfg.Personal && (who == nil || who.Owner != o.audience.who.Owner) {
 		return o.audience.who, gate.Permit{}
 	}
 	return who, p
@@ -114,22 +114,22 @@ func (o owned) caller(p gate.Permit) (who *gate.Principal, _ gate.Permit) {
 // task that runs at the same time were asked.
 func (o owned) asker(of *underway.Call, params gate.Doc) *underway.Call {
 	if related := params.Get("_meta").Get(mcp.MetaRelatedTask); !related.IsZero() {
-		return o.e.calls.ByTask(related.Get("taskId").Text())
+		return o.of.calls.ByTask(related.Get("taskId").Text())
 	}
 	if of != nil {
 		return of
 	}
-	return o.e.calls.Foremost()
+	return o.of.calls.Foremost()
 }
 
-func (o owned) logger(*link.Link) *underway.Call { return o.e.calls.Foremost() }
+func (o owned) logger(*link.Link) *underway.Call { return o.of.calls.Foremost() }
 
 // logged tells the client of the session.
 func (o owned) logged(how mcp.Severity, params gate.Doc) {
 	if o.audience.pooled {
 		return
 	}
-	if from := o.e.levels.Session(o.audience.session); from > 0 && how >= from {
-		o.e.notify(mcp.Notice{Server: o.e.cfg.Server, Session: o.audience.session, Method: mcp.MethodLog, Params: params})
+	if from := o.of.levels.Session(o.audience.session); from > 0 && how >= from {
+		o.of.notify(mcp.Notice{Server: o.of.cfg.Server, Session: o.audience.session, Method: mcp.MethodLog, Params: params})
 	}
 }

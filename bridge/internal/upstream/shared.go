@@ -14,7 +14,7 @@ import (
 
 // shared is the ownership of a connection that clients share. It lists the tools for all of them.
 // The server can ask nothing on it, because it could not say which client it asks.
-type shared struct{ e *Endpoint }
+type shared struct{ of *caller }
 
 var _ ownership = shared{}
 
@@ -23,7 +23,7 @@ var _ ownership = shared{}
 var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
 func (s shared) capabilities() gate.Doc {
-	if s.e.cfg.Sessions == options.SessionsShared {
+	if s.of.cfg.Sessions == options.SessionsShared {
 		return link.NoCapabilities
 	}
 	return allCapabilities
@@ -32,20 +32,20 @@ func (s shared) capabilities() gate.Doc {
 func (shared) reports() bool { return true }
 
 func (s shared) list(ctx context.Context, l *link.Link) (*listing.Tools, error) {
-	return s.e.list(ctx, l)
+	return s.of.listed.reader.list(ctx, l)
 }
 
 func (shared) opened(context.Context, *link.Link) {}
 
 func (s shared) relist(ctx context.Context, l *link.Link, announced time.Time) {
-	tools, err := s.e.list(ctx, l)
+	tools, err := s.of.listed.reader.list(ctx, l)
 	if err != nil {
-		s.e.cfg.Log.Warn("listing failed", "error", err)
+		s.of.cfg.Log.Warn("listing failed", "error", err)
 		return // the old listing stays
 	}
-	s.e.joining.Lock()
-	defer s.e.joining.Unlock()
-	s.e.offer(l, tools, s.e.joined(l, tools), announced)
+	s.of.listed.joining.Lock()
+	defer s.of.listed.joining.Unlock()
+	s.of.listed.offer(l, tools, s.of.listed.joined(l, tools), announced)
 }
 
 func (shared) listsFeatures() bool { return true }
@@ -53,18 +53,18 @@ func (shared) listsFeatures() bool { return true }
 // owns is false for servers that ask by their answers, as those of [mcp.Stateless] do: their
 // clients need no connection of their own.
 func (s shared) owns(c *gate.Call) bool {
-	e := s.e
+	of := s.of
 	switch {
-	case e.cfg.Sessions == options.SessionsShared:
+	case of.cfg.Sessions == options.SessionsShared:
 		return false
-	case e.AlwaysOwn():
+	case of.cfg.alwaysOwn():
 		return true
 	case mcp.PeerCapabilities(c.Reach().Capabilities).IsZero():
 		return false
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.link == nil || !e.link.Dialect.AsksByAnswers()
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	return of.link == nil || !of.link.Dialect.AsksByAnswers()
 }
 
 func (shared) connect(context.Context, *underway.Call) error { return nil }
@@ -75,12 +75,12 @@ func (s shared) approves(_ context.Context, _ *link.Link, t *gate.Tool, other bo
 	if !other {
 		return nil
 	}
-	return s.e.Offers(t)
+	return s.of.listed.Offers(t)
 }
 
 func (s shared) prepare(ctx context.Context, l *link.Link, of *underway.Call) {
 	from := of.Level
-	if others := s.e.levels.Lowest(); from == 0 || others > 0 && others < from {
+	if others := s.of.levels.Lowest(); from == 0 || others > 0 && others < from {
 		from = others
 	}
 	l.Dialect.Tune(ctx, from, true)
@@ -89,7 +89,7 @@ func (s shared) prepare(ctx context.Context, l *link.Link, of *underway.Call) {
 // caller is that of the call, but where each has a connection with a credential of their own:
 // this one is the gateway's then.
 func (s shared) caller(p gate.Permit) (*gate.Principal, gate.Permit) {
-	if call, _, ok := p.Open(); ok && !s.e.cfg.Personal {
+	if call, _, ok := p.Open(); ok && !s.of.cfg.Personal {
 		return call.Who, p
 	}
 	return nil, p
@@ -102,7 +102,7 @@ func (s shared) logger(l *link.Link) *underway.Call {
 	if l.OverHTTP() != nil {
 		return nil
 	}
-	return s.e.calls.Only()
+	return s.of.calls.Only()
 }
 
 // logged drops the message: it could tell one client of another.

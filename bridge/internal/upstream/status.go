@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/fault"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -25,19 +24,6 @@ func Count(s *status.Server, f *listing.Features) {
 	}
 	s.Prompts, s.Resources, s.Templates, s.Skills = len(f.Prompts), len(f.Resources), len(f.Templates), len(f.Skills)
 	s.Notes = slices.Concat(s.Notes, f.Notes)
-}
-
-// Unready returns the fault of a call while the server has not been ready yet; nil once it was.
-func (e *Endpoint) Unready() *fault.Fault {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.wasReady {
-		return nil
-	}
-	if f := e.credentialFault(e.fault); f != nil {
-		return f
-	}
-	return fault.New(fault.NotConnected, e.cfg.Server, "lookup", e.notConnected())
 }
 
 // Status tells how the endpoint is.

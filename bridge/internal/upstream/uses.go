@@ -1,11 +1,18 @@
 package upstream
 
+import (
+	"github.com/wasmgate/wasmgate/internal/drain"
+)
+
+// uses are the calls that a fleet makes of an endpoint.
+type uses struct{ calls drain.Counter }
+
 // Enter counts a call that a fleet makes of the endpoint, until Leave, or reports that it
 // was retired.
-func (e *Endpoint) Enter() bool { return e.uses.Begin() }
+func (u *uses) Enter() bool { return u.calls.Begin() }
 
 // Leave ends a call that has entered.
-func (e *Endpoint) Leave() { e.uses.End() }
+func (u *uses) Leave() { u.calls.End() }
 
 // Retire lets no more calls enter, and returns a channel that is closed when none is left.
-func (e *Endpoint) Retire() <-chan struct{} { return e.uses.Close() }
+func (u *uses) Retire() <-chan struct{} { return u.calls.Close() }

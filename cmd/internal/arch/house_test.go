@@ -19,7 +19,6 @@ var bounds = bound{12, 5000, 40}
 // lowered when the code allows it, and never raised.
 var exceptions = map[string]bound{
 	"bridge/gateway":           {12, 5000, 105},
-	"bridge/internal/upstream": {12, 5000, 90},
 	"gate":                     {7, 6200, 40},
 	"confine":                  {13, 5000, 40},
 	"sandbox":                  {19, 5000, 60},
