@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/internal/store"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // tasked are tools whose server carries them out as tasks; they go on until release is
@@ -531,12 +532,19 @@ func TestTaskDoesNotExpire(t *testing.T) {
 
 // A server does not wait for ever for a client that does not come.
 func TestNobodyAnswersTask(t *testing.T) {
-	withoutSessions(t, host.Config{Config: dispatch.Config{ParkIdle: 20 * time.Millisecond}}, func(t *testing.T, c *taskClient) {
-		c.free()
-		id := c.begin("asking")
-		if got := c.until(id, "completed"); !strings.Contains(got.At("/result/content/0/text").Text(), "the client has not answered") {
-			t.Errorf("it is %s", got)
-		}
+	timelimit.Grow(t, 20*time.Millisecond, func(limit time.Duration) (err error) {
+		withoutSessions(t, host.Config{Config: dispatch.Config{ParkIdle: limit}}, func(t *testing.T, c *taskClient) {
+			c.free()
+			made := c.call("asking")
+			if made.Get("resultType").Text() != "task" {
+				err = fmt.Errorf("the question ended before the call was a task: %s", made)
+				return
+			}
+			if got := c.until(made.Get("taskId").String(), "completed"); !strings.Contains(got.At("/result/content/0/text").Text(), "the client has not answered") {
+				t.Errorf("it is %s", got)
+			}
+		})
+		return err
 	})
 }
 
