@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/actions"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/limits"
 )
 
 // A call holds no place while its client is asked, and has one again when its server goes
@@ -16,7 +16,7 @@ func TestRequestGivesThePlaceBack(t *testing.T) {
 	for name, refuses := range map[string]bool{"a client that answers": false, "a client that refuses": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
-			limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+			limits := limits.New(limits.Options{Concurrent: 1, Wait: -1})
 			free := func() bool {
 				c := newCall()
 				slot, err := limits.Enter(t.Context(), gate.Entry{Limit: gate.LimitConcurrent, Caller: c.Caller()})

@@ -102,15 +102,18 @@
 //
 // Each group of files uses those below it:
 //
-//	do.go, propose.go, relay.go         calls, proposals of calls, and calls by tools of the gateway
-//	host.go, peer.go, rounds.go         what is done within a call, by nested.go
-//	lookup.go to learn.go               the steps, in files with their names; decide.go has the ruling
-//	clean.go                            what becomes of a result: verbatim.go returns it unchanged;
-//	                                    contents.go, pieces.go, scrub.go and redact.go change it
-//	guard.go, destination.go, app.go    secrets in arguments, destinations, labels of apps and skills
-//	permit.go, ledger.go, trail.go      what a permit holds, records of host calls, the record
-//	parts.go and its interfaces         decision.go, session.go, limit.go, pin.go, sanitizer.go,
-//	                                    content.go, secrets.go, question.go, record.go, client.go
-//	call.go, principal.go, tool.go      what goes through: a call, its caller, what it uses
-//	finding.go, labels.go, reason.go    shared values
+//	do.go, propose.go, relay.go        calls, proposals of calls, and calls by tools of the gateway
+//	host.go, peer.go, rounds.go        what is done within a call, by nested.go
+//	lookup.go, coerce.go, decide.go,   the steps
+//	validate.go, ask.go, take.go,
+//	admit.go, invoke.go, learn.go
+//	clean.go                           what becomes of a result: verbatim.go returns it unchanged;
+//	                                   contents.go, pieces.go, scrub.go and redact.go change it
+//	guard.go, destination.go, app.go   secrets in arguments, destinations, labels of apps and skills
+//	list.go, recall.go, tell.go        what goes to clients outside of calls
+//	way.go, permit.go, trail.go        a call on its way, what its permit holds, its record
+//	parts.go and its interfaces        decision.go, session.go, limit.go, pin.go, sanitizer.go,
+//	                                   content.go, secrets.go, question.go, record.go, client.go
+//	call.go, principal.go, tool.go     what goes through: a call, its caller, what it uses
+//	finding.go, labels.go, reason.go   shared values
 package gate

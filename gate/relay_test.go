@@ -10,9 +10,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // A relayRig is a rig that has, in addition to its own tool, one that carries out calls of it.
@@ -255,7 +255,7 @@ func TestRelaysOwnAnswerIsSanitized(t *testing.T) {
 // TestRelayTakesOnePlace would wait for ever if the outer call held one too.
 func TestRelayTakesOnePlace(t *testing.T) {
 	r := newRelayRig()
-	g := r.gate(t, func(p *gate.Parts) { p.Limiter = session.NewLimits(session.LimitOptions{Concurrent: 1}) })
+	g := r.gate(t, func(p *gate.Parts) { p.Limiter = limits.New(limits.Options{Concurrent: 1}) })
 	if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -546,7 +546,7 @@ func TestRelaysAreBounded(t *testing.T) {
 		<-end
 		return answer(`{"content":[]}`), nil
 	}
-	g := r.gate(t, func(p *gate.Parts) { p.Limiter = session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1}) })
+	g := r.gate(t, func(p *gate.Parts) { p.Limiter = limits.New(limits.Options{Concurrent: 1, Wait: -1}) })
 	of := func(id string) gate.Call {
 		c := outer(`{}`)
 		c.Who = &gate.Principal{Owner: gate.Owner{ID: id}}
@@ -585,7 +585,7 @@ func TestRelaysAreBounded(t *testing.T) {
 // person.
 func TestRelayLeavesBeforeTheOtherCall(t *testing.T) {
 	r := newRelayRig()
-	limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+	limits := limits.New(limits.Options{Concurrent: 1, Wait: -1})
 	g := r.gate(t, func(p *gate.Parts) { p.Limiter = limits })
 	r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
 		c := newCall()

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/gate/tracing"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -224,7 +225,7 @@ type Limits struct {
 	// Wait is how long a call waits for a place among them; 1 s.
 	Wait time.Duration
 	// Rates are those that several gateways count together; nil counts the calls of this one.
-	Rates session.SharedRates
+	Rates limits.SharedRates
 }
 
 // A ToolLimit is how many calls may be under way of each tool whose qualified name

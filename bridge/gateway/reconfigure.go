@@ -173,7 +173,7 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 
 // setLimits puts the Concurrent, Session and Tools of l in place. Calls under way beyond a
 // smaller limit go on; where there was no limit before, they do not count. See
-// [session.Limits.Change].
+// [limits.Limits.Change].
 func (g *Gateway) setLimits(l Limits) {
 	tools := slices.Clone(l.Tools)
 	g.ofTools.Store(&tools)

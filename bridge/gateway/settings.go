@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/options"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
@@ -13,7 +13,7 @@ import (
 type settings struct {
 	groups  *atomic.Pointer[options.Groups]
 	catalog *atomic.Pointer[CatalogMode]
-	limits  *session.Limits
+	limits  *limits.Limits
 	ofTools *atomic.Pointer[[]ToolLimit]
 	atOnce  *perServer[int]    // calls at a server
 	guests  *perServer[*Guest] // servers that are modules
@@ -34,7 +34,7 @@ func newSettings(c Config) settings {
 	for id, guest := range c.Guests {
 		s.guests.set(id, &guest)
 	}
-	s.limits = session.NewLimits(session.LimitOptions{
+	s.limits = limits.New(limits.Options{
 		Concurrent: c.Limits.Concurrent, Session: c.Limits.Session, Wait: c.Limits.Wait,
 		Server: func(id string) int { n, _ := s.atOnce.get(id); return n },
 		Tool:   s.ofTool, Paused: s.paused.reason, Rates: c.Limits.Rates,

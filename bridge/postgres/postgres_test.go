@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
@@ -71,15 +72,15 @@ func TestSessions(t *testing.T) {
 }
 
 // limitsOf returns those of gateways that share their rates.
-func limitsOf(all []*postgres.Store) (of []*session.Limits) {
+func limitsOf(all []*postgres.Store) (of []*limits.Limits) {
 	for _, s := range all {
-		of = append(of, session.NewLimits(session.LimitOptions{Rates: s.Rates()}))
+		of = append(of, limits.New(limits.Options{Rates: s.Rates()}))
 	}
 	return of
 }
 
 func TestRates(t *testing.T) {
-	storetest.Rates(t, func(t *testing.T) []*session.Limits { return limitsOf(open(t)) })
+	storetest.Rates(t, func(t *testing.T) []*limits.Limits { return limitsOf(open(t)) })
 }
 
 // valuesOf returns what modules keep at each of several gateways.
@@ -280,7 +281,7 @@ func TestPooled(t *testing.T) {
 		storetest.Values(t, func(t *testing.T, o kv.Options) []*kv.Store { return valuesOf(t, pooled(t), o) })
 	})
 	t.Run("rates", func(t *testing.T) {
-		storetest.Rates(t, func(t *testing.T) []*session.Limits { return limitsOf(pooled(t)) })
+		storetest.Rates(t, func(t *testing.T) []*limits.Limits { return limitsOf(pooled(t)) })
 	})
 	t.Run("not said", func(t *testing.T) {
 		url := server.Pooled(t, server.New(t))

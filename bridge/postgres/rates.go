@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/internal/pg"
 )
 
@@ -15,7 +15,7 @@ import (
 type rates struct{ db *pg.DB }
 
 // Rates are the buckets that all gateways take portions of.
-func (s *Store) Rates() session.SharedRates { return rates{s.db} }
+func (s *Store) Rates() limits.SharedRates { return rates{s.db} }
 
 // exchange fills a bucket up to now, puts tokens back, and takes others. A crash of the database may
 // undo it: a policy reads no rate, and to wait for the disk would make rates the slowest step of a call.
@@ -37,12 +37,12 @@ update rates r set calls = t.calls - took_calls, bytes = t.bytes - took_bytes, f
 from takes t where r.tenant = $1 and r.owner = $2 and r.name = $3
 returning took_calls, took_bytes, r.calls, r.bytes, set_config('synchronous_commit', 'off', true)`
 
-func (r rates) Exchange(ctx context.Context, c gate.Charge, back, want session.Tokens) (took, left session.Tokens, err error) {
+func (r rates) Exchange(ctx context.Context, c gate.Charge, back, want limits.Tokens) (took, left limits.Tokens, err error) {
 	of := *c.Rate
-	burst, bytes := session.Burst(of), float64(of.Bytes)
+	burst, bytes := limits.Burst(of), float64(of.Bytes)
 	try := func() error {
 		return r.db.Row(ctx, exchange, []any{
-			c.Owner.Tenant, c.Owner.ID, c.Limit, burst, float64(of.Calls), bytes, of.Per.Seconds(), float64(session.MaxDebt),
+			c.Owner.Tenant, c.Owner.ID, c.Limit, burst, float64(of.Calls), bytes, of.Per.Seconds(), float64(limits.MaxDebt),
 			back.Calls, back.Bytes, want.Calls, want.Bytes,
 		}, &took.Calls, &took.Bytes, &left.Calls, &left.Bytes, new(string))
 	}

@@ -1,5 +1,4 @@
-// Package session keeps what sessions have read, how many calls run at once, and
-// how many there are in a time, in the memory of one gateway.
+// Package session keeps what sessions have read, in the memory of one gateway.
 //
 // [*Sessions] is a [gate.Sessions]. The labels of a session never fall: they end with the session,
 // when it has not been used for Options.TTL. A session that has read nothing is in the state in
@@ -28,5 +27,6 @@
 // With Options.Shared several gateways keep the labels of one session together: see [Shared].
 // Each admission reads them once.
 //
-// [*Limits] is a [gate.Limiter].
+// table.go has the sessions that are kept, on which programs.go, file.go and admit.go work. shared.go
+// is what gateways keep together, and gateways.go uses it. state.go and destinations.go are for people.
 package session

@@ -57,22 +57,22 @@ type fileSession struct {
 
 // load reads the file. Sessions of one that cannot be read count as having read
 // everything, for as long as their labels could have lasted without use.
-func (s *Sessions) load() {
+func (f *keptFile) load(t *table) {
 	now := time.Now()
-	c, err := readFile(s.o.File)
+	c, err := readFile(f.path)
 	if err != nil {
-		s.file.problem = fmt.Errorf("%w; for the next %v each session has all labels, unless you reset it", err, s.o.TTL)
+		f.problem = fmt.Errorf("%w; for the next %v each session has all labels, unless you reset it", err, t.o.TTL)
 		c = fileContent{Lost: true}
 	}
 	if c.Lost {
-		s.lost = now.Add(s.o.TTL)
+		t.lost = now.Add(t.o.TTL)
 	}
-	for _, f := range c.Sessions {
-		s.restore(f, now)
+	for _, one := range c.Sessions {
+		t.restore(one, now)
 	}
-	for _, e := range s.kept {
+	for _, e := range t.kept {
 		for _, program := range e.programs {
-			e.record = s.kept[recordOf(e.key.Owner, program)]
+			e.record = t.kept[recordOf(e.key.Owner, program)]
 		}
 	}
 }
@@ -80,20 +80,20 @@ func (s *Sessions) load() {
 // restore keeps what the file has of a session. Where values came from is not in there, so
 // that one which has read something counts all of them as met in untrusted content. If
 // Options.Inherit has changed, the labels go to the sessions that there are now.
-func (s *Sessions) restore(f fileSession, now time.Time) {
+func (t *table) restore(f fileSession, now time.Time) {
 	k := key{gate.SessionKey{Owner: gate.Owner{Tenant: f.Tenant, ID: f.ID}, ID: f.Name}, f.Program}
 	clean := len(f.Labels) == 0 && !f.Top
 	switch {
-	case !s.o.Inherit:
+	case !t.o.Inherit:
 		k.ID, k.program = "", false
 	case k.ID == "" && !k.program && len(f.Programs) == 0 && !clean:
 		k.program = true // of every program: see [anyProgram]
 	}
-	e := s.kept[k]
+	e := t.kept[k]
 	if e == nil {
-		e = s.entryOf(k, gate.Session{Key: k.SessionKey, Version: 1}, now)
+		e = t.entryOf(k, gate.Session{Key: k.SessionKey, Version: 1}, now)
 		e.reset = clean
-		s.kept[k] = e
+		t.kept[k] = e
 	}
 	if clean {
 		return
@@ -137,9 +137,8 @@ func readFile(path string) (fileContent, error) {
 	return c, nil
 }
 
-// save returns when the file holds all labels up to a rise.
-func (s *Sessions) save(rises uint64) error {
-	f := s.file
+// save returns when the file holds all labels up to a rise. Without a file nothing is kept.
+func (f *keptFile) save(t *table, rises uint64) error {
 	if f == nil || f.saved.Load() >= rises {
 		return nil
 	}
@@ -148,7 +147,7 @@ func (s *Sessions) save(rises uint64) error {
 	if f.saved.Load() >= rises {
 		return nil
 	}
-	b, upto, err := s.content()
+	b, upto, err := t.content()
 	if err == nil {
 		err = files.ReplaceSynced(f.path, b, 0o600)
 	}
@@ -160,38 +159,37 @@ func (s *Sessions) save(rises uint64) error {
 }
 
 // content returns what the file is to hold, and up to which rise that is.
-func (s *Sessions) content() ([]byte, uint64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (t *table) content() ([]byte, uint64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	now := time.Now()
-	c := fileContent{Format: fileFormat, Lost: now.Before(s.lost) || !s.forgot.IsZero() && now.Sub(s.forgot) < 2*s.o.TTL, Sessions: []fileSession{}}
-	for _, e := range s.kept {
-		if e.connection || !e.fresh(s, now) || len(e.state.Labels) == 0 && !e.state.Top && !e.reset {
+	c := fileContent{Format: fileFormat, Lost: now.Before(t.lost) || !t.forgot.IsZero() && now.Sub(t.forgot) < 2*t.o.TTL, Sessions: []fileSession{}}
+	for _, e := range t.kept {
+		if e.connection || !t.fresh(e, now) || len(e.state.Labels) == 0 && !e.state.Top && !e.reset {
 			continue
 		}
 		k := e.key
 		c.Sessions = append(c.Sessions, fileSession{k.Tenant, k.Owner.ID, k.ID, append(gate.Labels{}, e.state.Labels...), e.state.Top, e.raised, k.program, e.programs})
 	}
 	b, err := json.Marshal(c)
-	return append(b, '\n'), s.rises, err
+	return append(b, '\n'), t.rises, err
 }
 
-// Problem says what is wrong with Options.File, and what follows from it; nil if
-// nothing is. While it cannot be written no call is admitted.
-func (s *Sessions) Problem() error {
-	if s.file == nil {
+// trouble is [Sessions.Problem].
+func (f *keptFile) trouble(t *table) error {
+	if f == nil {
 		return nil
 	}
-	s.file.mu.Lock()
-	defer s.file.mu.Unlock()
-	s.mu.Lock()
-	lost := time.Now().Before(s.lost)
-	s.mu.Unlock()
-	if s.file.failed != nil {
-		return fmt.Errorf("sessions file %s: %w; all calls are refused", s.file.path, s.file.failed)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t.mu.Lock()
+	lost := time.Now().Before(t.lost)
+	t.mu.Unlock()
+	if f.failed != nil {
+		return fmt.Errorf("sessions file %s: %w; all calls are refused", f.path, f.failed)
 	}
 	if lost {
-		return s.file.problem
+		return f.problem
 	}
 	return nil
 }

@@ -15,35 +15,26 @@ const (
 	maxPrograms = 64
 )
 
-func recordOf(o gate.Owner, program string) key {
-	return key{gate.SessionKey{Owner: o, ID: program}, true}
-}
-
-// Begin says that a program begins to use a session: see [gate.Call.Program]. A program that
-// connects again goes on with what it has in its context, so that the session gets the labels
-// of its earlier ones, as long as those last, and counts every value as met in untrusted
-// content: which it has met is not known. A program that has read nothing begins clean.
-//
-// It may be called before each request.
-func (s *Sessions) Begin(k gate.SessionKey, program string) {
-	if !s.o.Inherit || program == anyProgram {
+// begin is [Sessions.Begin].
+func (t *table) begin(k gate.SessionKey, program string) {
+	if !t.o.Inherit || program == anyProgram {
 		return
 	}
-	s.mu.RLock()
-	nothing := s.nothingNew(k, program)
-	s.mu.RUnlock()
+	t.mu.RLock()
+	nothing := t.nothingNew(k, program)
+	t.mu.RUnlock()
 	if nothing {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, of := range [...]string{anyProgram, program} {
-		r, now := s.view(recordOf(k.Owner, of)), s.view(key{SessionKey: k})
+		r, now := t.view(recordOf(k.Owner, of)), t.view(key{SessionKey: k})
 		if now.Labels.Cover(r.Labels) && (now.Top || !r.Top) {
 			continue
 		}
-		s.raise(key{SessionKey: k}, lesson{connection: true, labels: r.Labels, top: r.Top, lost: true})
-		if e, from := s.kept[key{SessionKey: k}], s.kept[recordOf(k.Owner, of)]; e != nil && from != nil {
+		t.raise(key{SessionKey: k}, lesson{connection: true, labels: r.Labels, top: r.Top, lost: true})
+		if e, from := t.kept[key{SessionKey: k}], t.kept[recordOf(k.Owner, of)]; e != nil && from != nil {
 			for name, call := range from.raised {
 				if e.raised[name] == "" {
 					e.raised[name] = call
@@ -51,33 +42,33 @@ func (s *Sessions) Begin(k gate.SessionKey, program string) {
 			}
 		}
 	}
-	s.bequeath(k, lesson{program: program}, true)
+	t.bequeath(k, lesson{program: program}, true)
 }
 
 // nothingNew reports whether neither a session nor the record of its program has what the
 // other has not. Both count as used. Callers hold mu, for reading at least.
-func (s *Sessions) nothingNew(k gate.SessionKey, program string) bool {
-	if !s.dropped.unused() || !s.lost.IsZero() {
+func (t *table) nothingNew(k gate.SessionKey, program string) bool {
+	if !t.dropped.unused() || !t.lost.IsZero() {
 		return false
 	}
-	e, r, all := s.kept[key{SessionKey: k}], s.kept[recordOf(k.Owner, program)], s.kept[recordOf(k.Owner, anyProgram)]
+	e, r, all := t.kept[key{SessionKey: k}], t.kept[recordOf(k.Owner, program)], t.kept[recordOf(k.Owner, anyProgram)]
 	if e == nil || r == nil || all != nil {
 		return e == nil && r == nil && all == nil
 	}
 	now := time.Now()
-	if !e.fresh(s, now) || !r.fresh(s, now) || e.state.Top != r.state.Top || !slices.Equal(e.state.Labels, r.state.Labels) {
+	if !t.fresh(e, now) || !t.fresh(r, now) || e.state.Top != r.state.Top || !slices.Equal(e.state.Labels, r.state.Labels) {
 		return false
 	}
-	e.use(s, now)
-	r.use(s, now)
+	t.use(e, now)
+	t.use(r, now)
 	return true
 }
 
 // bequeath has the programs of a session, and that of a lesson, begin their next ones with
 // what this one has read. Risen says that it has more labels by the lesson.
-func (s *Sessions) bequeath(k gate.SessionKey, l lesson, risen bool) {
-	e := s.kept[key{SessionKey: k}]
-	if !s.o.Inherit || e == nil || len(e.state.Labels) == 0 && !e.state.Top {
+func (t *table) bequeath(k gate.SessionKey, l lesson, risen bool) {
+	e := t.kept[key{SessionKey: k}]
+	if !t.o.Inherit || e == nil || len(e.state.Labels) == 0 && !e.state.Top {
 		return
 	}
 	programs := e.programs
@@ -91,22 +82,30 @@ func (s *Sessions) bequeath(k gate.SessionKey, l lesson, risen bool) {
 		return
 	}
 	for _, program := range programs {
-		s.raise(recordOf(k.Owner, program), lesson{call: l.call, labels: e.state.Labels, top: e.state.Top})
-		e.record = s.kept[recordOf(k.Owner, program)]
+		t.raise(recordOf(k.Owner, program), lesson{call: l.call, labels: e.state.Labels, top: e.state.Top})
+		e.record = t.kept[recordOf(k.Owner, program)]
 	}
 }
 
 // disown takes what a session had read from the records of its programs, which keep what
 // others have read.
-func (s *Sessions) disown(e *entry, now time.Time) {
+func (t *table) disown(e *entry, now time.Time) {
 	for _, program := range append([]string{anyProgram}, e.programs...) {
-		if r, ok := s.kept[recordOf(e.key.Owner, program)]; ok {
-			s.clear(r, now)
+		if r, ok := t.kept[recordOf(e.key.Owner, program)]; ok {
+			t.clear(r, now)
 		}
 	}
-	for _, other := range s.kept {
-		if !other.key.program && other.key.Owner == e.key.Owner && other.fresh(s, now) {
-			s.bequeath(other.key.SessionKey, lesson{}, true)
+	for _, other := range t.kept {
+		if !other.key.program && other.key.Owner == e.key.Owner && t.fresh(other, now) {
+			t.bequeath(other.key.SessionKey, lesson{}, true)
 		}
 	}
+}
+
+// learn adds to the state of a session, and to the records of its programs.
+func (t *table) learn(k gate.SessionKey, l lesson) gate.Session {
+	before := t.raised
+	state := t.raise(key{SessionKey: k}, l)
+	t.bequeath(k, l, t.raised != before)
+	return state
 }

@@ -32,7 +32,7 @@ type State struct {
 func (e *entry) tell(s *Sessions) State {
 	return State{
 		Key: e.state.Key, Version: e.state.Version, Labels: e.state.Labels, Top: e.state.Top,
-		Raised: maps.Clone(e.raised), Began: e.began, Used: e.lastUsed(s), Values: e.state.Values.Len(), Destinations: e.state.Destinations,
+		Raised: maps.Clone(e.raised), Began: e.began, Used: s.lastUsed(e), Values: e.state.Values.Len(), Destinations: e.state.Destinations,
 	}
 }
 
@@ -45,7 +45,7 @@ func (s *Sessions) List() []State {
 	now := time.Now()
 	var list []State
 	for _, e := range s.kept {
-		if !e.key.program && e.fresh(s, now) {
+		if !e.key.program && s.fresh(e, now) {
 			list = append(list, e.tell(s))
 		}
 	}
@@ -96,11 +96,22 @@ func (s *Sessions) reset(k gate.SessionKey, version uint64, record func() error)
 	return s.rises, nil
 }
 
-// clear takes from an entry all that it has read.
-func (s *Sessions) clear(e *entry, now time.Time) {
-	s.remove(e)
-	if s.dropped.has(e.key, now) || now.Before(s.lost) { // forgotten altogether it would count as Top
-		s.kept[e.key] = s.entryOf(e.key, gate.Session{Key: e.key.SessionKey, Version: e.state.Version + 1}, now)
-		s.kept[e.key].reset = true
+// SetTTL replaces [Options].TTL, with the same meaning: sessions that have not been used for that
+// long begin anew at once.
+func (s *Sessions) SetTTL(ttl time.Duration) {
+	if ttl <= 0 {
+		ttl = usualTTL
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.o.TTL, s.dropped.ttl = ttl, ttl
+}
+
+// Forget forgets a session that will not be used again.
+func (s *Sessions) Forget(k gate.SessionKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.kept[key{SessionKey: k}]; ok {
+		s.remove(e)
 	}
 }

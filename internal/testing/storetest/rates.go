@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
 // Rates tests how calls are counted. Open returns limits without calls, as several gateways
 // have them.
-func Rates(t *testing.T, open func(*testing.T) []*session.Limits) {
-	for name, test := range map[string]func(*testing.T, []*session.Limits){
+func Rates(t *testing.T, open func(*testing.T) []*limits.Limits) {
+	for name, test := range map[string]func(*testing.T, []*limits.Limits){
 		"as many calls as one gateway lets pass": testRateOfAll,
 		"calls at once":                          testRateAtOnce,
 		"what is refused uses nothing":           testRateGivenBack,
@@ -30,7 +30,7 @@ func Rates(t *testing.T, open func(*testing.T) []*session.Limits) {
 }
 
 // count charges a call to rates, and returns what ends it; nil if it is refused.
-func count(t *testing.T, l *session.Limits, who gate.Owner, all ...obligation.Rate) (release func(int64)) {
+func count(t *testing.T, l *limits.Limits, who gate.Owner, all ...obligation.Rate) (release func(int64)) {
 	s, err := l.Enter(t.Context(), gate.Entry{Limit: gate.LimitConcurrent, Caller: keyOf(who), Session: keyOf(who)})
 	if err != nil {
 		t.Error(err)
@@ -50,7 +50,7 @@ func count(t *testing.T, l *session.Limits, who gate.Owner, all ...obligation.Ra
 	return nil
 }
 
-func counts(t *testing.T, l *session.Limits, who gate.Owner, bytes int64, all ...obligation.Rate) bool {
+func counts(t *testing.T, l *limits.Limits, who gate.Owner, bytes int64, all ...obligation.Rate) bool {
 	t.Helper()
 	release := count(t, l, who, all...)
 	if release != nil {
@@ -59,7 +59,7 @@ func counts(t *testing.T, l *session.Limits, who gate.Owner, bytes int64, all ..
 	return release != nil
 }
 
-func returned(t *testing.T, all []*session.Limits) {
+func returned(t *testing.T, all []*limits.Limits) {
 	t.Helper()
 	for _, l := range all {
 		must(t, l.ReturnRates(t.Context()))
@@ -67,7 +67,7 @@ func returned(t *testing.T, all []*session.Limits) {
 }
 
 // testRateOfAll: with portions as many calls pass as without, and no more.
-func testRateOfAll(t *testing.T, all []*session.Limits) {
+func testRateOfAll(t *testing.T, all []*limits.Limits) {
 	r := obligation.Rate{Calls: 25, Per: 1000 * time.Hour}
 	passed := 0
 	timelimit.Wait(t, "25 calls pass", func() bool {
@@ -89,7 +89,7 @@ func testRateOfAll(t *testing.T, all []*session.Limits) {
 	}
 }
 
-func testRateAtOnce(t *testing.T, all []*session.Limits) {
+func testRateAtOnce(t *testing.T, all []*limits.Limits) {
 	r := obligation.Rate{Calls: 40, Per: 1000 * time.Hour}
 	var passed atomic.Int64
 	var wg sync.WaitGroup
@@ -110,7 +110,7 @@ func testRateAtOnce(t *testing.T, all []*session.Limits) {
 	}
 }
 
-func testRateGivenBack(t *testing.T, all []*session.Limits) {
+func testRateGivenBack(t *testing.T, all []*limits.Limits) {
 	free, used := obligation.Rate{Calls: 1, Per: 1000 * time.Hour}, obligation.Rate{Calls: 1, Per: 2000 * time.Hour}
 	if !counts(t, all[0], alice, 0, used) || counts(t, all[0], alice, 0, free, used) {
 		t.Error("one call passes, and the next one does not")
@@ -124,7 +124,7 @@ func testRateGivenBack(t *testing.T, all []*session.Limits) {
 	}
 }
 
-func testRateOfBytes(t *testing.T, all []*session.Limits) {
+func testRateOfBytes(t *testing.T, all []*limits.Limits) {
 	r := obligation.Rate{Bytes: 1000, Per: 1000 * time.Hour}
 	for _, l := range all { // each has a portion
 		if !counts(t, l, alice, 1, r) {
@@ -142,7 +142,7 @@ func testRateOfBytes(t *testing.T, all []*session.Limits) {
 	}
 }
 
-func testRateOwners(t *testing.T, all []*session.Limits) {
+func testRateOwners(t *testing.T, all []*limits.Limits) {
 	r, named := obligation.Rate{Calls: 1, Per: 1000 * time.Hour}, obligation.Rate{Calls: 1, Per: 3000 * time.Hour}
 	for _, who := range []gate.Owner{alice, bob, {Tenant: "acme", ID: alice.ID}} {
 		if !counts(t, all[0], who, 0, r) || counts(t, all[1], who, 0, r) || !counts(t, all[2], who, 0, named) {
@@ -151,14 +151,14 @@ func testRateOwners(t *testing.T, all []*session.Limits) {
 	}
 }
 
-func testRateFills(t *testing.T, all []*session.Limits) {
+func testRateFills(t *testing.T, all []*limits.Limits) {
 	r := obligation.Rate{Calls: 1, Per: 20 * time.Millisecond}
 	for _, l := range all {
 		timelimit.Wait(t, "a call passes again", func() bool { return counts(t, l, alice, 0, r) })
 	}
 }
 
-func testRateImpossible(t *testing.T, all []*session.Limits) {
+func testRateImpossible(t *testing.T, all []*limits.Limits) {
 	for _, r := range []obligation.Rate{{}, {Calls: 1}, {Calls: -1, Bytes: 2, Per: time.Hour}, {Burst: 5, Per: time.Hour}} {
 		s, err := all[0].Enter(t.Context(), gate.Entry{Limit: gate.LimitConcurrent, Caller: keyOf(alice), Session: keyOf(alice)})
 		must(t, err)

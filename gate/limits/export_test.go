@@ -1,4 +1,4 @@
-package session
+package limits
 
 // Workers is how many calls are worked on at once that have much to work on.
 var Workers = max(1, processors-1)

@@ -1,4 +1,4 @@
-package session
+package limits
 
 import (
 	"context"
@@ -160,14 +160,5 @@ func (ps *portions) returnAll(ctx context.Context) error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	maps.DeleteFunc(ps.at, func(_ bucketKey, p *portion) bool { return p.users == 0 && p.calls == 0 && p.bytes == 0 })
-	return nil
-}
-
-// ReturnRates puts back what this gateway has taken of shared rates and not used. Call it each second
-// or so.
-func (l *Limits) ReturnRates(ctx context.Context) error {
-	if ps, ok := l.rates.(*portions); ok {
-		return ps.returnAll(ctx)
-	}
 	return nil
 }

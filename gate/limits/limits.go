@@ -1,10 +1,8 @@
-package session
+package limits
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -13,8 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/fair"
 )
 
-// LimitOptions configure [Limits].
-type LimitOptions struct {
+// Options configure [Limits].
+type Options struct {
 	// Concurrent is how many calls may be under way at one time, over the
 	// whole gateway. Zero or less means 64.
 	Concurrent int
@@ -47,16 +45,16 @@ const maxQueue = 4096
 // wait in a queue; how callers share the slots, those of a server and those of a tool, see package
 // fair. For a rate no call waits.
 //
-// Calls of tools that carry out others ([limit.Relays]) have slots of their own, four
+// Calls of tools that carry out others ([gate.LimitRelays]) have slots of their own, four
 // times as many: they wait for the calls that they carry out, and must not hold the slots of
 // those. Session and Tool hold for them too.
 //
 // A bucket of a rate that has filled again is as good as none, and makes room for
 // another. If all are in use, a call that needs a new one is refused: to forget
-// one would be to let its owner begin anew. With LimitOptions.Rates the buckets are shared
+// one would be to let its owner begin anew. With Options.Rates the buckets are shared
 // with other gateways, and calls take tokens from portions of them.
 type Limits struct {
-	o          LimitOptions // but for Concurrent and Session, which can change
+	o          Options // but for Concurrent and Session, which can change
 	concurrent atomic.Int64
 	session    atomic.Int64
 	rates      rates
@@ -77,37 +75,6 @@ type rates interface {
 	spend(spent []gate.Charge, bytes int64)
 }
 
-// A pool has slots for one kind of calls, for each of their sessions, servers and tools.
-type pool struct {
-	*fair.Queue[gate.SessionKey, room]
-	times int64  // how many times limits.concurrent
-	what  string // which calls have these slots; "" for most
-}
-
-// A room is what a limit is of.
-type room struct {
-	of string
-	gate.SessionKey
-}
-
-// The things that a limit on concurrent calls can be for.
-const (
-	ofAll     = "the gateway"
-	ofSession = "this client"
-	ofServer  = "the server"
-	ofTool    = "the tool"
-)
-
-var all = room{of: ofAll}
-
-type demand = fair.Demand[gate.SessionKey, room]
-
-// timesMore is how many times more relays there are than other calls, and calls that
-// wait for their clients: both take memory, and next to no work.
-const timesMore = 4
-
-func more(concurrent int64) int64 { return timesMore * min(concurrent, math.MaxInt64/timesMore) }
-
 // usualConcurrent is how many calls may be under way at one time unless the configuration says
 // otherwise.
 const usualConcurrent = 64
@@ -121,8 +88,8 @@ const maxWork = 256 << 10
 
 var _ gate.Limiter = (*Limits)(nil)
 
-// NewLimits returns Limits with nothing taken.
-func NewLimits(o LimitOptions) *Limits {
+// New returns Limits with nothing taken.
+func New(o Options) *Limits {
 	if o.Concurrent <= 0 {
 		o.Concurrent = usualConcurrent
 	}
@@ -160,7 +127,7 @@ func (l *Limits) size(p *pool) int64 {
 	return more(l.concurrent.Load())
 }
 
-// Enter implements [gate.Limiter]. The error is a [*limit.Busy] if there was no slot in time, and
+// Enter implements [gate.Limiter]. The error is a [*gate.Busy] if there was no slot in time, and
 // wraps ctx.Err() if ctx ended first.
 func (l *Limits) Enter(ctx context.Context, e gate.Entry) (gate.Slot, error) {
 	p := l.poolOf(e.Limit)
@@ -199,17 +166,38 @@ func (l *Limits) poolOf(name string) *pool {
 	}
 }
 
-// busy returns the error of a queue as one that a client may read.
-func (p *pool) busy(err error) error {
-	if full, ok := errors.AsType[*fair.Full[room]](err); ok {
-		return &gate.Busy{What: fmt.Sprintf("%s has as many calls under way%s as it may have at once, which is %d", full.Of.of, p.what, full.Most)}
-	}
-	return err
-}
-
 func limitOf(limit func(string) int, name string) int64 {
 	if limit == nil || name == "" {
 		return 0
 	}
 	return int64(limit(name))
+}
+
+// Change replaces the numbers [Options].Concurrent and Session, with the same meanings. Slots
+// that are taken stay taken, and rates stay as used up as they are. Calls that are under way beyond
+// a smaller limit go on, and no others begin before they have ended.
+func (l *Limits) Change(concurrent, session int) {
+	if concurrent <= 0 {
+		concurrent = usualConcurrent
+	}
+	l.session.Store(int64(session))
+	l.concurrent.Store(int64(concurrent))
+	for _, p := range []*pool{l.calls, l.relays, l.agents, l.away} {
+		p.Change(all, l.size(p))
+	}
+}
+
+// Places returns how many calls have a slot, how many wait for one, and how many slots there are.
+func (l *Limits) Places() (taken, waiting, most int64) {
+	taken, waiting = l.calls.State(all)
+	return taken, waiting, l.concurrent.Load()
+}
+
+// ReturnRates puts back what this gateway has taken of shared rates and not used. Call it each second
+// or so.
+func (l *Limits) ReturnRates(ctx context.Context) error {
+	if ps, ok := l.rates.(*portions); ok {
+		return ps.returnAll(ctx)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package session_test
+package limits_test
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/limits"
 )
 
 var alice = gate.Owner{ID: "alice"}
 
 // enter takes what one call does, of "session server tool", of one principal.
-func enter(ctx context.Context, l *session.Limits, of string) (release func(int64), pause func() func(context.Context) error, err error) {
+func enter(ctx context.Context, l *limits.Limits, of string) (release func(int64), pause func() func(context.Context) error, err error) {
 	f := strings.Fields(of)
 	s, err := l.Enter(ctx, gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: alice}, Session: gate.SessionKey{Owner: alice, ID: f[0]}})
 	if err != nil {
@@ -34,7 +34,7 @@ func enter(ctx context.Context, l *session.Limits, of string) (release func(int6
 // TestRooms: each limit refuses what is beyond it, says whose it is, and holds up
 // nothing else.
 func TestRooms(t *testing.T) {
-	o := session.LimitOptions{
+	o := limits.Options{
 		Concurrent: 4, Session: 2, Wait: -1,
 		Server: func(s string) int { return map[string]int{"narrow": 1}[s] },
 		Tool:   func(t string) int { return map[string]int{"wide__once": 1}[t] },
@@ -54,7 +54,7 @@ func TestRooms(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			l := session.NewLimits(o)
+			l := limits.New(o)
 			var releases []func(int64)
 			for _, of := range tt.taken {
 				release, _, err := enter(t.Context(), l, of)
@@ -88,7 +88,7 @@ func TestRooms(t *testing.T) {
 // behind them do not.
 func TestWaitingForARoomHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Concurrent: 3, Wait: time.Hour, Server: func(s string) int { return map[string]int{"slow": 1}[s] }})
+		l := limits.New(limits.Options{Concurrent: 3, Wait: time.Hour, Server: func(s string) int { return map[string]int{"slow": 1}[s] }})
 		first, _, err := enter(t.Context(), l, "s slow a")
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestWaitingForARoomHoldsUpNobody(t *testing.T) {
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const flood, took = 10_000, 10 * time.Millisecond
-		l := session.NewLimits(session.LimitOptions{Concurrent: 4})
+		l := limits.New(limits.Options{Concurrent: 4})
 		var wg sync.WaitGroup
 		var carried, refused atomic.Int64
 		call := func(of string) error {
@@ -164,7 +164,7 @@ func TestTurns(t *testing.T) {
 // TestTurnsAlternate: the waiting calls of two sessions come one after the other.
 func TestTurnsAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Hour, Queue: 5})
+		l := limits.New(limits.Options{Concurrent: 1, Wait: time.Hour, Queue: 5})
 		first, _, err := enter(t.Context(), l, "x s a")
 		if err != nil {
 			t.Fatal(err)

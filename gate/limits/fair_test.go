@@ -1,4 +1,4 @@
-package session_test
+package limits_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/internal/fair"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
@@ -25,7 +25,7 @@ func by(caller, session string) gate.Entry {
 // TestFairShares has one caller keep every slot of the gateway, of a tool and of a server, in calls
 // that do not end. Another caller's calls of the same tool and of others pass at once.
 func TestFairShares(t *testing.T) {
-	for name, o := range map[string]session.LimitOptions{
+	for name, o := range map[string]limits.Options{
 		"the gateway": {Concurrent: 8},
 		"a session":   {Concurrent: 64, Session: 8},
 		"a tool":      {Tool: func(tool string) int { return map[string]int{"up__nap": 1}[tool] }},
@@ -34,7 +34,7 @@ func TestFairShares(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := session.NewLimits(o)
+				l := limits.New(o)
 				ctx, end := context.WithCancel(t.Context())
 				var all sync.WaitGroup
 				for i := range 200 {
@@ -75,7 +75,7 @@ func TestFairShares(t *testing.T) {
 // TestWaitGivesTheSlotBack: a call that waits for its tool leaves its slot to others.
 func TestWaitGivesTheSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Concurrent: 2, Wait: time.Minute, Tool: func(tool string) int { return map[string]int{"up__nap": 1}[tool] }})
+		l := limits.New(limits.Options{Concurrent: 2, Wait: time.Minute, Tool: func(tool string) int { return map[string]int{"up__nap": 1}[tool] }})
 		nap := gate.Charges{Server: "up", Tool: "up__nap"}
 		first, _ := l.Enter(t.Context(), by("alice", "a"))
 		if err := first.Charge(t.Context(), nap); err != nil {
@@ -108,7 +108,7 @@ func TestWaitGivesTheSlotBack(t *testing.T) {
 // slot to others. A caller that has nothing to work on yet does not wait.
 func TestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{})
+		l := limits.New(limits.Options{})
 		enter := func(caller string) gate.Slot {
 			s, err := l.Enter(t.Context(), by(caller, ""))
 			if err != nil {
@@ -117,7 +117,7 @@ func TestWork(t *testing.T) {
 			return s
 		}
 		var works []gate.Slot
-		for range session.Workers {
+		for range limits.Workers {
 			s := enter("alice")
 			if err := s.Work(t.Context(), 1<<20); err != nil {
 				t.Fatal(err)
@@ -173,7 +173,7 @@ func TestHammerShares(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(first, round))
 		synctest.Test(t, func(t *testing.T) {
 			most := 1 + rnd.IntN(6)
-			l := session.NewLimits(session.LimitOptions{
+			l := limits.New(limits.Options{
 				Concurrent: most, Session: 3, Wait: time.Second, Queue: rnd.IntN(30),
 				Tool: func(tool string) int { return map[string]int{"up__a": 2}[tool] }, Server: func(string) int { return 4 },
 			})

@@ -1,4 +1,4 @@
-package session_test
+package limits_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
@@ -24,7 +24,7 @@ type ledger struct {
 	slow  chan struct{} // nil answers at once
 }
 
-func (l *ledger) Exchange(_ context.Context, _ gate.Charge, back, want session.Tokens) (took, left session.Tokens, err error) {
+func (l *ledger) Exchange(_ context.Context, _ gate.Charge, back, want limits.Tokens) (took, left limits.Tokens, err error) {
 	l.asked.Add(1)
 	if l.slow != nil {
 		<-l.slow
@@ -36,7 +36,7 @@ func (l *ledger) Exchange(_ context.Context, _ gate.Charge, back, want session.T
 		took.Calls = 0
 	}
 	l.used += took.Calls
-	return took, session.Tokens{Calls: 100 - l.used}, l.err
+	return took, limits.Tokens{Calls: 100 - l.used}, l.err
 }
 
 var hundred = obligation.Rate{Calls: 100, Per: 1000 * time.Hour}
@@ -45,7 +45,7 @@ var hundred = obligation.Rate{Calls: 100, Per: 1000 * time.Hour}
 func TestPortions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := new(ledger)
-		l := session.NewLimits(session.LimitOptions{Rates: of})
+		l := limits.New(limits.Options{Rates: of})
 		for i := range 100 {
 			if !passes(t, l, "alice", hundred, 0) {
 				t.Fatalf("call %d is refused", i)
@@ -82,7 +82,7 @@ func TestPortions(t *testing.T) {
 func TestPortionsWithoutStore(t *testing.T) {
 	away := errors.New("away")
 	of := &ledger{slow: make(chan struct{}), err: away}
-	l := session.NewLimits(session.LimitOptions{Rates: of})
+	l := limits.New(limits.Options{Rates: of})
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {

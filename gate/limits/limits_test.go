@@ -1,4 +1,4 @@
-package session_test
+package limits_test
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 )
 
-func take(tb testing.TB, l *session.Limits) func(int64) {
+func take(tb testing.TB, l *limits.Limits) func(int64) {
 	tb.Helper()
 	release, _, err := enter(tb.Context(), l, "s files a")
 	if err != nil {
@@ -23,13 +23,13 @@ func take(tb testing.TB, l *session.Limits) func(int64) {
 }
 
 func TestUnknownLimit(t *testing.T) {
-	if s, err := session.NewLimits(session.LimitOptions{}).Enter(t.Context(), gate.Entry{Limit: "rate"}); s != nil || err == nil || errors.Is(err, gate.ErrBusy) {
+	if s, err := limits.New(limits.Options{}).Enter(t.Context(), gate.Entry{Limit: "rate"}); s != nil || err == nil || errors.Is(err, gate.ErrBusy) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
 
 func TestReleaseTwiceIsOnce(t *testing.T) {
-	l := session.NewLimits(session.LimitOptions{Concurrent: 2, Wait: -1})
+	l := limits.New(limits.Options{Concurrent: 2, Wait: -1})
 	first := take(t, l)
 	take(t, l)
 	first(0)
@@ -42,25 +42,25 @@ func TestReleaseTwiceIsOnce(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	tests := map[string]struct {
-		options  session.LimitOptions
+		options  limits.Options
 		free     time.Duration // after which the place is free; 0: never
 		cancel   time.Duration // after which the caller goes; 0: never
 		err      error
 		returned time.Duration
 	}{
-		"a place in time":             {session.LimitOptions{}, 300 * time.Millisecond, 0, nil, 300 * time.Millisecond},
-		"no place in time":            {session.LimitOptions{}, 0, 0, gate.ErrBusy, time.Second},
-		"a wait of its own length":    {session.LimitOptions{Wait: time.Minute}, 0, 0, gate.ErrBusy, time.Minute},
-		"no wait":                     {session.LimitOptions{Wait: -1}, time.Second, 0, gate.ErrBusy, 0},
-		"no queue":                    {session.LimitOptions{Queue: -1}, time.Second, 0, gate.ErrBusy, 0},
-		"the caller goes":             {session.LimitOptions{}, 0, time.Millisecond, context.DeadlineExceeded, time.Millisecond},
-		"the caller went long before": {session.LimitOptions{}, 0, -1, context.DeadlineExceeded, 0},
+		"a place in time":             {limits.Options{}, 300 * time.Millisecond, 0, nil, 300 * time.Millisecond},
+		"no place in time":            {limits.Options{}, 0, 0, gate.ErrBusy, time.Second},
+		"a wait of its own length":    {limits.Options{Wait: time.Minute}, 0, 0, gate.ErrBusy, time.Minute},
+		"no wait":                     {limits.Options{Wait: -1}, time.Second, 0, gate.ErrBusy, 0},
+		"no queue":                    {limits.Options{Queue: -1}, time.Second, 0, gate.ErrBusy, 0},
+		"the caller goes":             {limits.Options{}, 0, time.Millisecond, context.DeadlineExceeded, time.Millisecond},
+		"the caller went long before": {limits.Options{}, 0, -1, context.DeadlineExceeded, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.options.Concurrent = 1
-				l := session.NewLimits(tt.options)
+				l := limits.New(tt.options)
 				release := take(t, l)
 				if tt.free > 0 {
 					time.AfterFunc(tt.free, func() { release(0) })
@@ -91,7 +91,7 @@ func TestWait(t *testing.T) {
 func TestPlaceAtTheLastMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
-			l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Second, Queue: 1})
+			l := limits.New(limits.Options{Concurrent: 1, Wait: time.Second, Queue: 1})
 			first := take(t, l)
 			time.AfterFunc(time.Second, func() { first(0) })
 			release, _, err := enter(t.Context(), l, "s files a")
@@ -109,7 +109,7 @@ func TestPlaceAtTheLastMoment(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	for _, concurrent := range []int{64, 1} {
 		b.Run(fmt.Sprint("places=", concurrent), func(b *testing.B) {
-			l := session.NewLimits(session.LimitOptions{Concurrent: concurrent})
+			l := limits.New(limits.Options{Concurrent: concurrent})
 			e := gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: alice}, Session: gate.SessionKey{Owner: alice, ID: "s"}}
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
@@ -131,7 +131,7 @@ func BenchmarkTake(b *testing.B) {
 // Places says what is taken, what waits and what there is.
 func TestPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Minute})
+		l := limits.New(limits.Options{Concurrent: 1, Wait: time.Minute})
 		release := take(t, l)
 		gone := make(chan error)
 		go func() {
@@ -155,7 +155,7 @@ func TestPlaces(t *testing.T) {
 // A call that has its slots and is decided on again stays out of a server that was paused since.
 func TestPausedSince(t *testing.T) {
 	paused := ""
-	l := session.NewLimits(session.LimitOptions{Server: func(string) int { return 1 }, Paused: func(server string) string {
+	l := limits.New(limits.Options{Server: func(string) int { return 1 }, Paused: func(server string) string {
 		if server == paused {
 			return "it is paused"
 		}
@@ -180,8 +180,8 @@ func TestPausedSince(t *testing.T) {
 }
 
 func TestRates(t *testing.T) {
-	storetest.Rates(t, func(*testing.T) []*session.Limits {
-		l := session.NewLimits(session.LimitOptions{})
-		return []*session.Limits{l, l, l}
+	storetest.Rates(t, func(*testing.T) []*limits.Limits {
+		l := limits.New(limits.Options{})
+		return []*limits.Limits{l, l, l}
 	})
 }

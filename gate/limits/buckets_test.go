@@ -1,4 +1,4 @@
-package session_test
+package limits_test
 
 import (
 	"errors"
@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/gate/obligation"
-	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // call charges a call of a principal to rates.
-func call(l *session.Limits, t *testing.T, id string, rates ...gate.Charge) (func(int64), error) {
+func call(l *limits.Limits, t *testing.T, id string, rates ...gate.Charge) (func(int64), error) {
 	t.Helper()
 	s, err := l.Enter(t.Context(), gate.Entry{Limit: gate.LimitConcurrent, Caller: gate.SessionKey{Owner: gate.Owner{ID: id}}})
 	if err != nil {
@@ -34,7 +34,7 @@ func rate(id string, r obligation.Rate) gate.Charge {
 }
 
 // passes reports whether a call that uses so many bytes passes, and ends it.
-func passes(t *testing.T, l *session.Limits, id string, r obligation.Rate, bytes int64) bool {
+func passes(t *testing.T, l *limits.Limits, id string, r obligation.Rate, bytes int64) bool {
 	t.Helper()
 	release, err := call(l, t, id, rate(id, r))
 	if err == nil {
@@ -49,7 +49,7 @@ func passes(t *testing.T, l *session.Limits, id string, r obligation.Rate, bytes
 
 func TestRateOfCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{})
+		l := limits.New(limits.Options{})
 		r := obligation.Rate{Calls: 60, Per: time.Minute, Burst: 3}
 		for i := range 3 {
 			if !passes(t, l, "alice", r, 0) {
@@ -82,7 +82,7 @@ func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := seed.Rand(t)
 		for range 300 {
-			l := session.NewLimits(session.LimitOptions{})
+			l := limits.New(limits.Options{})
 			r := obligation.Rate{Calls: 1 + rnd.Int64N(20), Bytes: 1 + rnd.Int64N(1000), Per: time.Duration(1+rnd.Int64N(100_000)) * time.Millisecond}
 			waits := 0
 			for waits < 5 {
@@ -113,7 +113,7 @@ func TestRetryAfter(t *testing.T) {
 // Bytes are charged when they are known; then the next call waits for them.
 func TestRateOfBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{})
+		l := limits.New(limits.Options{})
 		r := obligation.Rate{Bytes: 100, Per: time.Second}
 		if !passes(t, l, "alice", r, 300) || passes(t, l, "alice", r, 0) {
 			t.Fatal("the first passes, and the next waits for its bytes")
@@ -136,7 +136,7 @@ func TestRateOfBytes(t *testing.T) {
 // All of the charges are taken, or none.
 func TestRatesAreTakenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Wait: -1, Tool: func(string) int { return 1 }})
+		l := limits.New(limits.Options{Wait: -1, Tool: func(string) int { return 1 }})
 		two, one := obligation.Rate{Calls: 2, Per: time.Hour}, obligation.Rate{Calls: 1, Per: time.Hour}
 		charges := []gate.Charge{{Limit: "two", Rate: &two}, {Limit: "one", Rate: &one}}
 		pass := func(charges ...gate.Charge) error {
@@ -180,7 +180,7 @@ func TestRatesThatCannotBeMet(t *testing.T) {
 		"of negative calls": {Calls: -1, Bytes: 5, Per: time.Second},
 		"of negative bytes": {Calls: 5, Bytes: -1, Per: time.Second},
 	} {
-		if _, err := call(session.NewLimits(session.LimitOptions{}), t, "alice", rate("alice", r)); err == nil {
+		if _, err := call(limits.New(limits.Options{}), t, "alice", rate("alice", r)); err == nil {
 			t.Errorf("a rate %s is met", name)
 		}
 	}
@@ -190,7 +190,7 @@ func TestRatesThatCannotBeMet(t *testing.T) {
 // bucket is full.
 func TestBucketsAtTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Buckets: 50})
+		l := limits.New(limits.Options{Buckets: 50})
 		r := obligation.Rate{Calls: 1, Per: time.Minute}
 		for i := range 50 {
 			if !passes(t, l, fmt.Sprint(i), r, 0) {
@@ -215,7 +215,7 @@ func TestBucketsAtTheBound(t *testing.T) {
 
 // TestHammerRates: of calls by many at once no more pass than there are tokens.
 func TestHammerRates(t *testing.T) {
-	l := session.NewLimits(session.LimitOptions{Concurrent: 1000})
+	l := limits.New(limits.Options{Concurrent: 1000})
 	r := obligation.Rate{Calls: 100, Per: 1000 * time.Hour}
 	var passed atomic.Int64
 	var wg sync.WaitGroup

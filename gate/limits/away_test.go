@@ -1,4 +1,4 @@
-package session_test
+package limits_test
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/limits"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
 // holds takes the places of a call, of "session server tool".
-func holds(t *testing.T, l *session.Limits, of string) (func(int64), func() func(context.Context) error) {
+func holds(t *testing.T, l *limits.Limits, of string) (func(int64), func() func(context.Context) error) {
 	t.Helper()
 	release, pause, err := enter(t.Context(), l, of)
 	if err != nil {
@@ -28,7 +28,7 @@ func holds(t *testing.T, l *session.Limits, of string) (func(int64), func() func
 	return release, pause
 }
 
-func busy(t *testing.T, l *session.Limits, of string) bool {
+func busy(t *testing.T, l *limits.Limits, of string) bool {
 	t.Helper()
 	release, _, err := enter(t.Context(), l, of)
 	if err == nil {
@@ -42,7 +42,7 @@ func busy(t *testing.T, l *session.Limits, of string) bool {
 // A call that is away leaves its place, and that of its session, to others; its server
 // and its tool have it still.
 func TestAway(t *testing.T) {
-	l := session.NewLimits(session.LimitOptions{
+	l := limits.New(limits.Options{
 		Concurrent: 2, Session: 1, Wait: -1, Server: func(string) int { return 1 },
 	})
 	release, pause := holds(t, l, "s files a")
@@ -76,7 +76,7 @@ func TestAway(t *testing.T) {
 // A call can end while it is away, and while it waits for its place.
 func TestAwayEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+		l := limits.New(limits.Options{Concurrent: 1, Wait: -1})
 		release, pause := holds(t, l, "s files a")
 		resume := pause()
 		release(0)
@@ -116,7 +116,7 @@ func TestAwayEnds(t *testing.T) {
 // for lack of a place, however long that lasts and however full the queue is.
 func TestAwayComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Minute, Queue: 1})
+		l := limits.New(limits.Options{Concurrent: 1, Wait: time.Minute, Queue: 1})
 		_, pause := holds(t, l, "s files a")
 		resume := pause()
 		other, _ := holds(t, l, "t files a")
@@ -148,7 +148,7 @@ func TestAwayComesFirst(t *testing.T) {
 
 // Calls that are away are bounded, too: one more keeps its place.
 func TestAwayIsBounded(t *testing.T) {
-	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+	l := limits.New(limits.Options{Concurrent: 1, Wait: -1})
 	for i := range 4 {
 		_, pause := holds(t, l, fmt.Sprint("s", i, " files a"))
 		if pause() == nil {
@@ -167,7 +167,7 @@ func TestAwayIsBounded(t *testing.T) {
 // TestAwayTooLate: the server of a call can end the question that the call waits with, and
 // goes on. Such calls are as many as may be away, however often their servers do so.
 func TestAwayTooLate(t *testing.T) {
-	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+	l := limits.New(limits.Options{Concurrent: 1, Wait: -1})
 	other, _ := holds(t, l, "end files a")
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -216,7 +216,7 @@ func TestAwayTooLate(t *testing.T) {
 func TestHammerAway(t *testing.T) {
 	seed := seed.Of(t)
 	const most = 3
-	l := session.NewLimits(session.LimitOptions{Concurrent: most, Session: 2, Wait: time.Minute, Queue: 1000})
+	l := limits.New(limits.Options{Concurrent: most, Session: 2, Wait: time.Minute, Queue: 1000})
 	var under atomic.Int64
 	count := func() {
 		if n := under.Add(1); n > most {
@@ -280,7 +280,7 @@ func TestHammerAway(t *testing.T) {
 
 // TestEnormousLimits leave room for the calls that there are.
 func TestEnormousLimits(t *testing.T) {
-	l := session.NewLimits(session.LimitOptions{Concurrent: math.MaxInt, Wait: -1})
+	l := limits.New(limits.Options{Concurrent: math.MaxInt, Wait: -1})
 	for range 2 {
 		relay, err := l.Enter(t.Context(), gate.Entry{Limit: gate.LimitRelays})
 		if err != nil {
