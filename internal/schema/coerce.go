@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,31 +184,6 @@ func (c *coercion) array(p *part, d gate.Doc, path []string) []byte {
 		return nil
 	}
 	return append(out, ']')
-}
-
-// hasType reports whether a value has a type of JSON Schema (2020-12 core, section
-// 4.2.1): a number without a fraction is an integer.
-func hasType(d gate.Doc, name string) bool {
-	switch d.Kind() {
-	case doc.Null:
-		return name == "null"
-	case doc.Bool:
-		return name == "boolean"
-	case doc.String:
-		return name == "string"
-	case doc.Array:
-		return name == "array"
-	case doc.Object:
-		return name == "object"
-	case doc.Number:
-		return name == "number" || name == "integer" && isInteger(d)
-	}
-	return false
-}
-
-func isInteger(d gate.Doc) bool {
-	n, ok := new(big.Rat).SetString(string(d.Raw())) // the parser of documents bounds its power
-	return ok && n.IsInt()
 }
 
 // Limits of what a schema is said to take.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
-	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // Limits of a schema's text, which bound the work of the compiler. Of a thousand
@@ -29,25 +28,6 @@ type finding struct {
 	names           map[string]struct{} // references and identifiers
 	anchors         []string            // pointers of what a dynamic reference may lead to
 	path            []string
-}
-
-// dialects are the values of $schema.
-var dialects = map[string]bool{
-	"json-schema.org/draft-04/schema":      true,
-	"json-schema.org/draft-06/schema":      true,
-	"json-schema.org/draft-07/schema":      true,
-	"json-schema.org/draft/2019-09/schema": true,
-	"json-schema.org/draft/2020-12/schema": true,
-}
-
-// references are the keywords whose value is an address.
-var references = map[string]bool{"$ref": true, "$dynamicRef": true, "$recursiveRef": true, "$schema": true}
-
-// counts are the keywords that the validator reads as an int, of whatever
-// number stands there.
-var counts = map[string]bool{
-	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true, "minProperties": true,
-	"maxProperties": true, "minContains": true, "maxContains": true,
 }
 
 // examine checks what has to be known before the compiler sees a schema.
@@ -126,40 +106,4 @@ func (f *finding) descend(name string, v gate.Doc) error {
 func isInt64(number string) bool {
 	r, ok := new(big.Rat).SetString(number)
 	return ok && r.IsInt() && r.Num().IsInt64()
-}
-
-// findMember returns the path of the first member that is meant; nil if there is none.
-func findMember(d gate.Doc, meant func(name string, v gate.Doc) bool) (path []string) {
-	var search func(gate.Doc) bool
-	search = func(d gate.Doc) bool {
-		for name, v := range d.Members() {
-			path = append(path, name)
-			if meant(name, v) || search(v) {
-				return true
-			}
-			path = path[:len(path)-1]
-		}
-		i := 0
-		for v := range d.Elements() {
-			path = append(path, strconv.Itoa(i))
-			if search(v) {
-				return true
-			}
-			path = path[:len(path)-1]
-			i++
-		}
-		return false
-	}
-	search(d)
-	return path
-}
-
-// pointerTo returns the JSON Pointer (RFC 6901) of a path.
-func pointerTo(path []string) string {
-	var b strings.Builder
-	for _, token := range path {
-		b.WriteByte('/')
-		b.WriteString(pointer.Escape(token))
-	}
-	return b.String()
 }

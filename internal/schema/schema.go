@@ -21,14 +21,6 @@ type Schema struct {
 
 var _ gate.Schema = (*Schema)(nil)
 
-// location is what the validator takes for the address of every schema. It has
-// a hierarchy, so that a relative reference leads to another document rather
-// than back into this one.
-const (
-	base     = "wasmgate:///"
-	location = base + "schema"
-)
-
 // Compile compiles a schema. The error says what is wrong, after the JSON
 // Pointer of the place if there is one: it stands on one line, is at most about
 // 600 bytes long, and quotes the schema.
@@ -149,13 +141,4 @@ func nowhere(raw gate.Doc, url string) error {
 		path = findMember(raw, within)
 	}
 	return keywordError(path, "the schema refers to %s, which does not exist", quote("#"+to))
-}
-
-// at returns an error that names a place in the schema.
-func at(pointer, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	if pointer == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", printable(pointer, maxMessage), err)
 }

@@ -2,41 +2,14 @@ package schema
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
-// KeywordError is the error of a schema with one keyword that cannot be judged: its value is not
-// what the meta-schema says, it is a pattern that RE2 does not have, or it refers to what is not
-// there.
-type KeywordError struct {
-	path []string
-	err  error
-}
-
-// Error returns the JSON Pointer of the keyword, and what is wrong with it.
-func (e *KeywordError) Error() string {
-	if len(e.path) == 0 {
-		return e.err.Error()
-	}
-	return fmt.Sprintf("%s: %v", printable(pointerTo(e.path), maxMessage), e.err)
-}
-
-func keywordError(path []string, format string, args ...any) error {
-	return &KeywordError{path, fmt.Errorf(format, args...)}
-}
-
 // maxLeftOut bounds the keywords of one schema that are left out: what has more is no schema.
 const maxLeftOut = 50
-
-// namedSchemas are the keywords whose members are schemas, and holders those whose elements are, too.
-var (
-	namedSchemas = []string{"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
-	holders      = append(slices.Clone(namedSchemas), "anyOf", "oneOf", "allOf", "prefixItems")
-)
 
 // Usable compiles what can be judged of a schema: one keyword that cannot does not cost a tool.
 // It returns the schema without such keywords, which is the one to offer, and what was left out

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -20,9 +18,7 @@ import (
 // Limits of the description of violations. They suit a model that is to fix its call, and a log.
 const (
 	maxViolations = 50
-	maxMessage    = 300   // bytes
 	maxPointer    = 1024  // bytes; what is longer, or does not print, is cut off and leaves the ancestor
-	maxName       = 80    // bytes of a name or a value of the schema, before quoting
 	maxListed     = 10    // names or values in one message
 	maxCollected  = 10000 // violations; the leftmost of these are reported
 )
@@ -275,31 +271,6 @@ func number(r *big.Rat) string {
 		return strconv.FormatFloat(f, 'g', -1, 64)
 	}
 	return cut(r.Num().String(), maxName)
-}
-
-// quote shows a name. Characters that do not print are escaped.
-func quote(s string) string { return strconv.Quote(cut(s, maxName)) }
-
-// printable returns s cut to n bytes, with characters that do not print
-// replaced.
-func printable(s string, n int) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, cut(s, n-len("...")))
-}
-
-// cut returns s, or the first n bytes of it and an ellipsis.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
 }
 
 func boundedPointer(path []string) string {
