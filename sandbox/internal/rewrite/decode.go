@@ -309,3 +309,36 @@ func (m *Module) boundTables(c *cursor) error {
 	m.tables = out
 	return c.end()
 }
+
+func (m *Module) shape(t uint32) shape {
+	return shape{int32(m.params[t]), int32(m.results[t])}
+}
+
+// Cost returns what compiling the module takes that Meter or Seal made of it,
+// which must have been called.
+func (m *Module) Cost() Cost { return m.cost }
+
+// A form is what matters of the type of a function.
+type form byte
+
+const (
+	otherForm form = iota
+	formRun        // takes and returns nothing
+	formExit       // takes an i32
+	formRead       // takes four i32 and returns one
+)
+
+// formOf is the form of the type at the beginning of b. A type that is not written in the shortest
+// way has no known form.
+func formOf(b []byte) form {
+	begins := func(written ...byte) bool { return bytes.HasPrefix(b, written) }
+	switch {
+	case begins(typeOf, 0, 0):
+		return formRun
+	case begins(typeOf, 1, typeI32, 0):
+		return formExit
+	case begins(typeOf, 4, typeI32, typeI32, typeI32, typeI32, 1, typeI32):
+		return formRead
+	}
+	return otherForm
+}

@@ -46,4 +46,9 @@
 // could not be decoded with certainty are refused: exceptions, threads, garbage collection, typed
 // function references, several memories, 64-bit memories, relaxed vector instructions, and ways of
 // writing a number that the compiler could read otherwise.
+//
+// What it reads: cursor.go (numbers and names), decode.go (sections), opcode.go and kind.go (what
+// instructions are), instruction.go. What it writes: meter.go (sections), code.go (the functions that
+// it adds), function.go (those of the module), emit.go, pieces.go and remainder.go (instructions);
+// outline.go writes no code at all. What compiling takes: cost.go and estimate.go.
 package rewrite

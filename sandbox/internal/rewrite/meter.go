@@ -33,35 +33,20 @@ func GlobalName(i int) string { return "wasmgate:global:" + strconv.Itoa(i) }
 
 // A writer writes a module again.
 type writer struct {
-	m         *Module
+	reader
+	emitter
 	sections  [sections][]byte
-	fuel      uint32   // the index of MeterGlobal, behind which is BehindGlobal
 	mutable   []uint32 // the indices of the module's own mutable globals
 	memory    []byte   // what data segments put there
 	sealed    bool
-	unfit     string // the first thing for which the module cannot be sealed
 	entries   uint32 // of element segments, so far
 	estimator estimator
+	function  function
 
 	command uint32   // that RunFunction runs
 	runs    bool     // there is one
 	around  [][]byte // of each type, how a block begins that leaves what functions of it do
 	pieces  []piece  // what moves memory in pieces
-
-	// Of the function that is written; kept to be used again.
-	locals     uint32 // how many it has itself, with its parameters
-	body       []byte
-	in         instruction
-	edits      []edit
-	regions    []region
-	remainders bool  // its remainders are written as divisions
-	direct     bool  // it leads straight into a loop
-	may        bool  // it may call others
-	calling    bool  // it does
-	blocks     []int // the region of each open block
-
-	accesses int    // loads and stores since the guest came to its meter
-	ways     []ways // of each open block
 }
 
 // Meter returns the module with metering, as the package describes it.
@@ -125,7 +110,8 @@ func (m *Module) rewrite(sealed bool) (*writer, error) {
 		return nil, c.err
 	}
 	own := *m
-	w := &writer{m: &own, sections: m.body, sealed: sealed, estimator: estimator{module: &own}}
+	w := &writer{reader: reader{m: &own}, emitter: emitter{meter: m.imported}, sections: m.body, sealed: sealed, estimator: estimator{module: &own}}
+	w.function.writer = w
 	w.sections[sectionTable] = m.tables
 	w.command, w.runs = m.command()
 	for _, in := range m.Imports {
@@ -139,13 +125,6 @@ func (m *Module) rewrite(sealed bool) (*writer, error) {
 	var err error
 	m.cost, err = w.estimator.cost(len(m.body[sectionCode]), len(w.pieces), w.runs)
 	return w, err
-}
-
-// cannot notes a reason for which the module cannot be sealed.
-func (w *writer) cannot(reason string) {
-	if w.unfit == "" {
-		w.unfit = reason
-	}
 }
 
 // write writes the sections. Those that name functions and globals of others
@@ -548,95 +527,6 @@ func (w *writer) place(c *cursor, at uint32, content []byte) {
 		w.memory = append(w.memory, make([]byte, missing)...)
 	}
 	copy(w.memory[at:], content)
-}
-
-// spend subtracts a cost from the fuel, which is on the stack.
-func (w *writer) spend(cost int64, store bool) {
-	w.number(opI64Const, cost)
-	w.settle(store)
-}
-
-// bulk subtracts what a bulk instruction on a table costs whose length is on the
-// stack, and stays there. A table is so small that it takes no time.
-func (w *writer) bulk() {
-	w.index(opLocalTee, w.locals+1)
-	w.index(opGlobalGet, w.fuel)
-	w.index(opLocalGet, w.locals+1)
-	w.body = append(w.body, opI64Extend)
-	w.settle(true)
-}
-
-// settle takes the fuel and what to subtract from it off the stack, keeps the
-// difference in the local, and calls the meter if it is negative. It stores the
-// same in the global, unless that is done where the loop is left.
-func (w *writer) settle(store bool) {
-	w.body = append(w.body, opI64Sub)
-	w.index(opLocalTee, w.locals)
-	if store {
-		w.index(opGlobalSet, w.fuel)
-		w.index(opLocalGet, w.locals)
-	}
-	w.body = append(w.body, opI64Const, 0, opI64Less, opIf, typeNone)
-	w.index(opLocalGet, w.locals)
-	w.index(opCall, w.m.imported)
-	w.index(opLocalTee, w.locals)
-	w.index(opGlobalSet, w.fuel)
-	w.body = append(w.body, opEnd)
-}
-
-// ask writes the function that asks the meter.
-func (w *writer) ask() {
-	w.body = append(w.body, 0) // no locals
-	w.index(opGlobalGet, w.fuel)
-	w.index(opCall, w.m.imported)
-	w.index(opGlobalSet, w.fuel)
-	w.body = append(w.body, opEnd)
-}
-
-// gate writes the function through which an imported one is called.
-func (w *writer) gate(i uint32) {
-	if w.m.again(i) {
-		w.body = append(w.body, 1, 1, typeI32) // one local, for the result
-	} else {
-		w.body = append(w.body, 0)
-	}
-	w.index(opGlobalGet, w.fuel)
-	w.number(opI64Const, HostCall)
-	w.body = append(w.body, opI64Sub)
-	w.index(opCall, w.m.imported)
-	w.index(opGlobalSet, w.fuel)
-	switch stub := w.m.stub(i); {
-	case stub == failing:
-		w.number(opI32Const, noFunction)
-	case stub == trapping:
-		w.body = append(w.body, opUnreachable)
-	case w.m.again(i):
-		w.callAgain(i)
-	default:
-		for p := range w.m.params[w.m.functions[i]] {
-			w.index(opLocalGet, p)
-		}
-		w.index(opCall, i)
-	}
-	w.body = append(w.body, opEnd)
-}
-
-// index writes an instruction with an index.
-func (w *writer) index(op byte, i uint32) {
-	w.body = binary.AppendUvarint(append(w.body, op), uint64(i))
-}
-
-// number writes an instruction with a signed number that is not negative.
-func (w *writer) number(op byte, n int64) {
-	w.body = signed(append(w.body, op), n)
-}
-
-// signed writes a signed number that is not negative.
-func signed(b []byte, n int64) []byte {
-	for ; n > 0x3f; n >>= 7 {
-		b = append(b, byte(n&0x7f|0x80))
-	}
-	return append(b, byte(n))
 }
 
 func appendName(b []byte, s string) []byte {

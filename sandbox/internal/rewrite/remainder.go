@@ -23,28 +23,28 @@ func isRemainder(op byte) bool {
 }
 
 // remainder writes a remainder as a division, which traps as it does by zero.
-func (w *writer) remainder(op byte) {
-	a, number, equal, multiply, subtract := w.locals+2, byte(opI32Const), byte(opI32Equal), byte(opI32Multiply), byte(opI32Sub)
+func (e *emitter) remainder(op byte) {
+	a, number, equal, multiply, subtract := e.left+2, byte(opI32Const), byte(opI32Equal), byte(opI32Multiply), byte(opI32Sub)
 	if op >= opI64Remainder {
-		a, number, equal, multiply, subtract = w.locals+4, opI64Const, opI64Equal, opI64Multiply, opI64Sub
+		a, number, equal, multiply, subtract = e.left+4, opI64Const, opI64Equal, opI64Multiply, opI64Sub
 	}
 	b := a + 1
-	w.index(opLocalSet, b)
-	w.index(opLocalTee, a)
-	w.index(opLocalGet, a)
+	e.index(opLocalSet, b)
+	e.index(opLocalTee, a)
+	e.index(opLocalGet, a)
 	if op == opI32Remainder || op == opI64Remainder {
 		// By -1 the division of the smallest number traps; by 1 as little is left.
-		w.body = append(w.body, number, 1)
-		w.index(opLocalGet, b)
-		w.index(opLocalGet, b)
-		w.body = append(w.body, number, minusOne, equal, opSelect)
-		w.index(opLocalTee, b)
+		e.body = append(e.body, number, 1)
+		e.index(opLocalGet, b)
+		e.index(opLocalGet, b)
+		e.body = append(e.body, number, minusOne, equal, opSelect)
+		e.index(opLocalTee, b)
 	} else {
-		w.index(opLocalGet, b)
+		e.index(opLocalGet, b)
 	}
-	w.body = append(w.body, op-toDivision)
-	w.index(opLocalGet, b)
-	w.body = append(w.body, multiply, subtract)
+	e.body = append(e.body, op-toDivision)
+	e.index(opLocalGet, b)
+	e.body = append(e.body, multiply, subtract)
 }
 
 const minusOne = 0x7f // as constants have it

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"bytes"
 	"slices"
 )
 
@@ -13,31 +12,6 @@ const (
 	// of WASI has this number.
 	Again = 1<<32 - 1
 )
-
-// A form is what matters of the type of a function.
-type form byte
-
-const (
-	otherForm form = iota
-	formRun        // takes and returns nothing
-	formExit       // takes an i32
-	formRead       // takes four i32 and returns one
-)
-
-// formOf is the form of the type at the beginning of b. A type that is not written in the shortest
-// way has no known form.
-func formOf(b []byte) form {
-	begins := func(written ...byte) bool { return bytes.HasPrefix(b, written) }
-	switch {
-	case begins(typeOf, 0, 0):
-		return formRun
-	case begins(typeOf, 1, typeI32, 0):
-		return formExit
-	case begins(typeOf, 4, typeI32, typeI32, typeI32, typeI32, 1, typeI32):
-		return formRead
-	}
-	return otherForm
-}
 
 // Rewind has Meter and Seal make of a command one that can go back to where it waits for its input:
 // the imported functions for which reads is true are called again as long as they return [Again],
@@ -81,26 +55,4 @@ func (m *Module) command() (start uint32, ok bool) {
 		}
 	})
 	return start, ok && c.err == nil
-}
-
-// run writes RunFunction.
-func (w *writer) run() {
-	w.body = append(w.body, 0) // no locals
-	w.index(opCall, w.shift(w.command))
-	w.number(opI32Const, 0)
-	w.index(opCall, w.shift(w.m.exit-1))
-	w.body = append(w.body, opEnd)
-}
-
-// callAgain writes the call of the i-th imported function, which has the form of a read, in
-// a loop. It costs nothing: each round is the host's wish.
-func (w *writer) callAgain(i uint32) {
-	const result = 4 // behind the parameters
-	w.body = append(w.body, opLoop, typeI32)
-	w.get(0, 1, 2, 3)
-	w.index(opCall, i)
-	w.index(opLocalTee, result)
-	w.body = append(w.body, opI32Const, 0x7f, opI32Equal, opBranchIf, 0) // -1, which is Again
-	w.get(result)
-	w.body = append(w.body, opEnd)
 }
