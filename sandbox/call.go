@@ -7,17 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
@@ -45,23 +42,6 @@ type CallConfig struct {
 
 // A Waiter learns that a call waits, perhaps several times.
 type Waiter interface{ Waits() }
-
-// A Result is what a tool answered. Its figures are also set when Call
-// returns an error.
-type Result struct {
-	// Output is one JSON value in UTF-8, or, if IsError, the text of the tool
-	// error. It is the caller's.
-	Output  []byte
-	IsError bool // the tool reported an error of its own
-	// Whole says that Output is a whole result of an MCP tools/call, as Extism guests answer, with
-	// IsError as it is there.
-	Whole bool
-
-	Fuel       uint64        // instructions; the same for the same call, unless the guest looks at clocks or random numbers; up to a slice too few if it trapped
-	MemoryPeak int64         // bytes of linear memory
-	HostCalls  int           // what the guest asked its host for
-	Took       time.Duration // of it, waiting included
-}
 
 // Call runs a tool on args, a JSON value; empty args mean {}. A reactor gets them
 // as they are.
@@ -91,8 +71,12 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 	}
 	c := newCall(ctx, m, tool, args, cfg, limits)
 	if m.invocation.filled() {
-		if err := m.invocation.fill(c); err != nil {
+		words, stdin, err := m.invocation.fill(tool, args)
+		if err != nil {
 			return Result{Output: []byte(err.Error()), IsError: true}, nil
+		}
+		if c.input = stdin; c.process != nil {
+			c.process.Args = words
 		}
 	}
 	if m.isolation == IsolationSession {
@@ -153,75 +137,63 @@ func (c *call) away(wait func()) {
 func (c *call) sleep(ctx context.Context) {
 	if c.serving { // whose own end is none of its deadline
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, c.meter.deadline)
+		ctx, cancel = context.WithDeadline(ctx, c.deadline)
 		defer cancel()
 	}
 	c.away(func() { <-ctx.Done() })
 }
 
 // A call is the state of one call, and the context in which its guest runs: nothing that the host
-// keeps for a guest is anywhere else. Its deadline needs no timer as long as nothing waits for it.
+// keeps for a guest is anywhere else.
 type call struct {
-	parent  context.Context
-	started time.Time
-	module  *Module
-	tool    string
-	args    []byte
-	input   []byte // that a command reads; nil for the request
-	limits  Limits
-	host    Host
-	sees    func(path string) bool
-	waiter  Waiter // may be nil
+	lifetime
+	module *Module
+	tool   string
+	args   []byte
+	input  []byte // that a command reads; nil for the request
+	limits Limits
+	sees   func(path string) bool
+	waiter Waiter // may be nil
 
-	meter   meter
-	turn    *turns.Turn    // of the goroutine in which the guest runs
-	process *wasi.Process  // nil if the module does not use WASI
-	plugin  *extism.Plugin // nil if it is none
-	stdin   bytes.Reader
-	stdout  output
-	stderr  output // and, of a reactor, stdout
+	meter    meter
+	turn     *turns.Turn // of the goroutine in which the guest runs
+	requests requests
+	log      guestLog
+	process  *wasi.Process  // nil if the module does not use WASI
+	plugin   *extism.Plugin // nil if it is none
+	stdin    bytes.Reader
+	stdout   output
+	stderr   output // and, of a reactor, stdout
 
 	instance     *instance
 	running      api.Function // of the guest, innermost
-	hostCalls    int
-	denied       int
 	deniedMemory bool
 	allocating   bool     // the guest runs its cabi_realloc
 	quoted       bool     // stderr became the text of a tool error
 	intact       bool     // the instance can be used again
 	broken       error    // the host's panic, if any
-	serving      bool     // the guest is a server, whose deadline moves
 	standby      *standby // that is the call; nil for others
 	fuel         uint64
-	logBytes     int64  // that the guest wrote by its function log
-	complaint    string // the last that it wrote there as an error
 	peak         int64
-
-	over  atomic.Bool
-	timer struct {
-		mu     sync.Mutex
-		ctx    context.Context
-		at     time.Time // when it ends
-		cancel context.CancelFunc
-	}
 }
 
 func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallConfig, limits Limits) *call {
 	c := &call{
-		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: noHost{}, sees: cfg.Sees, waiter: cfg.Waiter,
+		lifetime: lifetime{parent: ctx, timeout: limits.Timeout}, module: m, tool: tool, args: args, limits: limits, sees: cfg.Sees, waiter: cfg.Waiter,
 		stdout: output{max: limits.Output},
 		stderr: output{max: limits.Log},
 	}
+	c.log.call, c.requests = c, requests{call: c, host: noHost{}}
 	if cfg.Host != nil {
-		c.host = guarded{c, cfg.Host}
+		c.requests.host = guarded{c, cfg.Host}
 	}
-	c.meter = meter{call: c, budget: int64(limits.Fuel)}
+	c.meter = meter{life: &c.lifetime, stdout: &c.stdout, budget: int64(limits.Fuel)}
 	c.turn = turns.NewTurn(m.slots, cfg.Caller)
 	if m.wasi {
 		c.process = c.newProcess()
 	}
 	if m.kind == plugin {
-		c.plugin = c.newPlugin(m.grants.Config)
+		c.plugin = newPlugin(c)
 	}
 	return c
 }
@@ -234,7 +206,7 @@ func (c *call) newProcess() *wasi.Process {
 	}
 	p := &wasi.Process{
 		Args: append([]string{name}, c.module.invocation.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
-		Ask: c.file, Sees: c.sees, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
+		Ask: c.requests.file, Sees: c.sees, Charge: c.meter.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
 	}
 	if c.module.kind == command {
 		p.Stdin, p.Stdout = &c.stdin, &c.stdout
@@ -253,64 +225,42 @@ func (c *call) Value(key any) any {
 	return c.parent.Value(key)
 }
 
-// Deadline implements [context.Context].
-func (c *call) Deadline() (time.Time, bool) {
-	if c.serving {
-		return c.parent.Deadline()
+// grow implements [user].
+func (c *call) grow(used, size uint64) bool {
+	if size > uint64(c.limits.Memory) {
+		c.deniedMemory = true
+		return false
 	}
-	return c.meter.deadline, true
+	c.meter.charge(size - used) // the new pages have to be cleared
+	return true
 }
 
-// Err implements [context.Context]. It says the truth also before a timer rings.
-func (c *call) Err() error { return c.endedAt(c.now()) }
-
-// now is [time.Now] at half its price: it does not ask for the time of day.
-func (c *call) now() time.Time { return c.started.Add(time.Since(c.started)) }
-
-// endedAt is why the call has ended by now.
-func (c *call) endedAt(now time.Time) error {
-	if err := c.parent.Err(); err != nil {
-		return err
+// refill is called by a guest that has used up a slice, or calls the host. A
+// panic is how a host function ends a guest.
+func refill(ctx context.Context, guest api.Module, stack []uint64) {
+	c := ctx.Value(callKey{}).(*call)
+	m := &c.meter
+	if m.globals.left == nil { // a start function runs before the host gets hold of the instance
+		m.globals = globalsOf(guest)
 	}
-	if !now.Before(c.meter.deadline) {
-		return context.DeadlineExceeded
+	left, now := int64(stack[0]), c.now()
+	if err := m.check(left, now); err != nil {
+		m.stop(left, err)
 	}
-	if c.over.Load() { // a host may have made contexts of it that outlive it
-		return context.Canceled
-	}
-	return nil
-}
-
-// Done implements [context.Context]. The timer starts only when something waits for it.
-func (c *call) Done() <-chan struct{} {
-	if c.serving {
-		return c.parent.Done()
-	}
-	t := &c.timer
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ctx == nil || !t.at.Equal(c.meter.deadline) { // which can have begun anew
-		if t.cancel != nil {
-			t.cancel()
+	if left < 0 || int64(m.globals.behind.Get()) < 0 { // a slice is used up
+		m.adapt(now, c.turn.Since(), sliceOf(guest.Memory().Size()))
+		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
+			m.globals.left.Set(stack[0])
+			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
 		}
-		t.at = c.meter.deadline
-		t.ctx, t.cancel = context.WithDeadline(c.parent, t.at)
 	}
-	return t.ctx.Done()
-}
-
-// begin starts the time of the call.
-func (c *call) begin() {
-	c.started = time.Now()
-	c.beginTime()
-}
-
-// beginTime sets when the call has to end.
-func (c *call) beginTime() {
-	c.meter.deadline = time.Now().Add(c.limits.Timeout)
-	if at, ok := c.parent.Deadline(); ok && !c.serving && at.Before(c.meter.deadline) {
-		c.meter.deadline = at
+	if err := c.turn.Pass(c, now); err != nil { // also of a guest that calls its host so often that it uses up no slice
+		m.stop(left, err)
 	}
+	more := min(m.slice-min(left, m.slice), m.budget-m.granted)
+	m.granted += more
+	m.globals.behind.Set(uint64(m.slice))
+	stack[0] = uint64(left + more)
 }
 
 // once carries out the call on an instance that no other call uses meanwhile,
@@ -344,6 +294,48 @@ func (c *call) on(in *instance, fresh bool) (res Result, err error) {
 		res, err = c.serve(in)
 	}
 	return res, c.settle(in, err)
+}
+
+// initialize runs what a module wants to run before its first call.
+func (c *call) initialize(in *instance) error {
+	steps := []string{rewrite.StartFunction}
+	switch {
+	case c.module.kind == command: // runs whole, in each call
+	case c.module.kind == plugin && in.function(exportInit) == nil:
+		steps = append(steps, exportCtors)
+	default:
+		steps = append(steps, exportInit)
+	}
+	for _, name := range steps {
+		f := in.function(name)
+		if f == nil {
+			continue
+		}
+		if err := c.invoke(f, nil); err != nil {
+			return c.failure("it does not initialize", err)
+		}
+	}
+	return nil
+}
+
+// serve has an instance answer the call.
+func (c *call) serve(in *instance) (Result, error) {
+	switch c.module.kind {
+	case command:
+		return c.runCommand(in)
+	case plugin:
+		return pluginCall{c}.answer(in)
+	}
+	return reactorCall{c}.answer(in)
+}
+
+// invoke calls a function of the guest, also from within another.
+func (c *call) invoke(f api.Function, stack []uint64) error {
+	outer := c.running
+	c.running = f
+	err := f.CallWithStack(c, stack)
+	c.running = outer
+	return err
 }
 
 // settle looks at how the guest ended.
@@ -398,14 +390,6 @@ func (c *call) outcome(err error) error {
 	return err
 }
 
-// ended is ctx.Err(), also before the context's timer rings.
-func ended(ctx context.Context) error {
-	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
-
 // finish fills in what there is to say of a call when it has ended, also by a
 // panic of the engine.
 func (c *call) finish(res *Result, err *error) {
@@ -419,14 +403,13 @@ func (c *call) finish(res *Result, err *error) {
 		*res = Result{}
 	}
 	if t, ok := errors.AsType[*Trap](*err); ok && !c.quoted {
-		t.Said = cmp.Or(said(c.stderr.buf), c.complaint)
+		t.Said = cmp.Or(said(c.stderr.buf), c.log.complaint)
 	}
-	c.over.Store(true)
-	if c.timer.cancel != nil {
-		c.timer.cancel()
+	c.expire()
+	res.Fuel, res.MemoryPeak, res.HostCalls, res.Took = c.fuel, c.peak, c.requests.made, time.Since(c.started)
+	if !c.quoted { // output that was returned to the caller is not logged: results never are
+		c.log.stderr(&c.stderr)
 	}
-	res.Fuel, res.MemoryPeak, res.HostCalls, res.Took = c.fuel, c.peak, c.hostCalls, time.Since(c.started)
-	c.log(c.parent)
 }
 
 func (c *call) trap(kind TrapKind, reason string, err error) *Trap {
@@ -438,15 +421,6 @@ func (c *call) end(kind TrapKind, reason string) {
 	t := c.trap(kind, reason, nil)
 	t.final = true
 	panic(t)
-}
-
-// guestTraps are the traps of the WebAssembly specification (Core 2.0, 4.4), in
-// the words of the engine. A guest that ran into one stands still, and can be
-// put back; "stack overflow" is left out, after which the stack is as large as it
-// can get.
-var guestTraps = []string{
-	"unreachable", "out of bounds memory access", "integer divide by zero", "integer overflow",
-	"invalid conversion to integer", "invalid table access", "indirect call type mismatch",
 }
 
 // endedWell reports whether an instance can be used again after err: whether it is known how it
@@ -465,13 +439,6 @@ func (c *call) endedWell(err error) bool {
 	return slices.Contains(guestTraps, innermost(trap.Err).Error())
 }
 
-func innermost(err error) error {
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return err
-}
-
 // failure makes a trap of an engine's error. It has only the innermost of a chain of errors: the
 // ones around it contain names that the module chose.
 func (c *call) failure(what string, err error) error {
@@ -485,48 +452,3 @@ func (c *call) failure(what string, err error) error {
 	}
 	return c.trap(TrapGuest, fmt.Sprintf("%s: %.200q", what, innermost(err).Error()), err)
 }
-
-// log writes what the guest wrote to stderr as one record. Handlers quote it, so that it cannot
-// look like records of its own. Output that was returned to the caller is not logged: results never
-// are.
-func (c *call) log(ctx context.Context) {
-	if len(c.stderr.buf) == 0 || c.quoted {
-		return
-	}
-	c.module.runtime.log.LogAttrs(ctx, slog.LevelInfo, "guest stderr",
-		slog.String("module", c.module.name), slog.String("tool", c.tool),
-		slog.String("text", strings.ToValidUTF8(string(c.stderr.buf), "\ufffd")), slog.Bool("truncated", c.stderr.full))
-}
-
-// An output takes what a guest writes, up to max bytes. Only the guest's
-// goroutine uses it.
-type output struct {
-	buf  []byte
-	max  int64
-	full bool // more came, and was dropped
-}
-
-// Write implements [io.Writer].
-func (o *output) Write(p []byte) (int, error) {
-	room := o.max - int64(len(o.buf))
-	o.full = o.full || int64(len(p)) > room
-	o.buf = append(o.buf, p[:min(int64(len(p)), room)]...)
-	return len(p), nil
-}
-
-// A BusyError says that a call ended before its guest began: others of the module, or of
-// all, were under way for as long as it could wait.
-type BusyError struct {
-	Tool   string
-	Waited time.Duration
-}
-
-func (e *BusyError) Error() string { return "sandbox: tool " + e.Tool + ": " + e.Public() }
-
-// Public returns what a client may read.
-func (e *BusyError) Public() string {
-	return fmt.Sprintf("too many calls of tools in the sandbox are under way: none ended within %v; try again later", e.Waited)
-}
-
-// Code returns the outcome of the call.
-func (e *BusyError) Code() string { return "refused_busy" }

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // manifestSection is the name of the custom section that holds the manifest of a module.
@@ -57,3 +60,33 @@ func sameManifest(a, b Manifest) bool {
 	other, err2 := json.Marshal(b)
 	return err == nil && err2 == nil && bytes.Equal(one, other)
 }
+
+// ReadManifest returns the manifest that a module carries. It checks the module
+// as far as that can be done without compiling it.
+func ReadManifest(wasm []byte) (Manifest, error) {
+	m, err := rewrite.Decode(wasm)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("sandbox: %w", err)
+	}
+	return choose(nil, m.Manifest)
+}
+
+// choose returns a module's manifest: the one given, or the one carried. If there are both,
+// they have to say the same.
+func choose(given *Manifest, carried []byte) (Manifest, error) {
+	switch {
+	case given != nil && carried != nil:
+		m, err := parseManifest(carried)
+		if err == nil && !sameManifest(m, *given) {
+			err = errors.New("the manifest next to it is different from the one that it carries: put the first into the module with `wasmgate sandbox manifest --embed`, or remove it")
+		}
+		return m, err
+	case given != nil:
+		return *given, given.check()
+	case carried != nil:
+		return parseManifest(carried)
+	}
+	return Manifest{}, errNoManifest
+}
+
+var errNoManifest = errors.New("it has no manifest: write one next to it, NAME.yaml for NAME.wasm (`wasmgate sandbox manifest NAME.wasm` writes a first one), or put one into it with --embed; a Go program gives it in ModuleConfig.Manifest")

@@ -18,6 +18,13 @@ type Grants struct {
 	Config map[string]string
 }
 
+// grantable are the functions of our own that a module may import, and whether grants allow them.
+var grantable = map[string]func(Grants) bool{
+	"http": func(g Grants) bool { return g.HTTP },
+	"kv":   func(g Grants) bool { return g.KV },
+	"log":  func(Grants) bool { return true },
+}
+
 // A Dir is a directory with all below it.
 type Dir struct {
 	Path  string // absolute

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -17,28 +16,20 @@ import (
 	"github.com/wasmgate/wasmgate/internal/panicked"
 )
 
-// hostModule is the module of the functions that are our own.
-const hostModule = "wasmgate"
-
-// hostFunctions are those functions: their types, and whether grants allow them.
-// http and kv are the canonical-ABI lowering of f(request: string) ->
-// result<string, string>, log of log(level: u32, message: string).
-var hostFunctions = map[string]struct {
-	params  []api.ValueType
-	granted func(Grants) bool
-	call    func(c *call, guest api.Module, stack []uint64)
-}{
-	"http": {[]api.ValueType{i32, i32, i32}, func(g Grants) bool { return g.HTTP }, answered((*call).http)},
-	"kv":   {[]api.ValueType{i32, i32, i32}, func(g Grants) bool { return g.KV }, answered((*call).kv)},
-	"log":  {[]api.ValueType{i32, i32, i32}, func(Grants) bool { return true }, (*call).logged},
+// hostFunctions are the functions of [hostModule]. http and kv are the canonical-ABI lowering of
+// f(request: string) -> result<string, string>, log of log(level: u32, message: string).
+var hostFunctions = map[string]func(c *call, guest api.Module, stack []uint64){
+	"http": answered((*requests).http),
+	"kv":   answered((*requests).kv),
+	"log":  logged,
 }
 
 func provideHost(ctx context.Context, engine wazero.Runtime) error {
 	b := engine.NewHostModuleBuilder(hostModule)
 	for name, f := range hostFunctions {
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, guest api.Module, stack []uint64) {
-			f.call(ctx.Value(callKey{}).(*call), guest, stack)
-		}), f.params, nil).Export(name)
+			f(ctx.Value(callKey{}).(*call), guest, stack)
+		}), []api.ValueType{i32, i32, i32}, nil).Export(name)
 	}
 	_, err := b.Instantiate(ctx)
 	return err
@@ -85,7 +76,7 @@ var errRequest = fmt.Errorf("the request has more than %d bytes", maxRequest)
 
 // answered makes a host function of one from request to answer. A guest that
 // breaks the ABI is ended.
-func answered(f func(c *call, request []byte) ([]byte, error)) func(*call, api.Module, []uint64) {
+func answered(f func(r *requests, request []byte) ([]byte, error)) func(*call, api.Module, []uint64) {
 	return func(c *call, guest api.Module, stack []uint64) {
 		if c.allocating {
 			c.end(TrapGuest, "it calls its host from "+exportRealloc)
@@ -93,7 +84,7 @@ func answered(f func(c *call, request []byte) ([]byte, error)) func(*call, api.M
 		var answer []byte
 		err := errRequest
 		if uint32(stack[1]) <= maxRequest {
-			answer, err = f(c, c.read(guest, stack[0], stack[1]))
+			answer, err = f(&c.requests, c.read(guest, stack[0], stack[1]))
 		}
 		area := [12]byte{}
 		if err != nil {
@@ -124,37 +115,45 @@ func (c *call) read(guest api.Module, at, size uint64) []byte {
 
 // pay charges for bytes, and ends the guest that has to end.
 func (c *call) pay(bytes int) {
-	if err := c.toll(bytes); err != nil {
+	if err := c.meter.toll(bytes); err != nil {
 		panic(err)
 	}
 }
 
+// requests are what the guest of a call asks of its host.
+type requests struct {
+	call   *call
+	host   Host
+	made   int
+	denied int
+}
+
 // ask counts what a guest asks of its host.
-func (c *call) ask() {
-	if c.hostCalls++; c.hostCalls > c.limits.HostCalls {
-		c.end(TrapGuest, fmt.Sprintf("it asks its host more than %d times", c.limits.HostCalls))
+func (q *requests) ask() {
+	if q.made++; q.made > q.call.limits.HostCalls {
+		q.call.end(TrapGuest, fmt.Sprintf("it asks its host more than %d times", q.call.limits.HostCalls))
 	}
 }
 
 // answer counts the denials among the host's errors.
-func (c *call) answer(err error) error {
+func (q *requests) answer(err error) error {
 	if errors.Is(err, ErrDenied) {
-		if c.denied++; c.denied > maxDenied {
-			c.end(TrapDenied, fmt.Sprintf("it was denied what it asked for more than %d times", maxDenied))
+		if q.denied++; q.denied > maxDenied {
+			q.call.end(TrapDenied, fmt.Sprintf("it was denied what it asked for more than %d times", maxDenied))
 		}
 	}
-	if err != nil && c.Err() != nil { // the host was slow, and the guest has no time left to hear of it
+	if err != nil && q.call.Err() != nil { // the host was slow, and the guest has no time left to hear of it
 		panic(err)
 	}
 	return err
 }
 
 // file is asked before a guest opens or changes a file.
-func (c *call) file(ctx context.Context, op, path string) error {
-	c.ask()
+func (q *requests) file(ctx context.Context, op, path string) error {
+	q.ask()
 	var err error
-	c.away(func() { err = c.host.File(ctx, op, path) })
-	return c.answer(err)
+	q.call.away(func() { err = q.host.File(ctx, op, path) })
+	return q.answer(err)
 }
 
 // body is bytes as JSON: text where they are text.
@@ -178,7 +177,7 @@ func bodyOf(b []byte) body {
 	return body{Base64: b}
 }
 
-func (c *call) http(request []byte) ([]byte, error) {
+func (q *requests) http(request []byte) ([]byte, error) {
 	var r struct {
 		Method  string              `json:"method"`
 		URL     string              `json:"url"`
@@ -188,7 +187,7 @@ func (c *call) http(request []byte) ([]byte, error) {
 	if err := json.Unmarshal(request, &r); err != nil {
 		return nil, fmt.Errorf("the HTTP request of the module is malformed: %w", err)
 	}
-	res, err := c.send(HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Headers, Body: r.bytes()})
+	res, err := q.send(HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Headers, Body: r.bytes()})
 	if err != nil {
 		return nil, err
 	}
@@ -200,18 +199,18 @@ func (c *call) http(request []byte) ([]byte, error) {
 }
 
 // send has the host send a request.
-func (c *call) send(r HTTPRequest) (HTTPResponse, error) {
-	c.ask()
+func (q *requests) send(r HTTPRequest) (HTTPResponse, error) {
+	q.ask()
 	var res HTTPResponse
 	var err error
-	c.away(func() { res, err = c.host.HTTP(c, r) })
-	if err = c.answer(err); err != nil {
+	q.call.away(func() { res, err = q.host.HTTP(q.call, r) })
+	if err = q.answer(err); err != nil {
 		return HTTPResponse{}, err
 	}
 	return res, nil
 }
 
-func (c *call) kv(request []byte) ([]byte, error) {
+func (q *requests) kv(request []byte) ([]byte, error) {
 	var r struct {
 		Op    string `json:"op"`
 		Key   string `json:"key"`
@@ -221,7 +220,7 @@ func (c *call) kv(request []byte) ([]byte, error) {
 	if err := json.Unmarshal(request, &r); err != nil {
 		return nil, fmt.Errorf("the key-value request of the module is malformed: %w", err)
 	}
-	res, err := c.keep(KVRequest{Op: r.Op, Key: r.Key, Value: []byte(r.Value), TTL: time.Duration(r.TTL) * time.Millisecond})
+	res, err := q.keep(KVRequest{Op: r.Op, Key: r.Key, Value: []byte(r.Value), TTL: time.Duration(r.TTL) * time.Millisecond})
 	if err != nil {
 		return nil, err
 	}
@@ -233,38 +232,23 @@ func (c *call) kv(request []byte) ([]byte, error) {
 }
 
 // keep has the host read or change a value.
-func (c *call) keep(r KVRequest) (KVResponse, error) {
-	c.ask()
+func (q *requests) keep(r KVRequest) (KVResponse, error) {
+	q.ask()
 	var res KVResponse
 	var err error
-	c.away(func() { res, err = c.host.KV(c, r) })
-	if err = c.answer(err); err != nil {
+	q.call.away(func() { res, err = q.host.KV(q.call, r) })
+	if err = q.answer(err); err != nil {
 		return KVResponse{}, err
 	}
 	return res, nil
 }
 
-// levels are those of the function log.
-var levels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
-
-func (c *call) logged(guest api.Module, stack []uint64) {
+// logged is the host function log.
+func logged(c *call, guest api.Module, stack []uint64) {
 	level := levels[min(stack[0]&0xffffffff, uint64(len(levels)-1))]
 	text := c.read(guest, stack[1], stack[2])
 	if level == slog.LevelError {
-		c.complaint = said(text)
+		c.log.complaint = said(text)
 	}
-	c.message(level, text)
-}
-
-// message logs what a guest says, as far as its log has room. Handlers quote it,
-// so that it cannot look like records of its own.
-func (c *call) message(level slog.Level, text []byte) {
-	room := c.stderr.max - c.logBytes
-	if room <= 0 {
-		return
-	}
-	text = text[:min(int64(len(text)), room)]
-	c.logBytes += int64(len(text)) + 64 // a record costs more than its text
-	c.module.runtime.log.LogAttrs(c.parent, level, "guest log", slog.String("module", c.module.name),
-		slog.String("tool", c.tool), slog.String("text", strings.ToValidUTF8(string(text), "\ufffd")))
+	c.log.message(level, text)
 }

@@ -39,16 +39,6 @@ type Report struct {
 	NoManifest bool `json:"no_manifest,omitempty"`
 }
 
-// A Needed is what a module imports. Grant names the grants without which it does
-// not load.
-type Needed struct {
-	Module    string   `json:"module"`
-	Functions []string `json:"functions"`
-	Grant     []string `json:"grant,omitempty"`
-	// Missing are those that are not here, whatever is granted.
-	Missing []string `json:"missing,omitempty"`
-}
-
 // Inspect reports on any module, as it would be with everything granted that it imports. It
 // compiles the module, and runs as much of its code as [Runtime.Compile] does. If the module cannot
 // be loaded, the report has the reason, and as much else as can be found out.
@@ -92,25 +82,6 @@ func Inspect(ctx context.Context, r *Runtime, wasm []byte, cfg ModuleConfig) (Re
 	return report, nil
 }
 
-func (r *Runtime) needed(imports []rewrite.Import) []Needed {
-	var all []Needed
-	for _, in := range imports {
-		i := slices.IndexFunc(all, func(n Needed) bool { return n.Module == in.Module })
-		if i < 0 {
-			i = len(all)
-			all = append(all, Needed{Module: in.Module})
-		}
-		all[i].Functions = append(all[i].Functions, in.Name)
-		if r.missing(in) {
-			all[i].Missing = append(all[i].Missing, in.Name)
-		} else if grant := in.Name; in.Module == hostModule && !hostFunctions[in.Name].granted(Grants{}) {
-			all[i].Grant = append(all[i].Grant, grant)
-		}
-	}
-	slices.SortFunc(all, func(a, b Needed) int { return strings.Compare(a.Module, b.Module) })
-	return all
-}
-
 // instanceWords says how calls get their instances.
 func (m *Module) instanceWords() string {
 	switch {
@@ -124,4 +95,33 @@ func (m *Module) instanceWords() string {
 		return "pooled; memory and globals are put back after each call, by copying all memory: this system does not tell what was written"
 	}
 	return "pooled; memory and globals are put back after each call"
+}
+
+// A Needed is what a module imports. Grant names the grants without which it does
+// not load.
+type Needed struct {
+	Module    string   `json:"module"`
+	Functions []string `json:"functions"`
+	Grant     []string `json:"grant,omitempty"`
+	// Missing are those that are not here, whatever is granted.
+	Missing []string `json:"missing,omitempty"`
+}
+
+func (r *Runtime) needed(imports []rewrite.Import) []Needed {
+	var all []Needed
+	for _, in := range imports {
+		i := slices.IndexFunc(all, func(n Needed) bool { return n.Module == in.Module })
+		if i < 0 {
+			i = len(all)
+			all = append(all, Needed{Module: in.Module})
+		}
+		all[i].Functions = append(all[i].Functions, in.Name)
+		if r.host.missing(in) {
+			all[i].Missing = append(all[i].Missing, in.Name)
+		} else if grant := in.Name; in.Module == hostModule && !grantable[in.Name](Grants{}) {
+			all[i].Grant = append(all[i].Grant, grant)
+		}
+	}
+	slices.SortFunc(all, func(a, b Needed) int { return strings.Compare(a.Module, b.Module) })
+	return all
 }

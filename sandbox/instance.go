@@ -1,26 +1,25 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"reflect"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmgate/wasmgate/sandbox/internal/image"
-	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // An instance is a module with a memory. One call uses it at a time.
 type instance struct {
-	module  *Module
+	least   uint64 // bytes of memory with which the module begins
 	memory  *image.Memory
 	mod     api.Module
 	fuel    meterGlobals
 	globals []api.MutableGlobal // of a sealed module
-	call    *call               // that uses it now
+	user    user                // that uses it now; nil if none does
 
 	functions map[string]api.Function
 }
@@ -31,36 +30,18 @@ type allocator struct{ memory *image.Memory }
 // Allocate implements [experimental.MemoryAllocator].
 func (a allocator) Allocate(_, _ uint64) experimental.LinearMemory { return a.memory }
 
-// instantiate makes an instance for c, of a memory that is as the image. A
-// module that is not sealed runs its start function here.
-func (m *Module) instantiate(c *call, memory *image.Memory) (_ *instance, err error) {
-	in := &instance{module: m, memory: memory, call: c, functions: map[string]api.Function{}}
-	c.instance = in
-	memory.Grow = in.grow
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	ctx := experimental.WithMemoryAllocator(c, allocator{memory})
-	if in.mod, err = m.runtime.engine.InstantiateModule(ctx, m.compiled, config); err != nil {
-		return nil, err
-	}
-	in.fuel = globalsOf(in.mod)
-	for i := range m.sealedGlobals() {
-		in.globals = append(in.globals, in.mod.ExportedGlobal(rewrite.GlobalName(i)).(api.MutableGlobal))
-	}
-	return in, nil
+// A user is the call that uses an instance.
+type user interface {
+	// grow is asked before the memory grows, from the bytes that are used.
+	grow(used, size uint64) bool
 }
 
 // grow is asked before the memory grows.
 func (in *instance) grow(used, size uint64) bool {
-	c := in.call
-	if c == nil || size <= uint64(in.module.minMemory) {
+	if in.user == nil || size <= in.least {
 		return true // the host makes the memory as large as its image, or as the module begins
 	}
-	if size > uint64(c.limits.Memory) {
-		c.deniedMemory = true
-		return false
-	}
-	c.meter.charge(size - used) // the new pages have to be cleared
-	return true
+	return in.user.grow(used, size)
 }
 
 // function returns an exported function, nil if there is none. Each has a stack
@@ -132,6 +113,28 @@ func shrink(of api.Memory, memory *image.Memory, size int64) (ok bool) {
 // close frees the instance and returns its memory.
 func (in *instance) close(ctx context.Context) *image.Memory {
 	_ = in.mod.Close(ctx) // frees no more than memory; its error is always nil
-	in.call = nil
+	in.user = nil
 	return in.memory
+}
+
+// A snapshot is the state in which the instances of a module begin. A sealed module holds neither
+// its memory nor its globals, which are all that changes.
+type snapshot struct {
+	image   *image.Image
+	globals []uint64
+}
+
+// snapshot returns the state of an instance, to which memories are reset by a method.
+func (in *instance) snapshot(by image.Method) (*snapshot, error) {
+	s := &snapshot{}
+	for _, g := range in.globals {
+		s.globals = append(s.globals, g.Get())
+	}
+	content, ok := in.mod.Memory().Read(0, in.mod.Memory().Size())
+	if !ok {
+		return nil, errors.New("sandbox: the memory cannot be read")
+	}
+	var err error
+	s.image, err = image.NewWith(by, bytes.TrimRight(content, "\x00"), int64(len(content)))
+	return s, err
 }

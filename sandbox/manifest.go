@@ -172,16 +172,6 @@ func parseManifest(b []byte) (Manifest, error) {
 	return m, nil
 }
 
-// ReadManifest returns the manifest that a module carries. It checks the module
-// as far as that can be done without compiling it.
-func ReadManifest(wasm []byte) (Manifest, error) {
-	m, err := rewrite.Decode(wasm)
-	if err != nil {
-		return Manifest{}, fmt.Errorf("sandbox: %w", err)
-	}
-	return choose(nil, m.Manifest)
-}
-
 func (m Manifest) check() error {
 	if len(m.Tools) == 0 || len(m.Tools) > maxTools {
 		return fmt.Errorf("sandbox: the manifest has %d tools; it must have 1 to %d", len(m.Tools), maxTools)
@@ -279,4 +269,27 @@ func parseSize(s string) (int64, error) {
 
 func isObject(b []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) && json.Valid(b)
+}
+
+// What the standard output of a WASI program holds.
+const (
+	stdoutJSON = "json"
+	stdoutText = "text"
+)
+
+// isPlaceholder reports whether a word of a manifest stands for an argument of the call: as
+// a whole, so that code in which there are braces is left alone.
+func isPlaceholder(word string) bool {
+	name, ok := strings.CutPrefix(word, "{{")
+	name, end := strings.CutSuffix(name, "}}")
+	return ok && end && name != "" && !strings.ContainsAny(name, "{}")
+}
+
+// stubs reports whether a module does without a function that it imports.
+func (m Manifest) stubs(i rewrite.Import) bool {
+	name := i.Module + "." + i.Name
+	return i.Function && slices.ContainsFunc(m.Imports.Stub, func(pattern string) bool {
+		beginning, any := strings.CutSuffix(pattern, "*")
+		return pattern == name || any && strings.HasPrefix(name, beginning)
+	})
 }

@@ -1,14 +1,11 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/bits"
 	"time"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
@@ -36,14 +33,14 @@ func sliceOf(memory uint32) int64 {
 	return max(maxSlice>>doublings, farSlice)
 }
 
-// A meter counts the instructions of one call, and looks at the time.
+// A meter counts the instructions of one call, and looks at its time and its output.
 type meter struct {
-	call     *call
-	budget   int64
-	granted  int64     // what the guest was given of the budget
-	deadline time.Time // of the call
-	globals  meterGlobals
-	empty    bool // the guest needed more than the budget
+	life    *lifetime
+	stdout  *output
+	budget  int64
+	granted int64 // what the guest was given of the budget
+	globals meterGlobals
+	empty   bool // the guest needed more than the budget
 
 	slice  int64
 	looked time.Time // when the last slice began
@@ -65,51 +62,15 @@ func (g meterGlobals) begin() {
 
 var errFuel = errors.New("the fuel is used up")
 
-// provideMeter makes the function that metered modules import.
-func provideMeter(ctx context.Context, engine wazero.Runtime) error {
-	i64 := []api.ValueType{api.ValueTypeI64}
-	_, err := engine.NewHostModuleBuilder(rewrite.MeterModule).NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc(refill), i64, i64).Export(rewrite.MeterFunction).Instantiate(ctx)
-	return err
-}
-
-// refill is called by a guest that has used up a slice, or calls the host. A
-// panic is how a host function ends a guest.
-func refill(ctx context.Context, guest api.Module, stack []uint64) {
-	c := ctx.Value(callKey{}).(*call)
-	m := &c.meter
-	if m.globals.left == nil { // a start function runs before the host gets hold of the instance
-		m.globals = globalsOf(guest)
-	}
-	left, now := int64(stack[0]), c.now()
-	if err := m.check(left, now); err != nil {
-		m.stop(left, err)
-	}
-	if left < 0 || int64(m.globals.behind.Get()) < 0 { // a slice is used up
-		m.adapt(now, sliceOf(guest.Memory().Size()))
-		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
-			m.globals.left.Set(stack[0])
-			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
-		}
-	}
-	if err := c.turn.Pass(c, now); err != nil { // also of a guest that calls its host so often that it uses up no slice
-		m.stop(left, err)
-	}
-	more := min(m.slice-min(left, m.slice), m.budget-m.granted)
-	m.granted += more
-	m.globals.behind.Set(uint64(m.slice))
-	stack[0] = uint64(left + more)
-}
-
 // stop ends the guest, which has so much left.
 func (m *meter) stop(left int64, err error) {
 	m.globals.left.Set(uint64(left))
 	panic(err)
 }
 
-// adapt chooses the size of the next slice, which is most at most.
-func (m *meter) adapt(now time.Time, most int64) {
-	if since := m.call.turn.Since(); since.After(m.looked) { // it has waited for its slot
+// adapt chooses the size of the next slice, which is most at most. Since is when the guest got its slot.
+func (m *meter) adapt(now, since time.Time, most int64) {
+	if since.After(m.looked) { // it has waited for its slot
 		m.looked = since
 	}
 	switch took := now.Sub(m.looked); {
@@ -132,10 +93,10 @@ func (m *meter) check(left int64, now time.Time) error {
 		m.empty = true
 		return errFuel
 	}
-	if m.call.stdout.full {
+	if m.stdout.full {
 		return errOutput
 	}
-	return m.call.endedAt(now)
+	return m.life.endedAt(now)
 }
 
 var errOutput = errors.New("the output is full")
@@ -144,7 +105,7 @@ var errOutput = errors.New("the output is full")
 func (m *meter) renew(l Limits) {
 	used := m.granted - m.unspent()
 	m.budget = used + min(int64(l.Fuel), math.MaxInt64-used)
-	m.deadline = time.Now().Add(l.Timeout)
+	m.life.deadline = time.Now().Add(l.Timeout)
 }
 
 // used is how many instructions were executed, at most the budget.
@@ -172,8 +133,7 @@ const hostPiece = 1 << 9
 
 // toll charges for what passes between host and guest, and returns why the guest
 // must end, if it must.
-func (c *call) toll(bytes int) error {
-	m := &c.meter
+func (m *meter) toll(bytes int) error {
 	m.charge(uint64(bytes) + hostPiece)
-	return m.check(m.unspent(), c.now())
+	return m.check(m.unspent(), m.life.now())
 }

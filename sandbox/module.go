@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmgate/wasmgate/sandbox/internal/compiler"
 	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
@@ -99,6 +98,17 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (*
 	return r.compile(ctx, bytesOf(wasm), cfg)
 }
 
+// Compiled reports whether the cache holds the machine code of a module, so that
+// [Runtime.Compile] takes no more than milliseconds, or refuses it at once.
+func (r *Runtime) Compiled(wasm []byte) bool {
+	from := bytesOf(wasm)
+	if r.cache.Has(from.key) {
+		return true
+	}
+	p, err := r.look(from)
+	return err != nil || r.rewrite(p) != nil || r.cache.HasCode(p.wasm) // another program may have left it
+}
+
 // compile is [Runtime.Compile] for a module that may be in the cache. If another process has just
 // removed files there, they are made again.
 func (r *Runtime) compile(ctx context.Context, from origin, cfg ModuleConfig) (m *Module, err error) {
@@ -124,7 +134,7 @@ func (r *Runtime) module(ctx context.Context, from origin, cfg ModuleConfig) (_ 
 		return nil, err
 	}
 	manifest, noManifest := choose(cfg.Manifest, p.Manifest)
-	if err := r.refused(p.Imports, cfg, manifest); err != nil {
+	if err := r.host.refused(p.Imports, cfg.Grants, cfg.Server, manifest); err != nil {
 		return nil, err
 	}
 	if err := r.rewrite(p); err != nil {
@@ -251,7 +261,7 @@ func (m *Module) open(dirs []Dir) error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("open a granted directory: %w", err), m.closeDirs())
 		}
-		m.dirs = append(m.dirs, wasi.Dir{Path: as, Write: d.Write, Root: root, Usage: m.runtime.written.of(m.name, d.Path)})
+		m.dirs = append(m.dirs, wasi.Dir{Path: as, Write: d.Write, Root: root, Usage: m.runtime.written.Usage(m.name, d.Path)})
 	}
 	return nil
 }
@@ -267,7 +277,7 @@ func (m *Module) closeDirs() error {
 
 // settle decides what depends on the ABI that the compiled module follows.
 func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
-	if m.kind, err = m.runtime.checkSignatures(m.compiled); err != nil {
+	if m.kind, err = m.runtime.host.checkSignatures(m.compiled); err != nil {
 		return err
 	}
 	if exports := m.compiled.ExportedFunctions(); m.kind == reactor && exports[exportStart] != nil && exports[exportInit] == nil {
@@ -325,132 +335,6 @@ func (m *Module) sealedGlobals() int {
 // keptInstances is how many instances of a module wait for their next call: as many run
 // at once, and some wait for their host.
 func keptInstances() int { return 2 * turns.Processors }
-
-// namedImports bounds how many of the refused imports an error names.
-const namedImports = 8
-
-// refused returns an error that names the imports which are not granted.
-func (r *Runtime) refused(imports []rewrite.Import, cfg ModuleConfig, manifest Manifest) error {
-	var names, keys []string
-	refused := 0
-	for _, in := range imports {
-		host, own := hostFunctions[in.Name]
-		own = own && in.Module == hostModule
-		switch {
-		case manifest.stubs(in) && r.missing(in):
-			continue
-		case in.Function && r.otherForm(in):
-			return otherTypes(in.Module, in.Name, r.host[in.Module][in.Name])
-		case in.Function && own && host.granted(cfg.Grants), in.Function && in.Module != hostModule && r.host[in.Module][in.Name] != nil:
-			continue
-		case own:
-			keys = append(keys, "tools.NAME.grant."+in.Name)
-		}
-		if refused++; refused > namedImports {
-			continue
-		}
-		name := in.Module + "." + in.Name
-		if !in.Function {
-			name += " (not a function)"
-		}
-		names = append(names, fmt.Sprintf("%.100q", name))
-	}
-	if refused == 0 {
-		return nil
-	}
-	if refused > namedImports {
-		names = append(names, fmt.Sprintf("%d more", refused-namedImports))
-	}
-	hint := fmt.Sprintf("a module can have functions of %s and of %s", wasiModule, hostModule)
-	switch {
-	case cfg.Server:
-		hint = fmt.Sprintf("a server can have functions only of %s", wasiModule)
-	case len(keys) > 0:
-		hint = "grant it with " + strings.Join(keys, " and ") + " in the configuration if the module is to have it"
-	}
-	return fmt.Errorf("it imports what it is not granted: %s; %s", strings.Join(names, ", "), hint)
-}
-
-// choose returns a module's manifest: the one given, or the one carried. If there are both,
-// they have to say the same.
-func choose(given *Manifest, carried []byte) (Manifest, error) {
-	switch {
-	case given != nil && carried != nil:
-		m, err := parseManifest(carried)
-		if err == nil && !sameManifest(m, *given) {
-			err = errors.New("the manifest next to it is different from the one that it carries: put the first into the module with `wasmgate sandbox manifest --embed`, or remove it")
-		}
-		return m, err
-	case given != nil:
-		return *given, given.check()
-	case carried != nil:
-		return parseManifest(carried)
-	}
-	return Manifest{}, errNoManifest
-}
-
-var errNoManifest = errors.New("it has no manifest: write one next to it, NAME.yaml for NAME.wasm (`wasmgate sandbox manifest NAME.wasm` writes a first one), or put one into it with --embed; a Go program gives it in ModuleConfig.Manifest")
-
-// imports reports whether one of the modules that are imported from is such.
-func imports(all []rewrite.Import, such func(module string) bool) bool {
-	return slices.ContainsFunc(all, func(in rewrite.Import) bool { return such(in.Module) })
-}
-
-// checkSignatures finds out which ABI a module follows. Imports of a wrong
-// type would fail only when a call links them; here they fail at load.
-func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) {
-	exports := compiled.ExportedFunctions()
-	for name, want := range abi {
-		if f := exports[name]; f != nil && !sameType(f, want[0], want[1]) {
-			return "", fmt.Errorf("it exports %s with the wrong types; they must be %v -> %v", name, typeNames(want[0]), typeNames(want[1]))
-		}
-	}
-	asks, extismImports := false, false
-	for _, f := range compiled.ImportedFunctions() {
-		module, name, _ := f.Import()
-		if module == rewrite.MeterModule {
-			continue
-		}
-		if host := r.host[module][name]; !sameType(f, host.ParamTypes(), host.ResultTypes()) {
-			return "", otherTypes(module, name, host)
-		}
-		asks = asks || module == hostModule && name != "log"
-		extismImports = extismImports || extism.IsPlugin(module)
-	}
-	if compiled.ExportedMemories()[exportMemory] == nil {
-		return "", errors.New("it exports no memory of the name memory")
-	}
-	if asks && exports[exportRealloc] == nil {
-		return "", fmt.Errorf("it imports functions of %s but does not export %s, into which their answers go", hostModule, exportRealloc)
-	}
-	switch {
-	case extismImports:
-		return plugin, nil
-	case exports[exportCall] != nil && exports[exportRealloc] != nil:
-		return reactor, nil
-	case exports[exportCall] != nil:
-		return "", fmt.Errorf("it exports %s but not %s", exportCall, exportRealloc)
-	case exports[exportStart] != nil:
-		return command, nil
-	}
-	return "", fmt.Errorf("it exports neither %s (a WASI command) nor %s (a reactor)", exportStart, exportCall)
-}
-
-func otherTypes(module, name string, host api.FunctionDefinition) error {
-	return fmt.Errorf("it imports %s.%s with the wrong types; they must be %v -> %v", module, name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
-}
-
-func sameType(f api.FunctionDefinition, params, results []api.ValueType) bool {
-	return slices.Equal(f.ParamTypes(), params) && slices.Equal(f.ResultTypes(), results)
-}
-
-func typeNames(types []api.ValueType) []string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = api.ValueTypeName(t)
-	}
-	return names
-}
 
 // Manifest returns the manifest by which the module was compiled: the one that was given for
 // it, or the one that it carries. It is the zero Manifest if there is none.

@@ -22,21 +22,21 @@ func pluginOf(ctx context.Context) *extism.Plugin {
 
 // newPlugin is the state of a call of a plug-in. What it may ask for it asks the
 // host of the call.
-func (c *call) newPlugin(config map[string]string) *extism.Plugin {
+func newPlugin(c *call) *extism.Plugin {
 	p := &extism.Plugin{
-		Config: config, Charge: c.toll, MaxHeap: c.limits.Memory,
-		Log: func(level, message string) { c.message(pluginLevels[level], []byte(message)) },
+		Config: c.module.grants.Config, Charge: c.meter.toll, MaxHeap: c.limits.Memory,
+		Log: func(level, message string) { c.log.message(pluginLevels[level], []byte(message)) },
 	}
 	p.NoHTTP = fmt.Errorf("%w: it is granted no HTTP", ErrDenied)
 	if c.module.grants.HTTP {
 		p.HTTP = func(_ context.Context, method, url string, header map[string][]string, body []byte) (int, map[string][]string, []byte, error) {
-			r, err := c.send(HTTPRequest{Method: method, URL: url, Header: header, Body: body})
+			r, err := c.requests.send(HTTPRequest{Method: method, URL: url, Header: header, Body: body})
 			return r.Status, r.Header, r.Body, err
 		}
 	}
 	if c.module.grants.KV {
 		p.Var = func(_ context.Context, key string) ([]byte, bool, error) {
-			r, err := c.keep(KVRequest{Op: "get", Key: key})
+			r, err := c.requests.keep(KVRequest{Op: "get", Key: key})
 			return r.Value, r.Found, err
 		}
 		p.SetVar = func(_ context.Context, key string, value []byte) error {
@@ -44,7 +44,7 @@ func (c *call) newPlugin(config map[string]string) *extism.Plugin {
 			if value == nil {
 				op = "delete"
 			}
-			_, err := c.keep(KVRequest{Op: op, Key: key, Value: value})
+			_, err := c.requests.keep(KVRequest{Op: op, Key: key, Value: value})
 			return err
 		}
 	}
@@ -55,16 +55,19 @@ var pluginLevels = map[string]slog.Level{
 	"trace": slog.LevelDebug, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// callPlugin calls a tool of a plug-in.
-func (c *call) callPlugin(in *instance) (Result, error) {
+// A pluginCall is the call of a plug-in, by the conventions of Extism.
+type pluginCall struct{ *call }
+
+// answer has an instance answer the call.
+func (c pluginCall) answer(in *instance) (Result, error) {
 	if c.module.plain {
-		return c.callPlain(in)
+		return c.answerPlain(in)
 	}
 	input, err := extism.Request(c.module.version, c.tool, c.args)
 	if err != nil {
 		return Result{}, fmt.Errorf("sandbox: tool %s: %w", c.tool, err)
 	}
-	out, err := c.runPlugin(in, c.module.version.Call(), input)
+	out, err := c.run(in, c.module.version.Call(), input)
 	var failed *extism.GuestError
 	if errors.As(err, &failed) {
 		return Result{Output: []byte(strings.ToValidUTF8(failed.Text, "\ufffd")), IsError: true}, nil
@@ -86,21 +89,21 @@ func (c *call) callPlugin(in *instance) (Result, error) {
 	return Result{Output: b, IsError: answer.IsError, Whole: true}, nil
 }
 
-// runPlugin runs a function of a plug-in from input to output. The error is an
+// run runs a function of a plug-in from input to output. The error is an
 // [*extism.GuestError] if the plug-in reports one.
-func (c *call) runPlugin(in *instance, function string, input []byte) ([]byte, error) {
+func (c pluginCall) run(in *instance, function string, input []byte) ([]byte, error) {
 	c.plugin.Input = input
 	f := in.function(function)
 	var stack [1]uint64
 	if err := c.invoke(f, stack[:]); err != nil {
-		return nil, c.pluginFailure(err)
+		return nil, c.ending(err)
 	}
 	return c.plugin.Answer(stack[:len(f.Definition().ResultTypes())])
 }
 
-// pluginFailure tells apart what ended a plug-in: its ABI cannot tell it of
+// ending tells apart what ended a plug-in: its ABI cannot tell it of
 // failures, so that a denial ends it as well.
-func (c *call) pluginFailure(err error) error {
+func (c pluginCall) ending(err error) error {
 	var host *extism.Error
 	switch {
 	case errors.Is(err, extism.ErrHeap):
@@ -121,18 +124,18 @@ func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
 	if m.plain {
 		return m.listPlain()
 	}
-	c := newCall(ctx, m, m.version.List(), nil, CallConfig{}, m.limits)
+	c := pluginCall{newCall(ctx, m, m.version.List(), nil, CallConfig{}, m.limits)}
 	if c.process != nil {
 		c.process.Env, c.process.Dirs = nil, nil
 	}
-	c.plugin = &extism.Plugin{Charge: c.toll, MaxHeap: c.limits.Memory}
+	c.plugin = &extism.Plugin{Charge: c.meter.toll, MaxHeap: c.limits.Memory}
 	c.begin()
 	if err := c.turn.Enter(c); err != nil {
 		return nil, c.busy(err)
 	}
 	defer c.turn.Leave()
 	defer c.finish(&Result{}, &err)
-	in, err := m.first(c)
+	in, err := m.first(c.call)
 	if err != nil {
 		return nil, c.outcome(err)
 	}
@@ -140,7 +143,7 @@ func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
 	if err := c.initialize(in); err != nil {
 		return nil, c.outcome(err)
 	}
-	out, err := c.runPlugin(in, m.version.List(), extism.ListRequest(m.version))
+	out, err := c.run(in, m.version.List(), extism.ListRequest(m.version))
 	if err != nil {
 		return nil, fmt.Errorf("it does not list its tools: %w", c.outcome(err))
 	}
@@ -212,18 +215,18 @@ func (m *Module) listPlain() (tools []Tool, err error) {
 	return tools, Manifest{Tools: tools}.check()
 }
 
-// callPlain calls a function of a plain plug-in. One whose only argument is a text, input,
+// answerPlain calls a function of a plain plug-in. One whose only argument is a text, input,
 // gets it as it is, others their arguments as JSON. One with an output schema answers with
 // JSON, others with a text.
-func (c *call) callPlain(in *instance) (Result, error) {
+func (c pluginCall) answerPlain(in *instance) (Result, error) {
 	tool := c.module.tools[slices.IndexFunc(c.module.tools, func(t Tool) bool { return t.Name == c.tool })]
 	input := c.args
 	var schema struct{ Properties map[string]json.RawMessage }
-	var text struct{ Input *string }
-	if json.Unmarshal(tool.InputSchema, &schema) == nil && len(schema.Properties) == 1 && json.Unmarshal(c.args, &text) == nil && text.Input != nil {
-		input = []byte(*text.Input)
+	var lone struct{ Input *string }
+	if json.Unmarshal(tool.InputSchema, &schema) == nil && len(schema.Properties) == 1 && json.Unmarshal(c.args, &lone) == nil && lone.Input != nil {
+		input = []byte(*lone.Input)
 	}
-	out, err := c.runPlugin(in, c.tool, input)
+	out, err := c.run(in, c.tool, input)
 	var failed *extism.GuestError
 	switch {
 	case errors.As(err, &failed):
@@ -233,7 +236,7 @@ func (c *call) callPlain(in *instance) (Result, error) {
 	case int64(len(out)) > c.limits.Output:
 		return Result{}, c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.limits.Output), nil)
 	case tool.OutputSchema != nil:
-		return c.structured(out)
+		return structured(c.tool, out)
 	}
-	return c.text(out)
+	return text(c.tool, out)
 }

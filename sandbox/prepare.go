@@ -16,6 +16,12 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
+// A preparer makes of modules what the engine compiles, and has the cache keep it.
+type preparer struct {
+	cache *compiler.Cache
+	host  functions
+}
+
 // prepared is what the cache keeps of a module in addition to its machine code: all that a runtime
 // has to know of it, so that a module which was compiled once is neither read nor rewritten again.
 type prepared struct {
@@ -71,7 +77,7 @@ var program = sync.OnceValue(func() []byte {
 })
 
 // look returns what the cache keeps of a module, or what the module declares.
-func (r *Runtime) look(from origin) (*prepared, error) {
+func (r *preparer) look(from origin) (*prepared, error) {
 	if code, ok := r.cache.Look(from.key); ok {
 		p := &prepared{code: code}
 		if err := gob.NewDecoder(bytes.NewReader(code.Kept)).Decode(p); err == nil {
@@ -93,11 +99,11 @@ func (r *Runtime) look(from origin) (*prepared, error) {
 // the cache has its code. The manifest says whether a module may have stubs for functions that do
 // not exist here, and whether its calls begin where it waits for its input. With the same answers
 // the form is always the same.
-func (r *Runtime) rewrite(p *prepared) (err error) {
+func (r *preparer) rewrite(p *prepared) (err error) {
 	if p.read == nil {
 		return nil
 	}
-	p.read.Stub(r.missing, ofWASI)
+	p.read.Stub(r.host.missing, ofWASI)
 	p.read.Rewind(readsInput, exits)
 	sealed, err := p.read.Seal()
 	var unfit *rewrite.UnfitError
@@ -120,7 +126,7 @@ func (r *Runtime) rewrite(p *prepared) (err error) {
 const withoutChild = 4
 
 // fill has the cache hold the code of a module that was rewritten.
-func (r *Runtime) fill(ctx context.Context, from origin, p *prepared) error {
+func (r *preparer) fill(ctx context.Context, from origin, p *prepared) error {
 	if p.wasm == nil {
 		return nil
 	}
@@ -136,15 +142,4 @@ func (r *Runtime) fill(ctx context.Context, from origin, p *prepared) error {
 	}
 	p.code = code
 	return err
-}
-
-// Compiled reports whether the cache holds the machine code of a module, so that
-// [Runtime.Compile] takes no more than milliseconds, or refuses it at once.
-func (r *Runtime) Compiled(wasm []byte) bool {
-	from := bytesOf(wasm)
-	if r.cache.Has(from.key) {
-		return true
-	}
-	p, err := r.look(from)
-	return err != nil || r.rewrite(p) != nil || r.cache.HasCode(p.wasm) // another program may have left it
 }

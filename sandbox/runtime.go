@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/internal/image"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
+	"github.com/wasmgate/wasmgate/sandbox/internal/usage"
 	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
@@ -49,11 +50,10 @@ type Config struct {
 // A Runtime compiles and runs modules. Its methods may be used from several
 // goroutines.
 type Runtime struct {
+	preparer
 	engine  wazero.Runtime
-	cache   *compiler.Cache
-	host    map[string]map[string]api.FunctionDefinition // what guests may import, by module and name
 	limits  Limits
-	written *usages // to files, by modules
+	written *usage.Folders
 	log     *slog.Logger
 	places  *turns.Queue // of calls under way
 	slots   *turns.Queue // of guests that run
@@ -98,10 +98,10 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	// in loops only, and at many times the cost.
 	r := &Runtime{
 		limits: limits, log: cfg.Log, places: turns.NewQueue(places, true), slots: turns.NewQueue(turns.Processors, false), share: max(1, places/shares),
-		host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect(),
+		preparer: preparer{host: functions{}}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect(),
 		sessions: sessions{by: map[sessionKey]*session{}, most: maxSessionBytes}, tidying: make(chan struct{}), idle: make(chan struct{}),
 	}
-	if r.written, err = openUsages(cfg.UsageFile, cfg.Log); err != nil {
+	if r.written, err = usage.Open(cfg.UsageFile, cfg.Log); err != nil {
 		return nil, err
 	}
 	if r.cache, err = compiler.Open(cfg.CacheDir); err != nil {
@@ -145,12 +145,6 @@ func (r *Runtime) trim(now time.Time) {
 	r.mu.Unlock()
 	r.sessions.endAll(ctx, func(one *session) bool { return one.users == 0 && now.Sub(one.used) > idleSession })
 }
-
-// wasiModule is the module of WASI's functions.
-const wasiModule = "wasi_snapshot_preview1"
-
-// unstableModule is that of their version before.
-const unstableModule = "wasi_unstable"
 
 // provide makes what guests may import.
 func (r *Runtime) provide(ctx context.Context) error {
@@ -218,7 +212,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	for _, m := range open {
 		err = errors.Join(err, m.Close(ctx))
 	}
-	return errors.Join(err, r.written.save(), r.engine.Close(ctx), r.cache.Close(ctx))
+	return errors.Join(err, r.written.Save(), r.engine.Close(ctx), r.cache.Close(ctx))
 }
 
 // ChildMain compiles a module if this process was started for that, and does not return
@@ -275,4 +269,12 @@ func await(ctx context.Context, done <-chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// provideMeter makes the function that metered modules import.
+func provideMeter(ctx context.Context, engine wazero.Runtime) error {
+	i64 := []api.ValueType{api.ValueTypeI64}
+	_, err := engine.NewHostModuleBuilder(rewrite.MeterModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refill), i64, i64).Export(rewrite.MeterFunction).Instantiate(ctx)
+	return err
 }

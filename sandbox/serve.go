@@ -107,10 +107,10 @@ func (s *served) Wait(ctx context.Context) (ready bool) {
 	if s.pipe.ready() || ctx.Err() != nil {
 		return s.pipe.ready()
 	}
-	m, begun := &s.call.meter, time.Now()
-	left := m.deadline.Sub(begun)
-	m.deadline = begun.Add(maxWait)
-	defer func() { m.deadline = time.Now().Add(left) }()
+	life, begun := &s.call.lifetime, time.Now()
+	left := life.deadline.Sub(begun)
+	life.deadline = begun.Add(maxWait)
+	defer func() { life.deadline = time.Now().Add(left) }()
 	s.call.away(func() { ready = s.pipe.wait(ctx) })
 	return ready
 }
@@ -126,7 +126,7 @@ func (s *served) Read(p []byte) (int, error) {
 	n, err := s.pipe.read(p)
 	if n > 0 && !s.within {
 		s.call.meter.renew(s.call.limits)
-		s.call.logBytes = 0
+		s.call.log.bytes = 0
 	}
 	if n > 0 {
 		s.within = p[n-1] != '\n'
@@ -180,7 +180,7 @@ func (l *logLines) Write(p []byte) (int, error) {
 
 func (l *logLines) flush() {
 	if text := bytes.TrimRight(l.line, "\r\n"); len(text) > 0 {
-		l.call.message(levels[1], text)
+		l.call.log.message(levels[1], text)
 	}
 	l.line = l.line[:0]
 }

@@ -86,10 +86,10 @@ func (one *session) call(c *call) (res Result, err error) {
 			return Result{}, c.outcome(err)
 		}
 	}
-	in.call, c.instance, one.in = c, in, nil
+	in.user, c.instance, one.in = c, in, nil
 	defer func() {
 		c.measure(in)
-		if in.call = nil; c.intact && err == nil {
+		if in.user = nil; c.intact && err == nil {
 			one.in = in
 			return
 		}

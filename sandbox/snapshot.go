@@ -1,21 +1,18 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
 	"github.com/wasmgate/wasmgate/sandbox/internal/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 	"github.com/wasmgate/wasmgate/sandbox/internal/turns"
 )
-
-// A snapshot is the state in which the instances of a module begin. A sealed module holds neither
-// its memory nor its globals, which are all that changes.
-type snapshot struct {
-	image   *image.Image
-	globals []uint64
-}
 
 // prepare returns the module's snapshot, which the first call takes, whose own time
 // begins after that. A failure is not kept: the next call tries again. The result has
@@ -105,21 +102,6 @@ func (m *Module) first(c *call) (*instance, error) {
 	return in, nil
 }
 
-// snapshot returns the state of an instance, to which memories are reset by a method.
-func (in *instance) snapshot(by image.Method) (*snapshot, error) {
-	s := &snapshot{}
-	for _, g := range in.globals {
-		s.globals = append(s.globals, g.Get())
-	}
-	content, ok := in.mod.Memory().Read(0, in.mod.Memory().Size())
-	if !ok {
-		return nil, errors.New("sandbox: the memory cannot be read")
-	}
-	var err error
-	s.image, err = image.NewWith(by, bytes.TrimRight(content, "\x00"), int64(len(content)))
-	return s, err
-}
-
 // advance brings a new instance to the module's snapshot point.
 func (c *call) advance(in *instance) error {
 	if c.module.point == SnapshotInst {
@@ -143,7 +125,7 @@ func (c *call) advance(in *instance) error {
 func (m *Module) acquire(c *call, s *snapshot) (*instance, error) {
 	if m.isolation == IsolationCall && m.sealed != nil {
 		if in, ok := m.instances.take(); ok {
-			in.call, c.instance = c, in
+			in.user, c.instance = c, in
 			return in, nil
 		}
 	}
@@ -161,9 +143,9 @@ func (m *Module) acquire(c *call, s *snapshot) (*instance, error) {
 	if m.sealed == nil {
 		return in, nil
 	}
-	in.call = nil
+	in.user = nil
 	err = in.enlarge(s.image.Size())
-	in.call = c
+	in.user = c
 	if err != nil {
 		return nil, errors.Join(err, in.close(c).Close())
 	}
@@ -173,7 +155,7 @@ func (m *Module) acquire(c *call, s *snapshot) (*instance, error) {
 
 // release puts an instance back into the pool, or the part that can be used again.
 func (m *Module) release(ctx context.Context, in *instance, s *snapshot, intact bool) {
-	in.call = nil
+	in.user = nil
 	if m.isolation == IsolationCall && m.sealed != nil && intact && in.reset(s) == nil && m.instances.keep(in) {
 		return
 	}
@@ -182,4 +164,22 @@ func (m *Module) release(ctx context.Context, in *instance, s *snapshot, intact 
 		return
 	}
 	_ = memory.Close() // only unmaps
+}
+
+// instantiate makes an instance for c, of a memory that is as the image. A
+// module that is not sealed runs its start function here.
+func (m *Module) instantiate(c *call, memory *image.Memory) (_ *instance, err error) {
+	in := &instance{least: uint64(m.minMemory), memory: memory, user: c, functions: map[string]api.Function{}}
+	c.instance = in
+	memory.Grow = in.grow
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	ctx := experimental.WithMemoryAllocator(c, allocator{memory})
+	if in.mod, err = m.runtime.engine.InstantiateModule(ctx, m.compiled, config); err != nil {
+		return nil, err
+	}
+	in.fuel = globalsOf(in.mod)
+	for i := range m.sealedGlobals() {
+		in.globals = append(in.globals, in.mod.ExportedGlobal(rewrite.GlobalName(i)).(api.MutableGlobal))
+	}
+	return in, nil
 }

@@ -66,12 +66,7 @@ type before struct {
 // callStandby has a standby become the call.
 func (m *Module) callStandby(c *call) (Result, error) {
 	c.begin()
-	defer func() {
-		c.over.Store(true)
-		if c.timer.cancel != nil {
-			c.timer.cancel()
-		}
-	}()
+	defer c.expire()
 	if err := m.places.Enter(c, c.turn.Caller(), c.waiter); err != nil {
 		return Result{Took: time.Since(c.started)}, c.busy(err)
 	}
@@ -137,8 +132,8 @@ func (s *standby) nobodys() *call {
 	c.standby = s
 	p := c.process // of the call that will come
 	p.Stdin, p.Stdout, p.Stderr = s, &written{s, false}, &written{s, true}
-	p.Ask = func(ctx context.Context, op, path string) error { return s.file(ctx, op, path) }
-	p.Charge = func(bytes int) error { return s.toll(bytes) }
+	p.Ask = func(ctx context.Context, op, path string) error { return s.requests.file(ctx, op, path) }
+	p.Charge = func(bytes int) error { return s.meter.toll(bytes) }
 	p.Sleep = func(ctx context.Context) { s.sleep(ctx) }
 	p.Exit = s.exits
 	c.begin()
@@ -250,7 +245,7 @@ func (s *standby) become(c *call) {
 	c.standby, c.instance, c.running = s, s.in, s.running
 	c.meter.globals = s.in.fuel
 	s.in.fuel.begin()
-	s.in.call, s.call = c, c
+	s.in.user, s.call = c, c
 }
 
 // Read implements [io.Reader]. The first one waits for the call.
@@ -267,7 +262,7 @@ func (s *standby) wait() {
 		s.call.end(TrapGuest, "it reads its input from "+exportRealloc)
 	}
 	if !closed(s.waits) {
-		s.before = before{s.stdout.buf, s.stderr.buf, s.complaint, s.deniedMemory}
+		s.before = before{s.stdout.buf, s.stderr.buf, s.log.complaint, s.deniedMemory}
 		s.mark()
 		close(s.waits)
 	}
@@ -286,7 +281,7 @@ func (s *standby) receive(h handed) {
 	c := h.call
 	c.process = s.process
 	c.process.MaxWritten, c.process.Sees = c.limits.Files, c.sees
-	c.complaint, c.deniedMemory = s.before.complaint, s.before.deniedMemory
+	c.log.complaint, c.deniedMemory = s.before.complaint, s.before.deniedMemory
 	_, _ = c.stdout.Write(s.before.stdout) // never fails, as the next
 	_, _ = c.stderr.Write(s.before.stderr)
 	c.stdin.Reset(c.reads())

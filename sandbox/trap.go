@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // TrapKind says why a call was ended. The set is closed.
@@ -80,3 +83,36 @@ func said(text []byte) string {
 	}
 	return first[:min(len(first), maxSaid)]
 }
+
+// guestTraps are the traps of the WebAssembly specification (Core 2.0, 4.4), in
+// the words of the engine. A guest that ran into one stands still, and can be
+// put back; "stack overflow" is left out, after which the stack is as large as it
+// can get.
+var guestTraps = []string{
+	"unreachable", "out of bounds memory access", "integer divide by zero", "integer overflow",
+	"invalid conversion to integer", "invalid table access", "indirect call type mismatch",
+}
+
+func innermost(err error) error {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
+}
+
+// A BusyError says that a call ended before its guest began: others of the module, or of
+// all, were under way for as long as it could wait.
+type BusyError struct {
+	Tool   string
+	Waited time.Duration
+}
+
+func (e *BusyError) Error() string { return "sandbox: tool " + e.Tool + ": " + e.Public() }
+
+// Public returns what a client may read.
+func (e *BusyError) Public() string {
+	return fmt.Sprintf("too many calls of tools in the sandbox are under way: none ended within %v; try again later", e.Waited)
+}
+
+// Code returns the outcome of the call.
+func (e *BusyError) Code() string { return "refused_busy" }

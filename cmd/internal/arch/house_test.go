@@ -21,7 +21,6 @@ var exceptions = map[string]bound{
 	"bridge/gateway":        {12, 5000, 105},
 	"gate":                  {7, 6200, 40},
 	"confine":               {13, 5000, 40},
-	"sandbox":               {19, 5000, 60},
 	"sandbox/internal/wasi": {13, 5000, 47},
 }
 
