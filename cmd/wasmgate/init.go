@@ -121,10 +121,11 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 	for _, s := range from {
 		notes = append(notes, s.Notes...)
 	}
+	advice := serverconfig.Advice(cfg, len(stored) > 0)
 	next := made.Next(c.ConfigFile, "http://"+cfg.Listen[0]+"/mcp", from)
 	if c.JSON {
 		said, moved := serverconfig.Noted(notes, made.Moved)
-		said = slices.Concat(said, pinned, serverconfig.InVault(stored))
+		said = slices.Concat(said, pinned, serverconfig.InVault(stored), advice)
 		err = c.PrintJSON(map[string]any{
 			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants, "left": append([]setup.Left{}, made.Left...),
 			"arguments": len(cfg.Audit.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
@@ -133,7 +134,7 @@ func (c serveCommands) init(cmd *cobra.Command, f initFlags) error {
 		for _, n := range notes {
 			fmt.Fprintln(c.Err, show.Visible(n.String()))
 		}
-		for _, n := range slices.Concat(pinned, serverconfig.InVault(stored)) {
+		for _, n := range slices.Concat(pinned, serverconfig.InVault(stored), advice) {
 			fmt.Fprintln(c.Out, show.Visible(n))
 		}
 		fmt.Fprintf(c.Out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))

@@ -2,10 +2,13 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -106,7 +109,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	server := a.newServer(life)
 	if f.Desk != nil {
 		a.Desk.Serve(life, g, f.Desk(a), console)
-		a.shared.peers.Answer("POST "+callsPath, a.Nodes.answer)
+		a.shared.peers.Answer("POST "+callsPath, a.Nodes.answerCalls)
 	}
 	a.serve(life, g, server, on, socket)
 	if f.Stdio {
@@ -281,9 +284,20 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 	a.shared.peers.Shutdown(answers)
 }
 
+// configured identifies the files that gateways of a database should have alike: a snapshot of the configuration, and the lockfile
+// if there is one.
+func configured(snapshot, lockfile string) string {
+	pins, err := os.ReadFile(lockfile)
+	if err != nil {
+		return snapshot
+	}
+	sum := sha256.Sum256(append([]byte(snapshot), pins...))
+	return hex.EncodeToString(sum[:])[:len(snapshot)]
+}
+
 // sign returns what the gateway publishes about itself to the others.
 func (a *App) sign() postgres.Sign {
 	o := a.gateway.Operator()
 	head := o.AuditHead()
-	return postgres.Sign{Config: o.Snapshot(), Policy: o.Policy().Revision(), AuditSeq: head.Seq, AuditHead: head.Hash, Busy: o.UnderWay()}
+	return postgres.Sign{Config: configured(o.Snapshot(), a.Settings.Config().Pins.Lockfile), Policy: o.Policy().Revision(), AuditSeq: head.Seq, AuditHead: head.Hash, Busy: o.UnderWay()}
 }

@@ -23,6 +23,14 @@ type Store struct {
 // On reports whether there is one.
 func (s Store) On() bool { return s.Postgres != "" }
 
+// Advice says what to do about a file that was changed at one gateway; "" if no others share its database.
+func (s Store) Advice(file string) string {
+	if !s.On() {
+		return ""
+	}
+	return "the other gateways of the database do not have this change: put the same " + file + " at each of them; `wasmgate cluster` shows what differs"
+}
+
 // A Cluster says how the gateways of a database reach each other. The zero Cluster is not at all.
 type Cluster struct {
 	Listen string `key:"listen hostport"` // for other gateways

@@ -70,5 +70,5 @@ func (h *exceptionHandlers) exceptPage(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	return h.done(w, r, "/ui/findings", "written, and read by the gateway in a moment: "+strings.TrimSpace(written.Line))
+	return h.done(w, r, "/ui/findings", strings.TrimSpace("written, and read by the gateway in a moment: "+strings.TrimSpace(written.Line)+"\n"+written.Advice))
 }

@@ -105,12 +105,15 @@ func (p *Pins) newView(mode options.PinMode, file string) (*view, error) {
 }
 
 // load reads the lockfile, and what all gateways have approved.
-func (p *Pins) load(path string) (*File, error) {
+func (p *Pins) load(path string) (*File, error) { return LoadShared(path, p.store.shared) }
+
+// LoadShared reads the lockfile at path, and what the gateways that share documents have approved; nil are none.
+func LoadShared(path string, shared Shared) (*File, error) {
 	f, err := Load(path)
-	if err != nil || p.store.shared == nil {
+	if err != nil || shared == nil {
 		return f, err
 	}
-	doc := p.store.shared(approvedName)
+	doc := shared(approvedName)
 	raw, _, err := doc.Load(context.Background(), 0)
 	if err != nil {
 		return nil, err

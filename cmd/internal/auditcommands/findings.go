@@ -138,5 +138,5 @@ func (c findings) except(cmd *cobra.Command, g operation.Gateway, f except.Findi
 	if err != nil {
 		return err
 	}
-	return c.Said(written, fmt.Sprintf("written into %s: %s", written.File, strings.TrimSpace(written.Line)))
+	return c.Said(written, strings.TrimSpace(fmt.Sprintf("written into %s: %s\n%s", written.File, strings.TrimSpace(written.Line), written.Advice)))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/app/pins"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -61,7 +60,7 @@ func (c commands) approvePins(ctx context.Context, cfg *config.Config, g operati
 			return err
 		}
 	}
-	added, where, err := approve(ctx, cfg, g, review.Approval)
+	added, where, err := pins.Keep(ctx, cfg, g, review.Approval)
 	if err != nil {
 		return err
 	}
@@ -71,22 +70,6 @@ func (c commands) approvePins(ctx context.Context, cfg *config.Config, g operati
 	}
 	fmt.Fprintf(&text, "%s approved, in %s", show.Plural(len(added), "definition"), where)
 	return c.Said(approved{where, append([]lock.Pin{}, added...)}, text.String())
-}
-
-// approve writes pins into the lockfile, or where gateways share them, and says where that is.
-func approve(ctx context.Context, cfg *config.Config, g operation.Gateway, approval []lock.Pin) (added []lock.Pin, where string, err error) {
-	if cfg.Store.On() {
-		added, err = pins.Approve.Ask(ctx, g, pins.Request{Pins: approval, By: gate.Local().ID})
-		return added, "the database", err
-	}
-	where = cfg.Pins.Lockfile
-	if added, err = lock.Approve(where, approval); err != nil {
-		return nil, where, err
-	}
-	if _, err := pins.Reload.Ask(ctx, g, pins.Request{By: gate.Local().ID}); err != nil {
-		return nil, where, fmt.Errorf("%s has it, but the gateway does not load it: %w", where, err)
-	}
-	return added, where, nil
 }
 
 // showReview shows the person at the terminal what an approval is about.

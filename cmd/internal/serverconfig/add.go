@@ -143,6 +143,9 @@ func (a *addition) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(made.Added) > 0 {
+		result.Notes = append(result.Notes, Advice(cfg, len(a.stored)+len(a.pending) > 0)...)
+	}
 	if !a.noCheck && len(made.Added) > 0 {
 		if err := a.look(cmd.Context(), cfg, &result); err != nil {
 			return err
@@ -283,6 +286,19 @@ func Store(cfg *config.Config, servers []config.Server) (stored, left []extract.
 func InVault(stored []extract.Moved) (notes []string) {
 	for _, s := range stored {
 		notes = append(notes, fmt.Sprintf("%s: the vault has %s now", s.Server, s.Where))
+	}
+	return notes
+}
+
+// Advice says what to do so that other gateways have the servers that were added to a configuration, with their secrets if the
+// vault has those; nothing without other gateways.
+func Advice(cfg *config.Config, secrets bool) (notes []string) {
+	if !cfg.Store.On() {
+		return nil
+	}
+	notes = append(notes, cfg.Store.Advice(cfg.File))
+	if secrets {
+		notes = append(notes, "only the vault of this gateway has the secrets: write ${env:NAME} instead, and give each gateway the variable")
 	}
 	return notes
 }
@@ -461,14 +477,14 @@ func pin(ctx context.Context, g shell.Gateway, cfg *config.Config, r *added) err
 		if err != nil {
 			return err
 		}
-		approved, err := lock.Approve(cfg.Pins.Lockfile, pinnable(review.Approval))
+		approved, where, err := pins.Keep(ctx, cfg, g, pinnable(review.Approval))
 		if err != nil {
 			return err
 		}
+		r.Lockfile = where
 		r.Pinned += len(approved)
 	}
-	_, err := pins.Reload.Ask(ctx, g, pins.Request{By: "local"})
-	return err
+	return nil
 }
 
 func (a *addition) report(r *added) error {

@@ -18,11 +18,14 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app/logins"
+	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/app/pins"
+	"github.com/wasmgate/wasmgate/internal/cluster/members"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/variables"
 	"github.com/wasmgate/wasmgate/internal/doctor"
 	"github.com/wasmgate/wasmgate/internal/escaped"
+	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/reference"
 	"github.com/wasmgate/wasmgate/internal/setup"
@@ -62,7 +65,7 @@ before another server gets the name.`,
 			if err := os.RemoveAll(filepath.Join(cfg.State, "servers", one.ID)); err != nil {
 				return err
 			}
-			return s.Said(map[string]any{"file": cfg.File, "removed": one.ID, "secrets": append([]string{}, names...)}, fmt.Sprintf("removed %s from %s; its grants and pins stay", one.ID, cfg.File))
+			return s.changed(cfg, map[string]any{"file": cfg.File, "removed": one.ID, "secrets": append([]string{}, names...)}, fmt.Sprintf("removed %s from %s; its grants and pins stay", one.ID, cfg.File))
 		},
 	}
 }
@@ -210,14 +213,35 @@ func (s commands) upgrade(ctx context.Context, word string, yes bool) error {
 		return err
 	}
 	if cfg.Pins.Mode != "off" {
-		if _, err := lock.Approve(cfg.Pins.Lockfile, pinnable(review.Approval)); err != nil {
+		if err := s.approve(ctx, cfg, pinnable(review.Approval)); err != nil {
 			return err
 		}
 	}
 	if err := setup.Put(cfg.File, content); err != nil {
 		return err
 	}
-	return s.Said(map[string]any{"server": id, "from": one.Origin.Version, "to": to}, fmt.Sprintf("%s is at %s now", id, to))
+	return s.changed(cfg, map[string]any{"server": id, "from": one.Origin.Version, "to": to}, fmt.Sprintf("%s is at %s now", id, to))
+}
+
+// approve pins definitions where the gateways of a configuration have them.
+func (s commands) approve(ctx context.Context, cfg *config.Config, all []lock.Pin) error {
+	if !cfg.Store.On() {
+		_, err := lock.Approve(cfg.Pins.Lockfile, all)
+		return err
+	}
+	return s.WithState(ctx, func(g operation.Gateway) error {
+		_, _, err := pins.Keep(ctx, cfg, g, all)
+		return err
+	})
+}
+
+// changed says what was done, and what to do so that other gateways have the changed file, too.
+func (s commands) changed(cfg *config.Config, result map[string]any, said string) error {
+	if advice := cfg.Store.Advice(cfg.File); advice != "" {
+		result["advice"] = advice
+		said += "\n" + advice
+	}
+	return s.Said(result, said)
 }
 
 // upgraded returns the configuration with another version of a server; to is "" if it has that already.
@@ -312,6 +336,16 @@ func (s commands) review(ctx context.Context, cfg *config.Config, id string, con
 	defer func() { err = errors.Join(err, os.RemoveAll(state)) }()
 	next.State, next.Audit.Path = state, filepath.Join(state, "audit.jsonl")
 	next.Vault = config.Vault{}
+	if cfg.Store.On() { // the trial is none of its gateways
+		approved, err := members.Approved(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		next.Store, next.Cluster, next.Pins.Lockfile = config.Store{}, config.Cluster{}, filepath.Join(state, "wasmgate.lock")
+		if err := files.Replace(next.Pins.Lockfile, approved.Bytes(), 0o600); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range secretsOf(cfg.File, id) {
 		secret, err := logins.Vault(cfg).Get(reference.Key(name))
 		if err == nil {

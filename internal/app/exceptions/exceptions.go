@@ -51,8 +51,9 @@ type Request struct {
 
 // Written is where an exception was written.
 type Written struct {
-	File string `json:"file"`
-	Line string `json:"line"`
+	File   string `json:"file"`
+	Line   string `json:"line"`
+	Advice string `json:"advice,omitempty"` // what to do so that other gateways have it, too
 }
 
 // Write writes an exception into the configuration. What it is is decided on, and recorded, before.
@@ -67,5 +68,5 @@ func (all Exceptions) Write(ctx context.Context, by policy.AdminQuery, r Request
 		return Written{}, err
 	}
 	line, err := except.Write(cfg.File, r.Seen, e)
-	return Written{cfg.File, line}, err
+	return Written{cfg.File, line, cfg.Store.Advice(cfg.File)}, err
 }

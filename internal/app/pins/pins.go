@@ -186,6 +186,24 @@ func (p *Pins) Approve(ctx context.Context, pins []lock.Pin, by string) ([]lock.
 	return added, p.take(by)
 }
 
+// Keep approves definitions for the operator of a gateway: in the lockfile, or in the database that gateways share. It
+// returns those that were not approved there, and where that is.
+func Keep(ctx context.Context, cfg *config.Config, g operation.Gateway, approval []lock.Pin) (added []lock.Pin, where string, err error) {
+	by := gate.Local().ID
+	if cfg.Store.On() {
+		added, err = Approve.Ask(ctx, g, Request{Pins: approval, By: by})
+		return added, "the database", err
+	}
+	where = cfg.Pins.Lockfile
+	if added, err = lock.Approve(where, approval); err != nil {
+		return nil, where, err
+	}
+	if _, err := Reload.Ask(ctx, g, Request{By: by}); err != nil {
+		return nil, where, fmt.Errorf("%s has it, but the gateway does not load it: %w", where, err)
+	}
+	return added, where, nil
+}
+
 // Follow takes over what other gateways have seen and approved, and tries again what could not be kept.
 func (p *Pins) Follow(by string, documents []string) error {
 	p.changing.Lock()

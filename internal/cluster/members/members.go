@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/config/policydata"
 	"github.com/wasmgate/wasmgate/internal/files/state"
+	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/pg"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
@@ -94,7 +95,7 @@ func Look(ctx context.Context, s *postgres.Store) (*Cluster, error) {
 		return nil, err
 	}
 	problems := differences(all, "version", "all gateways should run the same one after an upgrade", func(n postgres.Node) string { return n.Version })
-	problems = append(problems, differences(all, "configuration", "give all gateways the same files; write what differs as ${NODE}", func(n postgres.Node) string { return n.Config })...)
+	problems = append(problems, differences(all, "configuration", "give all gateways the same configuration and lockfile; write what differs as ${NODE}", func(n postgres.Node) string { return n.Config })...)
 	problems = append(problems, differences(all, "policy", "an approval that was given under one policy is asked for again under another", func(n postgres.Node) string { return n.Policy })...)
 	return &Cluster{Nodes: all, Problems: problems}, nil
 }
@@ -158,6 +159,19 @@ func WithGrants(ctx context.Context, c *config.Config, do func(at state.Document
 	}
 	defer s.Close(ctx)
 	return do(s.Document(policydata.GrantsName))
+}
+
+// Approved returns the pins that are approved: in the lockfile of a configuration, and by the gateways that share its database.
+func Approved(ctx context.Context, c *config.Config) (*lock.File, error) {
+	if !c.Store.On() {
+		return lock.Load(c.Pins.Lockfile)
+	}
+	s, err := open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	f, err := lock.LoadShared(c.Pins.Lockfile, func(name string) state.Document { return s.Document(name) })
+	return f, errors.Join(err, s.Close(ctx))
 }
 
 // differences says which gateways that run differ in something, and what to do about it; nothing if
