@@ -134,7 +134,8 @@ func (a *App) begin(ctx context.Context) (err error) {
 	a.Logins = logins.New(a.cfg, o, a.Callers, a.Settings.Config, a.log)
 	a.Callers.Logins = a.Logins.Kept
 	a.Desk = desks.New(a.log)
-	a.Nodes = &Nodes{&a.shared, a.Desk}
+	a.Nodes = &Nodes{&a.shared, a.Desk, a.Approvals}
+	a.Approvals.Others = a.Nodes
 	a.Settings.Servers, a.Settings.Approvals, a.Settings.Callers = a.servers, a.Approvals, a.Callers
 	a.Settings.Logins, a.Settings.Policies, a.Settings.Background = a.Logins, a.Policies, a.beside
 	a.servers.Reveal, a.servers.Authorize = reference.New(kept).Resolve, a.Logins.Authorize

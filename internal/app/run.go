@@ -111,6 +111,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		a.Desk.Serve(life, g, f.Desk(a), console)
 		a.shared.peers.Answer("POST "+callsPath, a.Nodes.answerCalls)
 	}
+	a.shared.peers.Answer("POST "+destinationsPath, a.Nodes.answerDestinations)
 	a.serve(life, g, server, on, socket)
 	if f.Stdio {
 		a.serveStdio(life, g, who, f)

@@ -81,8 +81,9 @@ func (h *approvalHandlers) postDecision(w http.ResponseWriter, r *http.Request) 
 	return answer(w, done, err)
 }
 
-func (h *approvalHandlers) getDestinations(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, h.approvals.Destinations(), nil)
+func (h *approvalHandlers) getDestinations(w http.ResponseWriter, r *http.Request) error {
+	all, err := h.approvals.Destinations(r.Context())
+	return answer(w, all, err)
 }
 
 // revoke takes back the destinations that an approval was for.
@@ -132,7 +133,8 @@ func (h *approvalHandlers) approvalsPage(w http.ResponseWriter, r *http.Request)
 	for _, a := range all {
 		asked = append(asked, h.describe(a))
 	}
-	return h.show(w, r, "approvals", "Approvals", map[string]any{"All": asked, "Asks": h.approvals.On(), "Destinations": h.approvals.Destinations(), "Still": still})
+	destinations, missing := h.approvals.Destinations(r.Context())
+	return h.show(w, r, "approvals", "Approvals", map[string]any{"All": asked, "Asks": h.approvals.On(), "Destinations": destinations, "Missing": missing, "Still": still})
 }
 
 func (h *approvalHandlers) decidePage(w http.ResponseWriter, r *http.Request) error {

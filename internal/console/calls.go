@@ -109,7 +109,7 @@ func withOthers(ctx context.Context, nodes *app.Nodes, own []audit.Entry, query 
 		}
 	}
 	for _, o := range nodes.Calls(ctx, asked) {
-		entries, err := parsed(o.Records)
+		entries, err := parsed(o.Value)
 		if o.Err != nil {
 			err = o.Err
 		}

@@ -50,9 +50,18 @@ type Gateway interface {
 	RevokeDestinations(ctx context.Context, id, by string) ([]gate.Destination, error)
 }
 
+// Others are the other gateways that share a database.
+type Others interface {
+	// Destinations returns those that are approved for sessions there. The error says which gateways did not answer.
+	Destinations(ctx context.Context) ([]gate.Destination, error)
+	// RevokeDestinations takes back what an approval has approved there, and returns it; nothing if no session has it.
+	RevokeDestinations(ctx context.Context, id, by string) ([]gate.Destination, error)
+}
+
 // Approvals are those of one gateway. Its fields are set before the first call.
 type Approvals struct {
 	Gateway  Gateway
+	Others   Others
 	Config   func() *config.Config // in use
 	Policies *policies.Policies
 	// Identify says whose a bearer token or an API key is.
@@ -69,7 +78,7 @@ func (a *Approvals) Operations(t operation.Table) {
 	Show.Add(t, func(ctx context.Context, r DecideRequest) (*Approval, error) { return a.Show(ctx, r.ID) })
 	Decide.Add(t, a.Decide)
 	Break.Add(t, a.BreakGlass)
-	operation.AddPlain(t, Destinations, func(context.Context) ([]gate.Destination, error) { return a.Destinations(), nil })
+	operation.AddPlain(t, Destinations, a.Destinations)
 	Revoke.Add(t, func(ctx context.Context, r RevokeRequest) ([]gate.Destination, error) {
 		return a.RevokeDestinations(ctx, r.ID, operation.ByOperator)
 	})
@@ -454,8 +463,8 @@ func (a *Approvals) Describe(r approval.Request) Approval {
 }
 
 // Destinations returns the destinations that people have approved for sessions which have
-// not ended.
-func (a *Approvals) Destinations() []gate.Destination {
+// Own returns the destinations that are approved for sessions at this gateway.
+func (a *Approvals) Own() []gate.Destination {
 	all := []gate.Destination{}
 	for _, s := range a.Gateway.Sessions() {
 		all = append(all, s.Destinations...)
@@ -463,19 +472,40 @@ func (a *Approvals) Destinations() []gate.Destination {
 	return all
 }
 
+// Destinations returns the destinations that are approved for sessions, at this gateway and at others. With an error it returns
+// those of the gateways that answered.
+func (a *Approvals) Destinations(ctx context.Context) ([]gate.Destination, error) {
+	others, err := a.Others.Destinations(ctx)
+	return append(a.Own(), others...), err
+}
+
 // A RevokeRequest names the approval whose destinations are taken back.
 type RevokeRequest struct {
 	ID string `json:"id"`
 }
 
-// RevokeDestinations takes back the destinations that an approval was for, and returns
+// RevokeDestinations takes back the destinations that an approval was for, at whichever gateway, and returns
 // them. By is who does it.
 func (a *Approvals) RevokeDestinations(ctx context.Context, id, by string) ([]gate.Destination, error) {
-	gone, err := a.Gateway.RevokeDestinations(ctx, id, by)
-	if err != nil {
-		return nil, &gate.NotApproved{Reason: err.Error()}
+	gone, err := a.RevokeOwn(ctx, id, by)
+	if err == nil && len(gone) == 0 {
+		gone, err = a.Others.RevokeDestinations(ctx, id, by)
 	}
-	return gone, nil
+	switch {
+	case len(gone) > 0:
+		return gone, nil
+	case err == nil:
+		err = fmt.Errorf("approval %q has no destinations to revoke; see `wasmgate approvals destinations`", id)
+	}
+	return nil, &gate.NotApproved{Reason: err.Error()}
+}
+
+// RevokeOwn takes back the destinations that an approval was for at this gateway, and returns them.
+func (a *Approvals) RevokeOwn(ctx context.Context, id, by string) ([]gate.Destination, error) {
+	if !slices.ContainsFunc(a.Own(), func(d gate.Destination) bool { return d.ID == id }) {
+		return nil, nil
+	}
+	return a.Gateway.RevokeDestinations(ctx, id, by)
 }
 
 // On reports whether people are asked about calls.
