@@ -99,7 +99,10 @@ func testRows(t *testing.T, p *e2e.Program) {
 		keys:   "tools: {ask: {module: asker.wasm, grant: {http: [{origin: \"https://example.com\"}], kv: true}}}\n",
 		grants: "- {to: [\"*\"], servers: [tally, jira, swap, local, news]}\n",
 		labels: "tally__*: {result: trusted, effect: [read]}\njira__*: {result: trusted, effect: [read]}\nswap__*: {result: trusted, effect: [read]}\nlocal__*: {result: trusted, effect: [read]}\n",
-		build:  e2e.Asker.Build,
+		build: func(pl *e2e.Place) {
+			e2e.Asker.Build(pl)
+			pl.Write("policies/dora.rego", "package wasmgate\n\nask contains \"no one has named her\" if input.arguments.to == \"dora@corp.example\"\n")
+		},
 	}, p, p, p)
 	t.Run("values of modules", func(t *testing.T) { c.kept(t) })
 	t.Run("a process for each principal", func(t *testing.T) { c.tally(t) })
@@ -108,6 +111,9 @@ func testRows(t *testing.T, p *e2e.Program) {
 	t.Run("tokens that are exchanged", func(t *testing.T) { c.exchanged(t) })
 	t.Run("a login in a browser", func(t *testing.T) { c.loginAt(t, as) })
 	t.Run("a person signs in to the console", func(t *testing.T) { c.personAt(t) })
+	t.Run("destinations", func(t *testing.T) { c.destinations(t) })
+	t.Run("files that differ", func(t *testing.T) { c.differ(t) })
+	t.Run("servers that are upgraded", func(t *testing.T) { c.upgraded(t) })
 }
 
 // text calls a tool until the answer is no refusal that says to try again, and returns what the answer says.
@@ -345,6 +351,149 @@ func (c *cluster) personAt(t *testing.T) {
 		}
 		if got := ask(node, http.MethodGet, "/api/v1/status"); got.StatusCode != http.StatusUnauthorized {
 			t.Errorf("node %d answers %s without a sign-in", node, got.Status)
+		}
+	}
+}
+
+// destinations: what is approved for a session at its home, any gateway lists and takes back.
+func (c *cluster) destinations(t *testing.T) {
+	listed := func(node int) (all []struct{ ID, Value string }) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(c.nodes[node].Must("approvals", "destinations", "--json")), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for at := range c.urls {
+		w := c.client(c.urls[at], c.token(t, fmt.Sprint("dan", at), rand.Text())) // which is the home
+		const args = `{"to":"dora@corp.example"}`
+		if ok, code := passes(t, w, "own__send", args); ok || code != "refused_approve" {
+			t.Fatalf("node %d: %t %s", at, ok, code)
+		}
+		var asked []struct{ ID string }
+		if err := json.Unmarshal([]byte(c.nodes[at].Must("approvals", "list", "--json")), &asked); err != nil || len(asked) != 1 {
+			t.Fatalf("node %d: %d questions, %v", at, len(asked), err)
+		}
+		c.nodes[(at+1)%3].Must("approvals", "approve", asked[0].ID, "--destination", "--yes")
+		if ok, code := passes(t, w, "own__send", args); !ok {
+			t.Fatalf("node %d: a call that was approved: %s", at, code)
+		}
+		for node := range c.nodes {
+			if all := listed(node); len(all) != 1 || all[0].ID != asked[0].ID {
+				t.Errorf("node %d lists %v of node %d", node, all, at)
+			}
+		}
+		if said := c.nodes[(at+2)%3].Must("approvals", "revoke", asked[0].ID); !strings.Contains(said, "dora@corp.example") {
+			t.Errorf("revoked at another gateway: %s", said)
+		}
+		for node, pl := range c.nodes {
+			if all := listed(node); len(all) > 0 {
+				t.Errorf("node %d lists %v after it was revoked", node, all)
+			}
+			if o := pl.Run("approvals", "revoke", asked[0].ID); o.Code == 0 || !strings.Contains(o.Stderr, "has no destinations to revoke") {
+				t.Errorf("node %d revokes what was revoked: %+v", node, o)
+			}
+		}
+	}
+}
+
+// differ: what differs between the files of gateways, any gateway shows.
+func (c *cluster) differ(t *testing.T) {
+	type looked struct {
+		Nodes    []struct{ Name, Config, Policy string }
+		Problems []string
+	}
+	look := func() (all looked) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(c.nodes[0].Must("cluster", "--json")), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := look()
+	labels, err := os.ReadFile(c.nodes[1].File("labels.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.nodes[1].Write("labels.yaml", string(labels)+"news__*: {result: untrusted, effect: [read]}\n")
+	timelimit.Wait(t, "the policy differs", func() bool {
+		return slices.ContainsFunc(look().Problems, func(p string) bool { return strings.HasPrefix(p, "the policy differs: ") })
+	})
+	c.nodes[1].Write("labels.yaml", string(labels))
+	c.nodes[2].Write("wasmgate.lock", "wasmgate-lock 1\n")
+	timelimit.Wait(t, "the lockfile differs, and the policy does not", func() bool {
+		now := look()
+		return now.Nodes[1] == before.Nodes[1] && now.Nodes[2].Config != before.Nodes[2].Config
+	})
+	if err := os.Remove(c.nodes[2].File("wasmgate.lock")); err != nil {
+		t.Fatal(err)
+	}
+	timelimit.Wait(t, "all is as before", func() bool { return look().Nodes[2] == before.Nodes[2] })
+}
+
+// weatherServer is a stdio MCP server in sh, which has the version of its package.
+const weatherServer = `#!/bin/sh
+version=${2##*@}
+while read -r line; do
+  id=${line#*'"id":'}; id=${id%%[,\}]*}
+  case $line in
+  *'"initialize"'*) r='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"weather","version":"'$version'"}}' ;;
+  *'"tools/list"'*) r='{"tools":[{"name":"look","description":"of '$version'","inputSchema":{"type":"object"}}]}' ;;
+  *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+done`
+
+// upgraded: a command that changes the file of one gateway says that the others do not have it, and what it pins is pinned at all.
+func (c *cluster) upgraded(t *testing.T) {
+	bin := t.TempDir()
+	for name, text := range map[string]string{"npx": weatherServer, "npm": "#!/bin/sh\nexit 1\n"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entry := func(version string) string {
+		return strings.ReplaceAll(`{"server": {"name": "io.github.acme/weather", "version": "V", "packages": [{"registryType": "npm", "identifier": "@acme/weather", "version": "V", "transport": {"type": "stdio"}}]}}`, "V", version)
+	}
+	const advice = "the other gateways of the database do not have this change"
+	for at, pl := range c.nodes[:2] {
+		whole, err := os.ReadFile(pl.File("wasmgate.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for line := range strings.Lines(string(whole)) {
+			if !strings.HasPrefix(line, "servers:") && !strings.HasPrefix(line, "tools:") {
+				lines = append(lines, line)
+			}
+		}
+		pl.Write("block.yaml", strings.Join(lines, "")) // in which commands can write, of the same gateway
+		pl.Write("entries/1.json", entry("1.2.3"))
+		run := func(args ...string) e2e.Outcome {
+			t.Helper()
+			command := pl.Command(t.Context(), pl.Program.Plain, append([]string{"--config", pl.File("block.yaml")}, args...)...)
+			command.Env = append(command.Env, "PATH="+bin+":"+os.Getenv("PATH"), "WASMGATE_REGISTRY="+pl.File("entries"))
+			var said, errs strings.Builder
+			command.Stdout, command.Stderr = &said, &errs
+			if err := command.Run(); err != nil {
+				t.Fatalf("node %d: %q: %v\n%s%s", at, args, err, said.String(), errs.String())
+			}
+			return e2e.Outcome{Stdout: said.String(), Stderr: errs.String()}
+		}
+		if o := run("add", "io.github.acme/weather", "--yes", "--unconfined", "--no-check"); !strings.Contains(o.Stderr, advice) {
+			t.Errorf("node %d: add says %s%s", at, o.Stdout, o.Stderr)
+		}
+		next := fmt.Sprintf("%d.0.0", at+2)
+		pl.Write("entries/2.json", entry(next))
+		o := run("upgrade", "weather", "--yes")
+		if !strings.Contains(o.Stdout, "weather is at "+next+" now\n"+advice) {
+			t.Errorf("node %d: upgrade says %s", at, o.Stdout)
+		}
+		if known := at > 0; strings.Contains(o.Stderr, "weather__look has changed since it was approved") != known { // at the first
+			t.Errorf("node %d: upgrade shows %s", at, o.Stderr)
+		}
+		if o := run("remove", "weather"); !strings.Contains(o.Stdout, advice) {
+			t.Errorf("node %d: remove says %s", at, o.Stdout)
 		}
 	}
 }
