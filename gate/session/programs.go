@@ -65,7 +65,8 @@ func (t *table) nothingNew(k gate.SessionKey, program string) bool {
 }
 
 // bequeath has the programs of a session, and that of a lesson, begin their next ones with
-// what this one has read. Risen says that it has more labels by the lesson.
+// what this one has read. Risen says that it has more labels by the lesson. Callers hold mu, here and
+// below.
 func (t *table) bequeath(k gate.SessionKey, l lesson, risen bool) {
 	e := t.kept[key{SessionKey: k}]
 	if !t.o.Inherit || e == nil || len(e.state.Labels) == 0 && !e.state.Top {

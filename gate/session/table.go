@@ -9,8 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
 
-// table has the sessions that are kept, and what is known of those that are not. Its methods are
-// called with mu held, unless they say otherwise.
+// table has the sessions that are kept, and what is known of those that are not. Callers of the
+// methods in this file hold mu.
 type table struct {
 	o       Options
 	started time.Time
@@ -44,7 +44,7 @@ type entry struct {
 	key   key
 	state gate.Session
 	began time.Time
-	used  atomic.Int64 // time.Duration after Sessions.started
+	used  atomic.Int64 // time.Duration after table.started
 	// raised is the call with which each label came, and with "" that with which the session became
 	// Top. "" means that nothing is known of the call any more.
 	raised map[string]string
@@ -97,8 +97,7 @@ func (t *table) glance(k gate.SessionKey) (state gate.Session, known bool) {
 	return e.state, true
 }
 
-// view returns the state of now and marks it as used. Callers hold mu, here and
-// below.
+// view returns the state of now and marks it as used.
 func (t *table) view(k key) gate.Session {
 	now := time.Now()
 	if e, ok := t.kept[k]; ok {
