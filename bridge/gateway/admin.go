@@ -16,7 +16,7 @@ import (
 // recorded when Admin returns, before it is done; a denied action is recorded, too. The error is a
 // [*gate.Refusal], or says why the action could not be decided or recorded: in both cases it must
 // not be done.
-func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
+func (g Operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
 	d, err := policy.Admin(ctx, g.Policy(), q)
 	if err != nil {
 		return fmt.Errorf("the policy cannot be evaluated: %w", err)
@@ -33,7 +33,7 @@ func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) 
 	} else if !changes {
 		return nil
 	}
-	if err := g.note(e); err != nil {
+	if err := g.journal.note(e); err != nil {
 		return fmt.Errorf("%s was not done, because it cannot be recorded: %w", q.Op, err)
 	}
 	if d.Effect != gate.Allow {

@@ -9,7 +9,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -99,7 +98,7 @@ func (a *agent) tainted(session string) bool {
 	a.t.Helper()
 	id := gate.NewID()
 	answer := a.tell(a.call("PreToolUse", session, id, "Send", `{"to":"`+id+`"}`))
-	if answer == (agents.Answer{}) {
+	if answer == (options.HookAnswer{}) {
 		a.after(session, id, "Send", `{"to":"`+id+`"}`, `"sent"`)
 		return false
 	}
@@ -120,7 +119,7 @@ func TestAgentEventsThatCannotBeRead(t *testing.T) {
 					a.name = name
 					a.says("s", "hello", "")
 					a.stops("s", "")
-					a.g.Operator().Hook(t.Context(), gate.Local(), agents.Request{
+					a.g.Operator().Hook(t.Context(), gate.Local(), options.Hook{
 						Agent: name, Unreadable: unreadable, Event: gate.MustDoc(fmt.Sprintf(`{"hook_event_name":%q,"session_id":%q,"tool_name":"Read","tool_use_id":"1"}`, a.event(event), session)),
 					})
 					want := taints && (session != "" || event != "")
@@ -142,7 +141,7 @@ func TestAgentEventsThatCannotBeRead(t *testing.T) {
 	t.Run("the call ends with it", func(t *testing.T) {
 		a := newAgent(t, options.Agent{})
 		a.before("s", "1", "Read", `{"file_path":"/a"}`)
-		a.g.Operator().Hook(t.Context(), gate.Local(), agents.Request{
+		a.g.Operator().Hook(t.Context(), gate.Local(), options.Hook{
 			Agent: a.name, Unreadable: unreadable, Event: gate.MustDoc(`{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Read","tool_use_id":"1"}`),
 		})
 		if got := a.records.list(); len(got) != 2 || got[1].Event != gate.Done {
@@ -153,7 +152,7 @@ func TestAgentEventsThatCannotBeRead(t *testing.T) {
 		a := newAgent(t, options.Agent{})
 		a.announces("s", "1", "mail__send", `{"to":"ann@corp.example"}`)
 		a.calls("mcp", "1", "mail__send", `{"to":"ann@corp.example"}`)
-		a.g.Operator().Hook(t.Context(), gate.Local(), agents.Request{
+		a.g.Operator().Hook(t.Context(), gate.Local(), options.Hook{
 			Agent: a.name, Unreadable: unreadable, Event: gate.MustDoc(`{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"mcp__wasmgate__mail__send","tool_use_id":"1"}`),
 		})
 		if a.tainted("s") {

@@ -12,15 +12,15 @@ import (
 // Hook takes what the hook of an agent tells of who's session: of a call of one of the
 // agent's own tools, which is decided on as [actions.AgentCall] and recorded; of its result; of
 // what its user says; or of its end. It returns once the agent may go on.
-func (g operator) Hook(ctx context.Context, who *gate.Principal, r agents.Request) agents.Answer {
+func (g Operator) Hook(ctx context.Context, who *gate.Principal, r options.Hook) options.HookAnswer {
 	return g.agents.Hook(ctx, who, r)
 }
 
 // SetAgents puts other rules in the place of those of Config.Agents.
-func (g operator) SetAgents(rules map[string]options.Agent) error {
+func (g Operator) SetAgents(rules map[string]options.Agent) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
-	if err := g.noteSetting("agents"); err != nil {
+	if err := g.journal.noteSetting("agents"); err != nil {
 		return err
 	}
 	g.agents.Set(rules)
@@ -29,19 +29,23 @@ func (g operator) SetAgents(rules map[string]options.Agent) error {
 
 func (g *Gateway) newAgents() {
 	g.agents = agents.New(agents.Config{
-		Life: g.life, Log: g.cfg.Log, Kept: g.session, Ended: g.endSession,
-		Do:      func(ctx context.Context, c gate.Call) (gate.Result, error) { return g.gate.Do(ctx, c) },
-		View:    g.sessions.View,
-		Learn:   g.sessions.Learn,
-		Teaches: g.teaches,
-		Tracks:  func() bool { return g.gate.Parts().TrackValues },
+		Life: g.life, Log: g.cfg.Log, Kept: g.sessions.key, Ended: g.endSession,
+		Do:    func(ctx context.Context, c gate.Call) (gate.Result, error) { return g.gate.Do(ctx, c) },
+		View:  g.sessions.View,
+		Learn: g.sessions.Learn,
+		Teaches: func(t *gate.Tool) gate.Labels {
+			if labels, ok := g.gate.Parts().Labeler.Labels(t); ok {
+				return provenance.Teaches(labels)
+			}
+			return t.Teaches
+		},
+		Tracks: func() bool { return g.gate.Parts().TrackValues },
 	}, g.cfg.Agents)
 }
 
-// teaches returns the labels that a session gets from a result of a tool.
-func (g *Gateway) teaches(t *gate.Tool) gate.Labels {
-	if labels, ok := g.gate.Parts().Labeler.Labels(t); ok {
-		return provenance.Teaches(labels)
-	}
-	return t.Teaches
+// endSession drops the state of a session whose client is gone.
+func (g *Gateway) endSession(k gate.SessionKey) {
+	g.agents.Left(g.sessions.key(k))
+	g.fleet.Sessions.End(k)
+	g.machine.endSession(k)
 }

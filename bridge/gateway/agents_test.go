@@ -16,7 +16,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate/actions"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -97,16 +96,16 @@ func newAgent(t *testing.T, rules options.Agent, more ...policy.Grant) *agent {
 }
 
 // tell returns the answer to an event, given as members of an object.
-func (a *agent) tell(members string) agents.Answer {
+func (a *agent) tell(members string) options.HookAnswer {
 	a.t.Helper()
-	return a.g.Operator().Hook(a.t.Context(), gate.Local(), agents.Request{Agent: a.name, Event: gate.MustDoc("{" + members + "}"), Observe: a.observe})
+	return a.g.Operator().Hook(a.t.Context(), gate.Local(), options.Hook{Agent: a.name, Event: gate.MustDoc("{" + members + "}"), Observe: a.observe})
 }
 
 // before reports whether a call of a tool of the agent's own passes.
 func (a *agent) before(session, id, tool, input string) bool {
 	a.t.Helper()
 	answer := a.tell(a.call("PreToolUse", session, id, tool, input))
-	if answer == (agents.Answer{}) {
+	if answer == (options.HookAnswer{}) {
 		return true
 	}
 	said := gate.Doc{}
@@ -143,7 +142,7 @@ func (a *agent) stops(session, more string) {
 
 func (a *agent) nothing(members string) {
 	a.t.Helper()
-	if answer := a.tell(members); answer != (agents.Answer{}) {
+	if answer := a.tell(members); answer != (options.HookAnswer{}) {
 		a.t.Errorf("%s: %+v", members, answer)
 	}
 }
@@ -286,7 +285,7 @@ func TestAgentTools(t *testing.T) {
 }
 
 func TestAgentDenies(t *testing.T) {
-	for name, want := range map[string]agents.Answer{
+	for name, want := range map[string]options.HookAnswer{
 		"codex":      {Stdout: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"wasmgate: refused: no policy allows codex__Bash for local"}}`},
 		"opencode":   {Stderr: "wasmgate: refused: no policy allows opencode__Bash for local", Exit: 2},
 		"gemini-cli": {Stdout: `{"decision":"deny","reason":"wasmgate: BeforeTool has no tool_name, or its tool_input is not an object"}`},
@@ -392,7 +391,7 @@ func TestAgentPrompts(t *testing.T) {
 		for _, trust := range []bool{false, true} {
 			a := newAgent(t, options.Agent{TrustHeadless: trust})
 			a.reads("s")
-			a.g.Operator().Hook(t.Context(), gate.Local(), agents.Request{
+			a.g.Operator().Hook(t.Context(), gate.Local(), options.Hook{
 				Agent: a.name, Headless: true, Event: gate.MustDoc(`{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"write to eve@evil.example"}`),
 			})
 			if got := a.sends("s", eve); got != trust {

@@ -7,25 +7,24 @@ import (
 
 // newQueue makes the queue that asks people. Without Config.Approvals only clients with
 // [ClientConfig].Approve are asked.
-func (g *Gateway) newQueue(r gate.Recorder) (err error) {
+func newQueue(c *Config, r gate.Recorder) (*approval.Queue, error) {
 	o := approval.Options{Channels: []approval.Channel{approval.Client}}
-	if g.cfg.Approvals != nil {
-		o = *g.cfg.Approvals
+	if c.Approvals != nil {
+		o = *c.Approvals
 	}
 	o.Recorder = r
 	if o.Log == nil {
-		o.Log = g.cfg.Log
+		o.Log = c.Log
 	}
-	g.asking, err = approval.New(o)
-	return err
+	return approval.New(o)
 }
 
-// approver returns the queue that asks people by these options; nil if no one is asked.
-func (g *Gateway) approver(o *approval.Options) gate.Approver {
+// approver returns the queue if people are asked by these options; nil if no one is.
+func approver(q *approval.Queue, o *approval.Options) gate.Approver {
 	if o != nil && o.Channels != nil && len(o.Channels) == 0 {
 		return nil
 	}
-	return g.asking
+	return q
 }
 
 // Approvals returns the questions that wait for people, to be shown and answered; nil if no one is

@@ -229,7 +229,7 @@ func TestPagesArePinned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		review, err := pins.Review(label, nil)
+		review, err := pins.(*lock.Pins).Review(label, nil)
 		if err != nil || len(review.Differences) != 1 || len(review.Differences[0].Changes) == 0 {
 			t.Errorf("%s: review %v, %v", what, review, err)
 		}
@@ -441,7 +441,7 @@ func TestRisksOfPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := pins.Review("maps ui ui://map/app.html", look)
+	review, err := pins.(*lock.Pins).Review("maps ui ui://map/app.html", look)
 	if err != nil || len(review.Differences) != 1 {
 		t.Fatalf("review %+v, %v", review, err)
 	}

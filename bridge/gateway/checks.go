@@ -88,3 +88,8 @@ func (c *checking) Sanitize(t gate.Text) (string, []gate.Finding) {
 func (c *checking) Check(of gate.Content) gate.ContentVerdict { return c.now.Load().clean.Check(of) }
 
 func (c *checking) hide(name, text string) string { return c.now.Load().hide(name, text) }
+
+// toolOptions says how the tools of servers in this process are offered.
+func (c *checking) toolOptions() options.Tools {
+	return options.Tools{Sanitizer: c}
+}

@@ -116,7 +116,7 @@ func (c *Client) Close() error {
 }
 
 // Session names the session, as the audit log does.
-func (c *Client) Session() gate.SessionKey { return c.gateway.session(c.session) }
+func (c *Client) Session() gate.SessionKey { return c.gateway.sessions.key(c.session) }
 
 // Say gives the gateway the user's own words, with this and later calls: values in
 // them count as trusted. What anybody else can write into must not be in them.
@@ -172,7 +172,7 @@ func (c *Client) features(ctx context.Context, f gate.Feature) ([]*gate.Tool, er
 	}
 	list, err := c.gateway.gate.Features(c.gateway.fleet.Settle(ctx), c.cfg.Who, f)
 	if err == nil {
-		err = c.gateway.shown(ctx, gate.Call{Who: c.cfg.Who, Session: c.session, ClientName: c.cfg.Name}, list)
+		err = c.gateway.gate.Shown(ctx, c.gateway.sessions.place(gate.Call{Who: c.cfg.Who, Session: c.session, ClientName: c.cfg.Name}), list)
 	}
 	if err != nil {
 		return nil, &Error{Code: ServerError, Message: "the listing failed", err: err}

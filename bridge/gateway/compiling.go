@@ -15,70 +15,66 @@ var errCompiling = errors.New("it is being compiled")
 
 const embeddedName = "embedded"
 
-// later reports whether a module is better compiled in the background: compiling it takes time, and
-// the caller need not know now whether it can be used.
-func (g *Gateway) later(wasm []byte) bool { return g.cfg.LeaveOut && !g.runtime.Compiled(wasm) }
-
 // compile compiles the modules that wait, one after the other, and then the embedded
 // tools into the cache: those are loaded by their first call.
-func (g *Gateway) compile(modules []loaded) {
+func (l *locals) compile(modules []loaded) {
 	for _, next := range modules {
-		if g.life.Err() != nil {
+		if l.life.Err() != nil {
 			break
 		}
-		g.working(next.Config.Name)
-		next.code, next.tools, next.err = g.module(g.life, next.Module, next.secrets)
-		if err := g.place(next); err != nil && g.life.Err() == nil {
-			g.cfg.Log.Error("module left out", "module", next.Config.Name, "error", err)
+		l.working(next.Config.Name)
+		next.code, next.tools, next.err = l.module(l.life, next.Module, next.secrets)
+		if err := l.place(next); err != nil && l.life.Err() == nil {
+			l.cfg.Log.Error("module left out", "module", next.Config.Name, "error", err)
 		}
 	}
-	g.working("")
+	l.working("")
 	if len(modules) > 0 {
-		g.changing.Lock()
-		for _, l := range g.made {
-			l.Settle(time.Time{})
+		l.changing.Lock()
+		for _, one := range l.made {
+			one.Settle(time.Time{})
 		}
-		close(g.compiling.done)
-		g.changing.Unlock()
+		close(l.compiling.done)
+		l.changing.Unlock()
 	}
-	if g.cfg.Embedded && g.cfg.LeaveOut {
-		g.compileEmbedded()
+	if l.cfg.Embedded && l.cfg.LeaveOut {
+		l.compileEmbedded()
 	}
 }
 
 // compileEmbedded has the cache hold the embedded tools.
-func (g *Gateway) compileEmbedded() {
-	if err := g.precompile(); err != nil && g.life.Err() == nil {
-		g.cfg.Log.Error("embedded tools not compiled", "error", err)
+func (l *locals) compileEmbedded() {
+	if err := l.precompile(); err != nil && l.life.Err() == nil {
+		l.cfg.Log.Error("embedded tools not compiled", "error", err)
 	}
-	g.listed.Lock()
-	g.compiling.embedded = false
-	g.listed.Unlock()
-	g.working("")
+	l.listed.Lock()
+	l.compiling.embedded = false
+	l.listed.Unlock()
+	l.working("")
 }
 
-func (g *Gateway) precompile() error {
-	if sandbox.EmbeddedCompiled(g.runtime) {
+func (l *locals) precompile() error {
+	if sandbox.EmbeddedCompiled(l.machine.runtime) {
 		return nil
 	}
-	g.listed.Lock()
-	g.compiling.embedded = true
-	g.listed.Unlock()
-	g.working(embeddedName)
-	return sandbox.CompileEmbedded(g.life, g.runtime)
+	l.listed.Lock()
+	l.compiling.embedded = true
+	l.listed.Unlock()
+	l.working(embeddedName)
+	return sandbox.CompileEmbedded(l.life, l.machine.runtime)
 }
 
-func (g *Gateway) working(name string) {
-	g.listed.Lock()
-	defer g.listed.Unlock()
-	g.compiling.current, g.compiling.since = name, time.Now()
+func (l *locals) working(name string) {
+	l.listed.Lock()
+	defer l.listed.Unlock()
+	l.compiling.current, l.compiling.since = name, time.Now()
 }
 
 // waiting returns the modules that wait to be compiled.
-func (g *Gateway) waiting() (all []loaded) {
-	g.listed.Lock()
-	defer g.listed.Unlock()
-	for _, m := range g.modules {
+func (l *locals) waiting() (all []loaded) {
+	l.listed.Lock()
+	defer l.listed.Unlock()
+	for _, m := range l.modules {
 		if errors.Is(m.err, errCompiling) {
 			all = append(all, m)
 		}
@@ -88,25 +84,34 @@ func (g *Gateway) waiting() (all []loaded) {
 
 // place puts a module that was compiled in the place where it is waited for, if it still
 // is. The error is why it is left out.
-func (g *Gateway) place(next loaded) error {
-	g.changing.Lock()
-	defer g.changing.Unlock()
-	before := g.modules
+func (l *locals) place(next loaded) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	before := l.modules
 	i := slices.IndexFunc(before, func(m loaded) bool { return errors.Is(m.err, errCompiling) && m.same(&next) })
 	if i < 0 { // another configuration came meanwhile
-		return closeUnused(g.life, []loaded{next}, before)
+		return closeUnused(l.life, []loaded{next}, before)
 	}
 	now := slices.Clone(before)
 	now[i].tools = nil
 	if next.err == nil {
-		_, next.err = local.New(next.server(), g.toolOptions(), append(toolsOn(next.server(), g.own, now), next.tools...)...)
+		_, next.err = local.New(next.server(), l.checking.toolOptions(), append(toolsOn(next.server(), l.own, now), next.tools...)...)
 	}
 	var unrecorded error
 	if now[i] = next; next.err != nil {
 		now[i].tools = nil
-		unrecorded = g.leaveOut(&now[i])
+		unrecorded = l.leaveOut(&now[i])
 	}
-	return errors.Join(next.err, unrecorded, g.change(g.life, before, now))
+	return errors.Join(next.err, unrecorded, l.change(l.life, before, now))
+}
+
+// compiling is what is compiled in the background, so that a gateway listens before its modules are
+// ready.
+type compiling struct {
+	done     chan struct{} // closed when no module of the start waits any more
+	current  string        // the module that is compiled; guarded by locals.listed, as are
+	since    time.Time
+	embedded bool // the embedded tools wait, or are compiled
 }
 
 // progress says how far a module is that is not compiled yet.

@@ -25,10 +25,15 @@
 // its functions; calls under way end as they began. Everything else in Config stays as it is. With
 // [recording.Replay] a recording answers in place of servers.
 //
+// The program that runs a gateway for others has an [Operator], and with it [Sessions] and, with
+// other gateways of a database, a [Cluster].
+//
 // In the source, gateway declares a Gateway, build puts it together, and life begins and ends it.
+// Its parts are types with their own state: journal (the audit log, with phases), checking
+// (checks), policies (with shadow), settings (perserver, pause), machine (what runs WASM, with
+// guests), locals (servers in this process: modules, compiling, published), sessions and jobs.
 // config declares the configuration, with the types of package options. Calls of a program come in
 // through client. Every call goes by route to the gate and from there to its server, and record
-// keeps its records. Changes while calls run are in reconfigure (how calls are checked: checks,
-// policies, shadow), reload (servers: guests), locals (modules, compiling, functions, published)
-// and pause. audit and journal write to the log, phases what happens to servers.
+// keeps its records. reconfigure and reload change the parts while calls run. The methods of an
+// Operator are in admin, agents, audit, calls, health, offered, pause and pins.
 package gateway

@@ -177,7 +177,7 @@ func TestClosedClientIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(g.Operator().Sessions()); n != 1 {
+	if n := len(g.Operator().Sessions().List()); n != 1 {
 		t.Errorf("%d sessions are kept of one client", n)
 	}
 }
@@ -224,7 +224,7 @@ func TestClientAs(t *testing.T) {
 	if perClient := (int64(more) - int64(heap)) / clients; after > goroutines+5 || perClient > 100 {
 		t.Errorf("%d clients leave %d goroutines, and %d bytes each", clients, after-goroutines, perClient)
 	}
-	if all := g.Operator().Sessions(); len(all) != 1 || all[0].Key != long.Session() {
+	if all := g.Operator().Sessions().List(); len(all) != 1 || all[0].Key != long.Session() {
 		t.Errorf("of %d sessions one is open", len(all))
 	}
 	if _, err := long.CallTool(t.Context(), "f__says", nil); err != nil {

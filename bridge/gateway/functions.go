@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,11 +14,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
-	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
-	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // Func makes a tool of a Go function. In is a struct, or a map with string keys; its
@@ -193,8 +192,8 @@ func answer(out any, structured bool) (gate.Result, error) {
 func texts(s string) []map[string]string { return []map[string]string{{"type": "text", "text": s}} }
 
 // watched has panics of the program's own functions told to it: clients read that a call failed,
-// and no more.
-func (g *Gateway) watched(tools []options.LocalTool) []options.LocalTool {
+// and no more. A nil log is [slog.Default].
+func watched(log *slog.Logger, tools []options.LocalTool) []options.LocalTool {
 	tools = slices.Clone(tools)
 	for i, t := range tools {
 		if t.Call == nil {
@@ -203,11 +202,7 @@ func (g *Gateway) watched(tools []options.LocalTool) []options.LocalTool {
 		tools[i].Call = func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 			defer func() {
 				if v := recover(); v != nil {
-					log := g.panics
-					if log == nil {
-						log = slog.Default()
-					}
-					log.LogAttrs(ctx, slog.LevelError, "a function panicked", slog.String("tool", c.Name), slog.String("call", c.ID), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+					cmp.Or(log, slog.Default()).LogAttrs(ctx, slog.LevelError, "a function panicked", slog.String("tool", c.Name), slog.String("call", c.ID), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 					panic(v)
 				}
 			}()
@@ -221,85 +216,14 @@ func (g *Gateway) watched(tools []options.LocalTool) []options.LocalTool {
 // same name is replaced. Clients that are connected are notified. The server may be new, or one of
 // Config.Functions, and none that is reached in another way.
 func (g *Gateway) Publish(server string, tools ...options.LocalTool) error {
-	p := &g.published
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.servers[server]
-	if known == nil {
-		if err := g.free(server); err != nil {
-			return err
-		}
-		l, err := local.New(server, g.toolOptions(), g.replayed(server, tools)...)
-		if err != nil {
-			return err
-		}
-		if err := g.fleet.AddLocal(l); err != nil {
-			return err
-		}
-		p.add(server, l, tools)
-		return nil
-	}
-	all := without(known.tools, toolNames(tools)...)
-	return known.set(g, server, append(all, tools...))
+	return g.locals.publish(server, tools...)
 }
 
 // Withdraw takes back tools that were published. If none is named, it takes back all of the
 // server's, and the server with them. Calls under way go on. It is an error if a tool or the server
 // does not exist.
 func (g *Gateway) Withdraw(server string, names ...string) error {
-	p := &g.published
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.servers[server]
-	if known == nil {
-		return fmt.Errorf("server %s has no published functions", server)
-	}
-	if len(names) == 0 {
-		delete(p.servers, server)
-		return g.fleet.Remove(server)
-	}
-	have := toolNames(known.tools)
-	for _, name := range names {
-		if !slices.Contains(have, name) {
-			return fmt.Errorf("server %s has no published function %q", server, name)
-		}
-	}
-	return known.set(g, server, without(known.tools, names...))
-}
-
-func (p *publication) set(g *Gateway, server string, tools []options.LocalTool) error {
-	if err := p.local.Set(g.replayed(server, tools)...); err != nil {
-		return err
-	}
-	p.tools = tools
-	return nil
-}
-
-// free reports why functions cannot be published on a server.
-func (g *Gateway) free(server string) error {
-	if product.RelaysCalls(server) {
-		return fmt.Errorf("server %s is the gateway's own: publish them on another", server)
-	}
-	for _, s := range g.fleet.Status() {
-		if s.Server == server {
-			return fmt.Errorf("server %s is not made of functions: publish them on another", server)
-		}
-	}
-	return nil
-}
-
-func toolNames(tools []options.LocalTool) (names []string) {
-	for _, t := range tools {
-		names = append(names, t.Definition.Get("name").Text())
-	}
-	return names
-}
-
-// without returns the tools but the named ones.
-func without(tools []options.LocalTool, names ...string) []options.LocalTool {
-	return slices.DeleteFunc(slices.Clone(tools), func(t options.LocalTool) bool {
-		return slices.Contains(names, t.Definition.Get("name").Text())
-	})
+	return g.locals.withdraw(server, names...)
 }
 
 // document makes the arguments of a call of a value.

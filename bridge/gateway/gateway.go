@@ -1,37 +1,23 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
-	"reflect"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
-	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
-	"github.com/wasmgate/wasmgate/bridge/jobs"
-	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
-	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/schema/broken"
-	"github.com/wasmgate/wasmgate/policy"
-	"github.com/wasmgate/wasmgate/policy/study"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -50,34 +36,26 @@ type Gateway struct {
 	required atomic.Pointer[[]string] // servers
 
 	broken broken.Inputs
-	panics *slog.Logger // of the program's own functions; nil is slog.Default
 
-	journal
-	policies
-	settings
-	checking
-	locals
-	machine
-	compiling compiling
-
-	sessions *session.Sessions
-	echoes   provenance.Echoes
-	asking   *approval.Queue // nil without Config.Approvals
+	// The parts, each with its own state.
+	journal  journal         // the audit log
+	checking checking        // how calls are checked
+	policies policies        // what decides
+	settings settings        // limits, groups, and what else may change
+	machine  machine         // what runs WASM
+	locals   locals          // servers in this process
+	sessions sessions        // for which labels are kept
+	jobs     jobServer       // calls that outlive their requests
+	asking   *approval.Queue // what waits for people
 	pins     *lock.Pins      // nil without Config.Pins
 	player   *player.Player  // nil without Config.Replay
-	jobs     *jobs.Runner    // nil without Config.Jobs
-	store    JobStore        // of the jobs
+	setting  sync.Mutex      // held over a change of the gate's parts: one at a time
 
 	held held // calls that end with their callers' credentials
 
 	life    context.Context // of servers in the sandbox, and of background work
 	end     context.CancelFunc
 	serving sync.WaitGroup
-}
-
-// toolOptions says how the tools of servers in this process are offered.
-func (c *checking) toolOptions() options.Tools {
-	return options.Tools{Sanitizer: c}
 }
 
 // ChildMain is what this program does as a child of itself: it supervises a server that
@@ -113,6 +91,9 @@ type Fleet interface {
 	Started(context.Context)
 	// Reload connects a server anew, with the configuration it has.
 	Reload(ctx context.Context, server string) error
+	// Conflicts returns the names that more than one server, or the program that embeds the gateway,
+	// would offer: which one has each, and what became of the other.
+	Conflicts() []status.Conflict
 	// Watch calls changed whenever something of a server has changed, with the lists that have
 	// changed, until stop is called. changed must not block.
 	Watch(changed func(status.Lists)) (stop func())
@@ -121,66 +102,17 @@ type Fleet interface {
 // Fleet returns the servers.
 func (g *Gateway) Fleet() Fleet { return g.fleet }
 
+// An Operator is a gateway as the program that runs it for others sees it, such as the wasmgate
+// command: what it needs for its console, the hooks of agents, and its log. [Gateway.Operator]
+// returns one; the zero Operator is of no use. Use it from several goroutines.
+type Operator struct{ *Gateway }
+
+// Operator returns the gateway as the program that runs it for others sees it.
+func (g *Gateway) Operator() Operator { return Operator{g} }
+
 // BrokenInputs returns the tools with calls that were refused because their arguments break the
 // input schema, those with the most such calls first.
-func (g operator) BrokenInputs() []broken.Input { return g.broken.All() }
-
-// operator is a gateway as the program that runs it for others sees it.
-type operator struct{ *Gateway }
-
-// Operator returns further methods that only the wasmgate command needs: answers for its console,
-// hooks of agents, reasons for its log. They are not part of what is promised here: any of it may
-// change with any version.
-func (g *Gateway) Operator() operator { return operator{g} }
+func (g Operator) BrokenInputs() []status.BrokenInput { return g.broken.All() }
 
 // ErrDraining says that a gateway takes no more calls.
 var ErrDraining = errors.New("the gateway is shutting down")
-
-// policies are the policy that decides, and the shadow policy.
-type policies struct {
-	engine  atomic.Pointer[policy.Engine]
-	shadow  *study.Shadow // which has a policy if [operator.SetShadow] was given one
-	setting sync.Mutex    // held over a change of the gate's parts: one at a time
-}
-
-// compiling is what is compiled in the background, so that a gateway listens before its modules are
-// ready.
-type compiling struct {
-	done     chan struct{} // closed when no module of the start waits any more
-	current  string        // the module that is compiled; guarded by locals.listed, as are
-	since    time.Time
-	embedded bool // the embedded tools wait, or are compiled
-}
-
-// locals are the servers in this process: of modules, of the embedded tools, of Go
-// functions.
-type locals struct {
-	published published // those of nothing but functions
-
-	starting bool                           // the modules are loaded for the first time
-	began    time.Time                      // when that began
-	changing sync.Mutex                     // held over a change of the modules: one at a time
-	own      map[string][]options.LocalTool // by server: tools other than those of modules
-	made     map[string]*local.Server       // by id: servers that modules are in, or can come to
-	listed   sync.Mutex                     // guards modules
-	modules  []loaded                       // in order
-
-	inDevelopment sync.Map // digests of definitions by server and name, as they were first seen
-}
-
-// loaded is a module as it is in use, or out of it.
-type loaded struct {
-	Module
-	secrets []dial.Secret // that could be granted
-	code    *guest.Module
-	tools   []options.LocalTool
-	err     error // why the module is left out; nil if it is not
-	newer   error // why the module's new version is not in use; nil if there is none
-}
-
-func (m *loaded) server() string { return cmp.Or(m.Server, product.LocalServer) }
-
-// same reports whether a module and its grants are unchanged.
-func (m *loaded) same(next *loaded) bool {
-	return reflect.DeepEqual(m.Module, next.Module) && (len(m.Grant.Secrets) == 0 || reflect.DeepEqual(m.secrets, next.secrets))
-}

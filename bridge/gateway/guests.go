@@ -13,11 +13,11 @@ import (
 // guest makes the server of an endpoint out of a module. One that does not
 // compile is that server's fault alone. If compiling takes time, its first connection
 // waits for that.
-func (g *Gateway) guest(s *options.Endpoint, guest Guest) {
+func (m *machine) guest(s *options.Endpoint, guest Guest) {
 	guest.Config.Server = true
 	guest.Config.Grants = sandbox.Grants{Config: guest.Config.Grants.Config}
-	compile := sync.OnceValues(func() (*sandbox.Module, error) { return g.runtime.Compile(g.life, guest.WASM, guest.Config) })
-	if !g.later(guest.WASM) {
+	compile := sync.OnceValues(func() (*sandbox.Module, error) { return m.runtime.Compile(m.life, guest.WASM, guest.Config) })
+	if !m.later(guest.WASM) {
 		if _, err := compile(); err != nil {
 			s.Broken = err.Error()
 			return
@@ -25,16 +25,16 @@ func (g *Gateway) guest(s *options.Endpoint, guest Guest) {
 	}
 	server, config := s.Server, sandbox.ServeConfig{Args: guest.Args, MaxLine: s.MaxMessage}
 	s.Dial = DialStreams(func() (io.ReadCloser, io.WriteCloser, error) {
-		m, err := compile() // or what has come of it
+		code, err := compile() // or what has come of it
 		if err != nil {
 			return nil, nil, err
 		}
 		in := sandbox.NewPipe()
 		out, stdout := io.Pipe()
-		life, end := context.WithCancel(g.life)
-		g.serving.Go(func() {
+		life, end := context.WithCancel(m.life)
+		m.serving.Go(func() {
 			defer end()
-			stdout.CloseWithError(g.serve(life, server, m, in, stdout, config))
+			stdout.CloseWithError(m.serve(life, server, code, in, stdout, config))
 		})
 		return reading{out, in, end}, in, nil
 	})
@@ -42,12 +42,12 @@ func (g *Gateway) guest(s *options.Endpoint, guest Guest) {
 
 // serve runs a module until its connection or the gateway ends, and with it life. It returns the
 // error for a reader of its output.
-func (g *Gateway) serve(life context.Context, server string, m *sandbox.Module, in *sandbox.Pipe, out io.Writer, config sandbox.ServeConfig) error {
-	err := m.Serve(life, in, out, config)
+func (m *machine) serve(life context.Context, server string, code *sandbox.Module, in *sandbox.Pipe, out io.Writer, config sandbox.ServeConfig) error {
+	err := code.Serve(life, in, out, config)
 	if err == nil || life.Err() != nil {
 		return io.EOF
 	}
-	g.cfg.Log.Warn("server in the sandbox ended", "server", server, "error", err)
+	m.cfg.Log.Warn("server in the sandbox ended", "server", server, "error", err)
 	return fmt.Errorf("the server in the sandbox ended: %w", err)
 }
 

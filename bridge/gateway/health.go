@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,16 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-// A notReady is one reason for which a gateway should be sent no clients.
-type notReady struct {
-	Part string // draining, audit or servers: a word for anybody
-	Why  string // for the operator
-}
-
-func (n notReady) String() string { return n.Part + ": " + n.Why }
-
 // SetRequired says which servers a gateway needs to be ready, by id; none at first.
-func (g operator) SetRequired(ids []string) {
+func (g Operator) SetRequired(ids []string) {
 	ids = slices.Clone(ids)
 	g.required.Store(&ids)
 }
@@ -28,13 +19,13 @@ func (g operator) SetRequired(ids []string) {
 // Ready returns why the gateway should be sent no clients now: it drains, its audit log
 // cannot be written, or a server that is required is not ready. Nil is none: then it has a
 // policy, too, without which it does not start.
-func (g operator) Ready() (why []notReady) {
+func (g Operator) Ready() (why []status.NotReady) {
 	if g.draining.Load() {
-		why = append(why, notReady{"draining", ErrDraining.Error()})
+		why = append(why, status.NotReady{Part: "draining", Why: ErrDraining.Error()})
 	} else if g.leaving.Load() {
-		why = append(why, notReady{"draining", "the gateway leaves its cluster: other gateways answer what clients begin"})
+		why = append(why, status.NotReady{Part: "draining", Why: "the gateway leaves its cluster: other gateways answer what clients begin"})
 	} else if err := g.Healthy(); err != nil {
-		why = append(why, notReady{"audit", err.Error()})
+		why = append(why, status.NotReady{Part: "audit", Why: err.Error()})
 	}
 	required := g.required.Load()
 	if required == nil || len(*required) == 0 {
@@ -45,21 +36,21 @@ func (g operator) Ready() (why []notReady) {
 		at := slices.IndexFunc(all, func(s status.Server) bool { return s.Server == id })
 		switch {
 		case at < 0:
-			why = append(why, notReady{"servers", id + " is required and not there"})
+			why = append(why, status.NotReady{Part: "servers", Why: id + " is required and not there"})
 		case all[at].Phase != status.Ready:
-			why = append(why, notReady{"servers", fmt.Sprintf("%s is required and %s", id, all[at].Phase)})
+			why = append(why, status.NotReady{Part: "servers", Why: fmt.Sprintf("%s is required and %s", id, all[at].Phase)})
 		}
 	}
 	return why
 }
 
 // UnderWay is how many calls and requests of clients have begun and not ended.
-func (g operator) UnderWay() int { return g.underWay() }
+func (g Operator) UnderWay() int { return g.underWay() }
 
 // HandleHealth serves the gateway's health: at /livez that the process answers, at /readyz
 // whether it should be sent clients, in words that tell nothing of the servers, and at
 // /healthz whether calls can pass, with the reason if not.
-func (g operator) HandleHealth(mux *http.ServeMux) {
+func (g Operator) HandleHealth(mux *http.ServeMux) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		answerHealth(w, true, map[string]any{"status": "ok"})
 	})
@@ -75,18 +66,16 @@ func (g operator) HandleHealth(mux *http.ServeMux) {
 		}
 		answerHealth(w, false, map[string]any{"status": "not ready", "parts": slices.Compact(parts)})
 	})
-	mux.HandleFunc("GET /healthz", g.healthz)
-}
-
-func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
-	answer := map[string]any{"status": "ok", "version": product.Version()}
-	err := g.Operator().Healthy()
-	if err != nil {
-		answer["status"], answer["error"] = "failing", err.Error()
-	} else if warning := g.Operator().AuditWarning(); warning != "" {
-		answer["warning"] = "audit log: " + warning
-	}
-	answerHealth(w, err == nil, answer)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer := map[string]any{"status": "ok", "version": product.Version()}
+		err := g.Healthy()
+		if err != nil {
+			answer["status"], answer["error"] = "failing", err.Error()
+		} else if warning := g.AuditWarning(); warning != "" {
+			answer["warning"] = "audit log: " + warning
+		}
+		answerHealth(w, err == nil, answer)
+	})
 }
 
 func answerHealth(w http.ResponseWriter, ok bool, answer map[string]any) {
@@ -100,7 +89,4 @@ func answerHealth(w http.ResponseWriter, ok bool, answer map[string]any) {
 
 // Places returns how many calls are at upstreams, how many wait for a place there, and how many
 // places there are.
-func (g operator) Places() (taken, waiting, most int64) { return g.limits.Places() }
-
-// ReturnRates puts back what this gateway has taken of rates that several count together, and not used.
-func (g operator) ReturnRates(ctx context.Context) error { return g.limits.ReturnRates(ctx) }
+func (g Operator) Places() (taken, waiting, most int64) { return g.settings.limits.Places() }

@@ -298,7 +298,7 @@ func TestFetchingAResultTeaches(t *testing.T) {
 	id := started(t, g, "a__echo", `{"text":"x"}`)
 	about(t, g, "jobs__wait", id)
 	labels := func(session string) []string {
-		for _, s := range g.Operator().Sessions() {
+		for _, s := range g.Operator().Sessions().List() {
 			if s.Key.ID == session {
 				return s.Labels
 			}

@@ -12,7 +12,7 @@ import (
 // does, for a while.
 func (g *Gateway) Start(ctx context.Context) {
 	g.fleet.Start(ctx)
-	if g.jobs != nil {
+	if g.jobs.Runner != nil {
 		g.serving.Go(func() { g.jobs.Run(g.life) })
 	}
 	if g.asking != nil {
@@ -28,7 +28,7 @@ func (g *Gateway) Connect(ctx context.Context) error {
 	}
 	err := g.fleet.Connect(ctx)
 	select {
-	case <-g.compiling.done:
+	case <-g.locals.compiling.done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -46,7 +46,7 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	}
 	g.calls.Close()
 	var work sync.WaitGroup
-	if g.jobs != nil {
+	if g.jobs.Runner != nil {
 		work.Go(func() { g.jobs.Drain(ctx) }) // while the host drains, because some of its calls wait for jobs
 	}
 	err := errors.Join(g.host.Drain(ctx), g.calls.Drain(ctx))
@@ -66,18 +66,18 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.calls.Close()
 	g.end()
 	var errs []error
-	if g.jobs != nil {
+	if g.jobs.Runner != nil {
 		errs = append(errs, g.jobs.Close(ctx))
 	}
 	if g.fleet != nil {
 		errs = append(errs, g.fleet.Close())
 	}
 	errs = append(errs, g.ended(ctx), g.machine.close(ctx))
-	if g.store != nil {
-		errs = append(errs, g.store.Close())
+	if g.jobs.store != nil {
+		errs = append(errs, g.jobs.store.Close())
 	}
-	if g.audit != nil {
-		errs = append(errs, g.audit.Close())
+	if g.journal.audit != nil {
+		errs = append(errs, g.journal.audit.Close())
 	}
 	return errors.Join(errs...)
 }

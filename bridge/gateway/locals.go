@@ -1,32 +1,67 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-// Modules tells how each module is, in the order of the configuration.
-func (g *Gateway) Modules() []status.Module {
-	g.listed.Lock()
-	defer g.listed.Unlock()
+// locals are the servers in this process: of modules, of the embedded tools, of Go
+// functions.
+type locals struct {
+	cfg      *Config
+	journal  *journal
+	checking *checking
+	machine  *machine
+	player   *player.Player  // nil without Config.Replay
+	panics   *slog.Logger    // of the program's own functions; nil is slog.Default
+	fleet    *fleet.Fleet    // which they are in, once it is there
+	life     context.Context // of what is compiled and closed in the background
+	serving  *sync.WaitGroup
+
+	published published // those of nothing but functions
+	proposes  bool      // the tool that proposes calls is offered; changed with Gateway.setting
+	compiling compiling
+
+	starting bool                           // the modules are loaded for the first time
+	began    time.Time                      // when that began
+	changing sync.Mutex                     // held over a change of the modules: one at a time
+	own      map[string][]options.LocalTool // by server: tools other than those of modules
+	made     map[string]*local.Server       // by id: servers that modules are in, or can come to
+	listed   sync.Mutex                     // guards modules
+	modules  []loaded                       // in order
+
+	inDevelopment sync.Map // digests of definitions by server and name, as they were first seen
+}
+
+// status tells how each module is, in the order of the configuration.
+func (l *locals) status() []status.Module {
+	l.listed.Lock()
+	defer l.listed.Unlock()
 	var all []status.Module
-	for _, m := range g.modules {
+	for _, m := range l.modules {
 		s := status.Module{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools), Development: m.Development}
 		switch {
 		case errors.Is(m.err, errCompiling):
-			s.Progress = g.compiling.progress(m.Config.Name)
+			s.Progress = l.compiling.progress(m.Config.Name)
 		case m.err != nil:
 			s.Error = m.err.Error()
 		case m.newer != nil:
@@ -36,35 +71,36 @@ func (g *Gateway) Modules() []status.Module {
 		}
 		all = append(all, s)
 	}
-	if g.compiling.embedded {
-		all = append(all, status.Module{Module: embeddedName, Server: product.LocalServer, Tools: len(g.own[product.LocalServer]), Progress: g.compiling.progress(embeddedName)})
+	if l.compiling.embedded {
+		all = append(all, status.Module{Module: embeddedName, Server: product.LocalServer, Tools: len(l.own[product.LocalServer]), Progress: l.compiling.progress(embeddedName)})
 	}
 	return all
 }
 
-// newLocals builds the servers in this process, in the order in which they are listed.
-func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
-	if g.cfg.Embedded || g.cfg.LeaveOut || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 { // LeaveOut: modules may come later
-		if err := g.machine.open(ctx, &g.cfg); err != nil {
+// open makes the servers in this process, in the order in which they are listed. relays are the
+// tools by which clients make further calls, by server.
+func (l *locals) open(ctx context.Context, relays map[string][]options.LocalTool) ([]*local.Server, error) {
+	if l.cfg.Embedded || l.cfg.LeaveOut || len(l.cfg.Modules)+len(l.cfg.Guests) > 0 { // LeaveOut: modules may come later
+		if err := l.machine.open(ctx); err != nil {
 			return nil, err
 		}
 	}
-	g.own, g.made = make(map[string][]options.LocalTool), make(map[string]*local.Server)
+	l.own, l.made = make(map[string][]options.LocalTool), make(map[string]*local.Server)
 	var order []string
-	if g.cfg.Embedded {
-		tools, err := g.embedded()
+	if l.cfg.Embedded {
+		tools, err := l.machine.embedded()
 		if err != nil {
 			return nil, fmt.Errorf("embedded tools: %w", err)
 		}
-		order, g.own[product.LocalServer] = append(order, product.LocalServer), g.player.Stubbed("", tools)
+		order, l.own[product.LocalServer] = append(order, product.LocalServer), l.player.Stubbed("", tools)
 	}
-	for server, tools := range g.cfg.Functions {
-		g.own[server] = append(g.own[server], g.replayed(server, tools)...)
+	for server, tools := range l.cfg.Functions {
+		l.own[server] = append(l.own[server], l.replayed(server, tools)...)
 	}
-	g.starting, g.began = true, time.Now()
-	modules, left, err := g.load(ctx, g.cfg.Modules, g.cfg.Secrets)
-	g.modules, g.starting = modules, false
-	if err != nil || left != nil && !g.cfg.LeaveOut {
+	l.starting, l.began = true, time.Now()
+	modules, left, err := l.load(ctx, l.cfg.Modules, l.cfg.Secrets)
+	l.modules, l.starting = modules, false
+	if err != nil || left != nil && !l.cfg.LeaveOut {
 		return nil, errors.Join(left, err)
 	}
 	for _, m := range modules {
@@ -72,45 +108,62 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 			order = append(order, m.server())
 		}
 	}
-	if g.cfg.Catalog != CatalogOff {
-		order, g.own[product.CatalogServer] = append(order, product.CatalogServer), g.catalogTools()
+	add := func(servers ...string) {
+		for _, server := range servers {
+			if tools, has := relays[server]; has {
+				order, l.own[server] = append(order, server), tools
+			}
+		}
 	}
-	order = append(order, slices.Sorted(maps.Keys(g.cfg.Functions))...)
-	if g.jobsOffered = g.cfg.Jobs != nil && g.cfg.Jobs.Offer; g.jobsOffered {
-		order, g.own[product.JobsServer] = append(order, product.JobsServer), g.jobTools()
-	}
-	if g.proposes = g.cfg.Propose; g.proposes {
-		order, g.own[product.GatewayServer] = append(order, product.GatewayServer), local.ProposeTools()
-	}
-	return g.makeLocals(order)
+	add(product.CatalogServer)
+	order = append(order, slices.Sorted(maps.Keys(l.cfg.Functions))...)
+	add(product.JobsServer, product.GatewayServer)
+	return l.build(order)
 }
 
-// makeLocals makes the servers of the given ids, each once.
-func (g *Gateway) makeLocals(order []string) (all []*local.Server, err error) {
+// build makes the servers of the given ids, each once.
+func (l *locals) build(order []string) (all []*local.Server, err error) {
 	done := make(map[string]bool)
 	for _, server := range order {
 		if done[server] {
 			continue
 		}
 		done[server] = true
-		l, err := local.New(server, g.toolOptions(), toolsOn(server, g.own, g.modules)...)
+		made, err := local.New(server, l.checking.toolOptions(), toolsOn(server, l.own, l.modules)...)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server && errors.Is(m.err, errCompiling) }) {
-			l.Settle(g.began)
+		if slices.ContainsFunc(l.modules, func(m loaded) bool { return m.server() == server && errors.Is(m.err, errCompiling) }) {
+			made.Settle(l.began)
 		}
-		all = append(all, l)
-		functions, has := g.cfg.Functions[server]
-		shared := server == product.LocalServer && g.cfg.Embedded || slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server })
+		all = append(all, made)
+		functions, has := l.cfg.Functions[server]
+		shared := server == product.LocalServer && l.cfg.Embedded || slices.ContainsFunc(l.modules, func(m loaded) bool { return m.server() == server })
 		switch {
 		case has && !shared:
-			g.published.add(server, l, functions)
+			l.published.add(server, made, functions)
 		case !product.RelaysCalls(server):
-			g.made[server] = l
+			l.made[server] = made
 		}
 	}
 	return all, nil
+}
+
+// loaded is a module as it is in use, or out of it.
+type loaded struct {
+	Module
+	secrets []dial.Secret // that could be granted
+	code    *guest.Module
+	tools   []options.LocalTool
+	err     error // why the module is left out; nil if it is not
+	newer   error // why the module's new version is not in use; nil if there is none
+}
+
+func (m *loaded) server() string { return cmp.Or(m.Server, product.LocalServer) }
+
+// same reports whether a module and its grants are unchanged.
+func (m *loaded) same(next *loaded) bool {
+	return reflect.DeepEqual(m.Module, next.Module) && (len(m.Grant.Secrets) == 0 || reflect.DeepEqual(m.secrets, next.secrets))
 }
 
 // toolsOn returns the tools of a server: its own, and those of modules.
@@ -127,29 +180,29 @@ func toolsOn(server string, own map[string][]options.LocalTool, modules []loaded
 // load returns modules as they can be used, those that were in use before as they were.
 // Left joins a [*ModuleError] for each that cannot be used, and is left out; err is that
 // this could not be recorded.
-func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Secret) (all []loaded, left, err error) {
+func (l *locals) load(ctx context.Context, modules []Module, secrets []dial.Secret) (all []loaded, left, err error) {
 	for _, m := range modules {
 		next := loaded{Module: m, secrets: secrets}
-		i := slices.IndexFunc(g.modules, func(o loaded) bool { return o.err == nil && o.same(&next) })
+		i := slices.IndexFunc(l.modules, func(o loaded) bool { return o.err == nil && o.same(&next) })
 		if i >= 0 {
-			next = g.modules[i]
+			next = l.modules[i]
 		} else {
-			next = g.loadOne(ctx, next)
+			next = l.loadOne(ctx, next)
 		}
 		if next.newer != nil {
 			left = errors.Join(left, &ModuleError{m.Config.Name, next.newer})
 		}
 		if next.err == nil { // its tools may be no tools, or another module's
-			_, next.err = local.New(next.server(), g.toolOptions(), append(toolsOn(next.server(), g.own, all), next.tools...)...)
+			_, next.err = local.New(next.server(), l.checking.toolOptions(), append(toolsOn(next.server(), l.own, all), next.tools...)...)
 		}
 		if errors.Is(next.err, errCompiling) {
 			all = append(all, next)
 			continue
 		}
 		if next.err != nil {
-			g.forgetDeveloped(&next)
+			l.forgetDeveloped(&next)
 			next.tools = nil
-			left, err = errors.Join(left, &ModuleError{m.Config.Name, next.err}), errors.Join(err, g.leaveOut(&next))
+			left, err = errors.Join(left, &ModuleError{m.Config.Name, next.err}), errors.Join(err, l.leaveOut(&next))
 		}
 		all = append(all, next)
 	}
@@ -158,16 +211,16 @@ func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Sec
 
 // loadOne compiles a module, or has it compiled later, at the start. If only its file has changed,
 // and the new file cannot be used, the module stays as it was.
-func (g *Gateway) loadOne(ctx context.Context, next loaded) loaded {
-	if g.starting && next.Broken == "" && g.later(next.WASM) {
+func (l *locals) loadOne(ctx context.Context, next loaded) loaded {
+	if l.starting && next.Broken == "" && l.machine.later(next.WASM) {
 		next.err = errCompiling
 		return next
 	}
-	next.code, next.tools, next.err = g.module(ctx, next.Module, next.secrets)
+	next.code, next.tools, next.err = l.module(ctx, next.Module, next.secrets)
 	if next.err == nil || next.Broken != "" || next.Named {
 		return next
 	}
-	i := slices.IndexFunc(g.modules, func(o loaded) bool {
+	i := slices.IndexFunc(l.modules, func(o loaded) bool {
 		then := next
 		then.WASM, then.Config.Manifest = o.WASM, o.Config.Manifest
 		return o.err == nil && o.same(&then)
@@ -175,80 +228,73 @@ func (g *Gateway) loadOne(ctx context.Context, next loaded) loaded {
 	if i < 0 {
 		return next
 	}
-	stays := g.modules[i]
+	stays := l.modules[i]
 	stays.newer = next.err
 	return stays
 }
 
 // leaveOut records that a module cannot be used.
-func (g *Gateway) leaveOut(m *loaded) error {
-	return g.note(audit.Entry{
+func (l *locals) leaveOut(m *loaded) error {
+	return l.journal.note(audit.Entry{
 		Event: audit.Server, Server: m.server(), Code: "failed", Error: m.err.Error(),
 		Reasons: []string{fmt.Sprintf("configuration: module %s left out", m.Config.Name)},
 	})
 }
 
-// SetModules puts other modules in the place of Config.Modules, which can be granted
-// these secrets, and tells the clients. A module that stays as it is goes on as it is;
-// calls under way of one that is replaced or removed go on to their end. One that cannot
-// be used is left out, unless nothing but its file has changed, and no digest names the
-// one that is meant: it stays as it was then. [Gateway.Modules] says why, and the error
-// joins a [*ModuleError] for each. The audit log has a change before it is
-// made.
-func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []dial.Secret) error {
-	g.changing.Lock()
-	defer g.changing.Unlock()
-	if g.runtime == nil {
+// setModules is [Gateway.SetModules].
+func (l *locals) setModules(ctx context.Context, modules []Module, secrets []dial.Secret) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	if l.machine.runtime == nil {
 		return errors.New("this gateway was built without modules, and runs none")
 	}
-	before := g.modules
-	now, left, unrecorded := g.load(ctx, modules, secrets)
-	return errors.Join(g.change(ctx, before, now), left, unrecorded)
+	before := l.modules
+	now, left, unrecorded := l.load(ctx, modules, secrets)
+	return errors.Join(l.change(ctx, before, now), left, unrecorded)
 }
 
-// SetEmbedded offers the tools that the gateway brings along, or takes them away, and tells the
-// clients. It returns an error if Config.Functions has tools on the same server.
-func (g *Gateway) SetEmbedded(on bool) error {
-	g.changing.Lock()
-	defer g.changing.Unlock()
-	if _, has := g.own[product.LocalServer]; on == has {
+// setEmbedded is [Gateway.SetEmbedded].
+func (l *locals) setEmbedded(on bool) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	if _, has := l.own[product.LocalServer]; on == has {
 		return nil
 	}
 	what := "taken out"
 	var tools []options.LocalTool
 	switch {
-	case g.runtime == nil || len(g.cfg.Functions[product.LocalServer]) > 0:
+	case l.machine.runtime == nil || len(l.cfg.Functions[product.LocalServer]) > 0:
 		return errors.New("the embedded tools of this gateway are fixed when gateway.New makes it")
 	case on:
-		embedded, err := g.embedded()
+		embedded, err := l.machine.embedded()
 		if err != nil {
 			return fmt.Errorf("embedded tools: %w", err)
 		}
-		what, tools = "set", g.player.Stubbed("", embedded)
+		what, tools = "set", l.player.Stubbed("", embedded)
 	}
-	if err := g.note(audit.Entry{Event: audit.Server, Server: product.LocalServer, Code: codes.OK, Reasons: []string{"configuration: embedded tools " + what}}); err != nil {
+	if err := l.journal.note(audit.Entry{Event: audit.Server, Server: product.LocalServer, Code: codes.OK, Reasons: []string{"configuration: embedded tools " + what}}); err != nil {
 		return fmt.Errorf("the embedded tools were not changed: %w", err)
 	}
-	g.listed.Lock()
-	if delete(g.own, product.LocalServer); on {
-		g.own[product.LocalServer] = tools
+	l.listed.Lock()
+	if delete(l.own, product.LocalServer); on {
+		l.own[product.LocalServer] = tools
 	}
-	g.listed.Unlock()
+	l.listed.Unlock()
 	if on {
-		g.serving.Go(g.compileEmbedded)
+		l.serving.Go(l.compileEmbedded)
 	}
-	return g.setLocal(product.LocalServer, toolsOn(product.LocalServer, g.own, g.modules))
+	return l.set(product.LocalServer, toolsOn(product.LocalServer, l.own, l.modules))
 }
 
 // change puts modules in the place of others. It is held that they change.
-func (g *Gateway) change(ctx context.Context, before, now []loaded) error {
-	servers, err := g.noteModules(before, now)
+func (l *locals) change(ctx context.Context, before, now []loaded) error {
+	servers, err := l.noteModules(before, now)
 	if err != nil {
 		return fmt.Errorf("the modules were not changed: %w", errors.Join(err, closeUnused(ctx, now, before)))
 	}
 	var errs []error
 	for _, server := range servers {
-		if err := g.setLocal(server, toolsOn(server, g.own, now)); err != nil {
+		if err := l.set(server, toolsOn(server, l.own, now)); err != nil {
 			errs = append(errs, err)
 			for i := range now {
 				if now[i].server() == server && now[i].err == nil {
@@ -257,12 +303,12 @@ func (g *Gateway) change(ctx context.Context, before, now []loaded) error {
 			}
 		}
 	}
-	g.listed.Lock()
-	g.modules = now
-	g.listed.Unlock()
-	g.serving.Go(func() { // when the calls under way have ended
+	l.listed.Lock()
+	l.modules = now
+	l.listed.Unlock()
+	l.serving.Go(func() { // when the calls under way have ended
 		if err := closeUnused(context.WithoutCancel(ctx), slices.Concat(before, now), now); err != nil {
-			g.cfg.Log.Warn("module not closed", "error", err)
+			l.cfg.Log.Warn("module not closed", "error", err)
 		}
 	})
 	return errors.Join(errs...)
@@ -270,12 +316,12 @@ func (g *Gateway) change(ctx context.Context, before, now []loaded) error {
 
 // noteModules records which modules come, change and go, and returns the servers whose tools change
 // by that.
-func (g *Gateway) noteModules(before, now []loaded) (servers []string, err error) {
+func (l *locals) noteModules(before, now []loaded) (servers []string, err error) {
 	note := func(m *loaded, what string) {
 		if !slices.Contains(servers, m.server()) {
 			servers = append(servers, m.server())
 		}
-		err = errors.Join(err, g.note(audit.Entry{
+		err = errors.Join(err, l.journal.note(audit.Entry{
 			Event: audit.Server, Server: m.server(), Code: codes.OK, Reasons: []string{fmt.Sprintf("configuration: module %s %s", m.Config.Name, what)},
 		}))
 	}
@@ -292,31 +338,31 @@ func (g *Gateway) noteModules(before, now []loaded) (servers []string, err error
 	return servers, err
 }
 
-// setLocal gives a server its tools: it comes with the first and goes with the last.
-func (g *Gateway) setLocal(server string, tools []options.LocalTool) error {
-	l := g.made[server]
+// set gives a server its tools: it comes with the first and goes with the last.
+func (l *locals) set(server string, tools []options.LocalTool) error {
+	made := l.made[server]
 	switch {
-	case l != nil && len(tools) == 0:
-		delete(g.made, server)
-		return g.fleet.Remove(server)
-	case l != nil:
-		return l.Set(tools...)
+	case made != nil && len(tools) == 0:
+		delete(l.made, server)
+		return l.fleet.Remove(server)
+	case made != nil:
+		return made.Set(tools...)
 	case len(tools) == 0:
 		return nil
 	}
-	l, err := local.New(server, g.toolOptions(), tools...)
+	made, err := local.New(server, l.checking.toolOptions(), tools...)
 	if err != nil {
 		return err
 	}
 	select {
-	case <-g.compiling.done:
+	case <-l.compiling.done:
 	default:
-		l.Settle(g.began)
+		made.Settle(l.began)
 	}
-	if err := g.fleet.AddLocal(l); err != nil {
+	if err := l.fleet.AddLocal(made); err != nil {
 		return err
 	}
-	g.made[server] = l
+	l.made[server] = made
 	return nil
 }
 
@@ -331,11 +377,23 @@ func closeUnused(ctx context.Context, some, others []loaded) error {
 	return errors.Join(errs...)
 }
 
-// addLocal offers tools of the gateway's own.
-func (g *Gateway) addLocal(server string, tools []options.LocalTool) error {
-	l, err := local.New(server, g.toolOptions(), tools...)
+// add offers tools of the gateway's own.
+func (l *locals) add(server string, tools []options.LocalTool) error {
+	made, err := local.New(server, l.checking.toolOptions(), tools...)
 	if err != nil {
 		return err
 	}
-	return g.fleet.AddLocal(l)
+	return l.fleet.AddLocal(made)
+}
+
+// setPropose offers the tool that proposes calls, or takes it away. The caller holds Gateway.setting.
+func (l *locals) setPropose(on bool) error {
+	if on == l.proposes {
+		return nil
+	}
+	l.proposes = on
+	if !on {
+		return l.fleet.Remove(product.GatewayServer)
+	}
+	return l.add(product.GatewayServer, local.ProposeTools())
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
@@ -17,29 +16,11 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// reach is what modules can reach.
-func (g *Gateway) reach() *guest.Reach { return &guest.Reach{Dial: g.dial, KV: g.kv, Log: g.cfg.Log} }
-
-// embedded returns the tools that wasmgate brings along. Their code takes 40 MB,
-// and seconds to compile when it is not in the cache: both wait until one of
-// them is called, and end with the gateway.
-func (g *Gateway) embedded() ([]options.LocalTool, error) {
-	manifest, err := sandbox.EmbeddedToolsManifest()
-	if err != nil {
-		return nil, err
-	}
-	compiled := sync.OnceValues(func() (*sandbox.Module, error) { return sandbox.LoadEmbedded(g.life, g.runtime) })
-	return g.reach().Tools(manifest.Tools, new(guest.Granted), func() (*sandbox.Module, func(), error) {
-		m, err := compiled()
-		return m, func() {}, err
-	})
-}
-
 // unnamed is how much of its digest names a module without a name, in hex digits.
 const unnamed = 12
 
 // module compiles a module and returns its tools.
-func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (*guest.Module, []options.LocalTool, error) {
+func (l *locals) module(ctx context.Context, m Module, secrets []dial.Secret) (*guest.Module, []options.LocalTool, error) {
 	if m.Broken != "" {
 		return nil, nil, errors.New(m.Broken)
 	}
@@ -48,7 +29,7 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 		return nil, nil, err
 	}
 	m.Config.Grants = sandbox.Grants{HTTP: len(m.Grant.HTTP) > 0, KV: m.Grant.KV, Dirs: m.Grant.Dirs, Config: m.Grant.Config}
-	code, err := g.runtime.Compile(ctx, m.WASM, m.Config)
+	code, err := l.machine.runtime.Compile(ctx, m.WASM, m.Config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +43,7 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 		return nil, nil, errors.Join(err, code.Close(ctx))
 	}
 	c := guest.NewModule(server, code)
-	tools, err := g.reach().Tools(code.Tools(), grant, c.Enter)
+	tools, err := l.machine.reach().Tools(code.Tools(), grant, c.Enter)
 	for i := range tools {
 		if m.Named { // the definitions of others are pinned as they are
 			tools[i].Definition = guest.SaysDirs(tools[i].Definition, m.Grant.Dirs)
@@ -70,10 +51,10 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), config
 		tools[i].Module, tools[i].Foreign, tools[i].Groups = options.ToolModule{Name: cmp.Or(m.Config.Name, sum(m.WASM)[:unnamed]), Runs: runs}, !m.Named, m.Groups
 		if m.Development {
-			tools[i].Module, tools[i].Foreign = options.ToolModule{}, !g.developed(server, tools[i].Definition)
+			tools[i].Module, tools[i].Foreign = options.ToolModule{}, !l.developed(server, tools[i].Definition)
 		}
 	}
-	return c, g.player.Stubbed(m.Replay, tools), err
+	return c, l.player.Stubbed(m.Replay, tools), err
 }
 
 // runs is what a module is pinned as: all that decides what runs. Of its manifest that is
@@ -115,24 +96,15 @@ func origin(source, signer string) gate.Doc {
 
 // developed reports whether the definition of a tool in development is the first of its
 // name that this gateway has seen.
-func (g *Gateway) developed(server string, definition gate.Doc) bool {
+func (l *locals) developed(server string, definition gate.Doc) bool {
 	digest := definition.Digest()
-	first, _ := g.inDevelopment.LoadOrStore(server+" "+definition.Get("name").Text(), digest)
+	first, _ := l.inDevelopment.LoadOrStore(server+" "+definition.Get("name").Text(), digest)
 	return first == digest
 }
 
 // forgetDeveloped forgets the tools of a module that was not put in use.
-func (g *Gateway) forgetDeveloped(m *loaded) {
+func (l *locals) forgetDeveloped(m *loaded) {
 	for _, t := range m.tools {
-		g.inDevelopment.CompareAndDelete(m.server()+" "+t.Definition.Get("name").Text(), t.Definition.Digest())
-	}
-}
-
-// endSession drops the state of a session whose client is gone.
-func (g *Gateway) endSession(k gate.SessionKey) {
-	g.agents.Left(g.session(k))
-	g.fleet.Sessions.End(k)
-	if g.runtime != nil {
-		g.runtime.EndSession(g.life, guest.SessionName(k))
+		l.inDevelopment.CompareAndDelete(m.server()+" "+t.Definition.Get("name").Text(), t.Definition.Digest())
 	}
 }

@@ -232,7 +232,7 @@ func TestConflictsWithTheHost(t *testing.T) {
 		t.Errorf("offered %s and %s", other, tools[1].Offered)
 	}
 	want := []status.Conflict{{Name: "Read", Server: "files", ShadowedBy: fleet.OwnerHost, Offered: other, Resolution: "offered as " + other}}
-	if diff := cmp.Diff(want, g.Operator().Conflicts()); diff != "" {
+	if diff := cmp.Diff(want, g.Fleet().Conflicts()); diff != "" {
 		t.Error(diff)
 	}
 	if res, err := call(g, other, `{}`); err != nil || res.Doc.At("/content/0/text").Text() != "Read" {
@@ -285,7 +285,7 @@ deny contains "not this one" if {
 		t.Fatal(err)
 	}
 	const opaque = "wasmgate://second/template/"
-	if got := g.Operator().Conflicts(); len(got) != 1 || got[0].Name != template || got[0].Offered != opaque+template || got[0].ShadowedBy != "first" {
+	if got := g.Fleet().Conflicts(); len(got) != 1 || got[0].Name != template || got[0].Offered != opaque+template || got[0].ShadowedBy != "first" {
 		t.Errorf("conflicts: %+v", got)
 	}
 	for era, c := range clients(t, g) {

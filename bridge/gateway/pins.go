@@ -12,49 +12,40 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
-func (g *Gateway) newPins() (err error) {
-	if g.cfg.Pins == nil {
-		return nil
+// newPins returns nil without options.
+func newPins(o *options.Pins, j *journal) (*lock.Pins, error) {
+	if o == nil {
+		return nil, nil
 	}
-	g.pins, err = lock.New(lock.Options{Pins: *g.cfg.Pins, Record: g.recordPin, Log: g.cfg.Log})
-	return err
-}
-
-// recordPin keeps what became of a definition.
-func (g *Gateway) recordPin(e lock.Event) error {
-	entry := audit.Entry{Event: audit.Pin, Code: e.Code, Server: e.Server, Tool: e.Key.String(), ToolDigest: e.Digest, Principal: e.By}
-	if e.Why != "" {
-		entry.Reasons = []string{e.Why}
-	}
-	return g.note(entry)
+	return lock.New(lock.Options{Pins: *o, Record: j.notePin, Log: j.log})
 }
 
 // gatePins returns the pins as the gate knows them: nil without any.
-func (g *Gateway) gatePins() gate.Pins {
-	if g.pins == nil || g.pins.Off() {
+func gatePins(p *lock.Pins) gate.Pins {
+	if p == nil || p.Off() {
 		return nil
 	}
-	return g.pins
+	return p
 }
 
-// setPins puts another mode and lockfile in place.
-func (g *Gateway) setPins(next *options.Pins) (changed bool, err error) {
-	if g.pins == nil || next == nil {
+// fleetPins returns the pins as the fleet knows them: nil without any.
+func fleetPins(p *lock.Pins, guests *perServer[*Guest]) fleet.Pins {
+	if p == nil {
+		return nil
+	}
+	return observer{p, guests}
+}
+
+// changePins puts another mode and lockfile in place.
+func changePins(p *lock.Pins, next *options.Pins) (changed bool, err error) {
+	if p == nil || next == nil {
 		return false, nil
 	}
-	return g.pins.Change(next.Mode, next.File)
-}
-
-func (g *Gateway) fleetPins() fleet.Pins {
-	if g.pins == nil {
-		return nil
-	}
-	return observer{g.pins, g.guests}
+	return p.Change(next.Mode, next.File)
 }
 
 // observer puts what servers declare into the words of pins.
@@ -130,9 +121,9 @@ func (o observer) identify(l *lock.Listing, d status.Declaration) {
 
 var errNoPins = errors.New("this gateway pins nothing: Config.Pins is nil, or pins.mode in its configuration off")
 
-// Pins returns what is held against what servers declare, or an error without
-// Config.Pins.
-func (g operator) Pins() (*lock.Pins, error) {
+// Pins returns what is held against what servers declare, or an error without Config.Pins. The
+// wasmgate command knows its type, and approves by that.
+func (g Operator) Pins() (gate.Pins, error) {
 	if g.pins == nil || g.pins.Off() {
 		return nil, errNoPins
 	}
@@ -142,7 +133,7 @@ func (g operator) Pins() (*lock.Pins, error) {
 // ReloadPins reads the lockfile again and notifies clients of the tools that they are offered now.
 // by names the approver of new entries in it; "" if that is not known. On an error everything stays
 // as it was.
-func (g operator) ReloadPins(by string) error {
+func (g Operator) ReloadPins(by string) error {
 	if g.pins == nil {
 		return nil
 	}
@@ -153,18 +144,9 @@ func (g operator) ReloadPins(by string) error {
 	return nil
 }
 
-// SharePins has pins kept in documents that several gateways share. It is called before the first
-// request.
-func (g operator) SharePins(shared lock.Shared) error {
-	if g.pins == nil {
-		return nil
-	}
-	return g.pins.Share(shared)
-}
-
 // FollowPins takes over what other gateways have seen and approved, by the names of the documents that they
 // have changed, and tells the clients what they are offered now.
-func (g operator) FollowPins(by string, changed []string) error {
+func (g Operator) FollowPins(by string, changed []string) error {
 	if g.pins == nil {
 		return nil
 	}
@@ -182,12 +164,12 @@ type memory struct {
 	log  *slog.Logger
 }
 
-// memory returns nil without Config.Pins, which have the folder.
-func (g *Gateway) memory() upstream.Memory {
-	if g.pins == nil {
+// newMemory returns nil without pins, which have the folder.
+func newMemory(c *Config, p *lock.Pins) upstream.Memory {
+	if p == nil {
 		return nil
 	}
-	return memory{listings.Store{Dir: filepath.Join(g.cfg.Pins.Dir, "listed")}, g.pins, g.cfg.Log}
+	return memory{listings.Store{Dir: filepath.Join(c.Pins.Dir, "listed")}, p, c.Log}
 }
 
 // Recall implements [upstream.Memory]. Pins trust what a server itself declares when they first

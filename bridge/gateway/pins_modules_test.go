@@ -78,7 +78,7 @@ func TestPinsOfModules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		review, err := pins.Review("", nil)
+		review, err := pins.(*lock.Pins).Review("", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -208,7 +208,7 @@ func approve(t *testing.T, g *gateway.Gateway, dir, selector string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := pins.Review(selector, nil)
+	review, err := pins.(*lock.Pins).Review(selector, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
-	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
-	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 // check puts other checks in place, and what change says. The caller holds setting.
@@ -51,27 +46,27 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	if err != nil {
 		return err
 	}
-	engine := g.Operator().Policy()
+	engine := g.policies.engine.Load()
 	if p != nil {
-		if engine, err = g.loadPolicy(ctx, *p); err != nil {
+		if engine, err = g.policies.load(ctx, *p, &g.journal); err != nil {
 			return err
 		}
 	}
-	if err := g.noteSetting("how calls are checked"); err != nil {
+	if err := g.journal.noteSetting("how calls are checked"); err != nil {
 		return err
 	}
-	pinned, err := g.setPins(next.Pins)
+	pinned, err := changePins(g.pins, next.Pins)
 	if err != nil {
 		return err
 	}
 	before, tasks := g.checking.now.Load(), g.host.OffersTasks()
 	if err := g.check(now, func(parts *gate.Parts) {
-		g.decide(parts, engine)
-		parts.Approver, parts.Pins = g.approver(next.Approvals), g.gatePins()
+		g.policies.decide(parts, engine)
+		parts.Approver, parts.Pins = approver(g.asking, next.Approvals), gatePins(g.pins)
 	}); err != nil {
 		return err
 	}
-	g.use(ctx, engine)
+	g.policies.use(ctx, engine)
 	if pinned {
 		g.fleet.Refresh()
 	}
@@ -79,7 +74,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 		g.asking.Change(*next.Approvals)
 	}
 	g.sessions.SetTTL(next.Sessions.TTL)
-	g.setLimits(next.Limits)
+	g.settings.setLimits(next.Limits)
 	g.host.Change(g.terms(&next))
 	if !now.clean.Same(before.clean) {
 		if err := g.fleet.Relist(); err != nil {
@@ -89,25 +84,13 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	if p != nil || tasks != g.host.OffersTasks() { // else nothing of it decides what is offered
 		g.host.Changed()
 	}
-	if err := g.setJobs(next.Jobs); err != nil {
+	if err := g.jobs.change(next.Jobs); err != nil {
 		return fmt.Errorf("jobs: their tools keep their earlier definitions: %w", err)
 	}
-	if err := g.setPropose(next.Propose); err != nil {
+	if err := g.locals.setPropose(next.Propose); err != nil {
 		return fmt.Errorf("the tool gateway__propose keeps its earlier definition: %w", err)
 	}
 	return nil
-}
-
-// setPropose offers the tool that proposes calls, or takes it away. The caller holds setting.
-func (g *Gateway) setPropose(on bool) error {
-	if on == g.proposes {
-		return nil
-	}
-	g.proposes = on
-	if !on {
-		return g.fleet.Remove(product.GatewayServer)
-	}
-	return g.addLocal(product.GatewayServer, local.ProposeTools())
 }
 
 // terms are what the host holds clients to.
@@ -118,29 +101,15 @@ func (g *Gateway) terms(c *Config) host.Terms {
 	}
 }
 
-// loadPolicy loads a policy. The audit log gets an entry if it is different from the one in use, or
-// does not load.
-func (g *Gateway) loadPolicy(ctx context.Context, p Policy) (*policy.Engine, error) {
-	old := g.engine.Load()
-	engine, err := policy.Load(ctx, p.Files, p.Options)
-	if err != nil {
-		return nil, errors.Join(err, g.note(audit.Entry{Event: audit.Policy, Code: "failed", Error: err.Error(), PolicyRevision: old.Revision()}))
-	}
-	if engine.Revision() == old.Revision() {
-		return engine, nil // it may have another timeout
-	}
-	return engine, g.note(audit.Entry{Event: audit.Policy, Code: codes.OK, PolicyRevision: engine.Revision()})
-}
-
 // SetGroups puts other groups in the place of Config.Groups, and tells the clients, which
 // stay connected, as the servers do.
 func (g *Gateway) SetGroups(groups options.Groups) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
-	if err := g.noteSetting("groups"); err != nil {
+	if err := g.journal.noteSetting("groups"); err != nil {
 		return err
 	}
-	g.groups.Store(&groups)
+	g.settings.groups.Store(&groups)
 	g.fleet.Regroup(groups)
 	return nil
 }
@@ -149,11 +118,11 @@ func (g *Gateway) SetGroups(groups options.Groups) error {
 func (g *Gateway) SetCatalog(mode CatalogMode) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
-	before := g.catalogMode()
+	before := g.settings.catalogMode()
 	if err := mode.check(); err != nil || mode == before {
 		return err
 	}
-	if err := g.noteSetting("catalog"); err != nil {
+	if err := g.journal.noteSetting("catalog"); err != nil {
 		return err
 	}
 	switch CatalogOff {
@@ -162,22 +131,13 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 			return err
 		}
 	case before:
-		if err := g.addLocal(product.CatalogServer, g.catalogTools()); err != nil {
+		if err := g.locals.add(product.CatalogServer, g.catalogTools()); err != nil {
 			return err
 		}
 	}
-	g.catalog.Store(&mode)
+	g.settings.catalog.Store(&mode)
 	g.host.Changed()
 	return nil
-}
-
-// setLimits puts the Concurrent, Session and Tools of l in place. Calls under way beyond a
-// smaller limit go on; where there was no limit before, they do not count. See
-// [limits.Limits.Change].
-func (g *Gateway) setLimits(l Limits) {
-	tools := slices.Clone(l.Tools)
-	g.ofTools.Store(&tools)
-	g.limits.Change(l.Concurrent, l.Session)
 }
 
 // SetOrder lists the servers in the order of ids, those too that come later; the others,
@@ -185,17 +145,9 @@ func (g *Gateway) setLimits(l Limits) {
 func (g *Gateway) SetOrder(ids []string) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
-	if err := g.noteSetting("order of servers"); err != nil {
+	if err := g.journal.noteSetting("order of servers"); err != nil {
 		return err
 	}
 	g.fleet.Reorder(ids)
-	return nil
-}
-
-// noteSetting records that the operator has changed something, before it is done.
-func (g *Gateway) noteSetting(what string) error {
-	if err := g.note(audit.Entry{Event: audit.Server, Code: codes.OK, Reasons: []string{"configuration: " + what + " changed"}}); err != nil {
-		return fmt.Errorf("%s: nothing was changed: %w", what, err)
-	}
 	return nil
 }

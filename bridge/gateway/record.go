@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/schema/broken"
+	"github.com/wasmgate/wasmgate/policy/study"
 )
 
 // recorders get each record of a call in order. The first error stops and refuses the call, so those that keep
@@ -16,16 +19,16 @@ type recorders struct {
 	observe func(r *gate.Record, kept time.Duration, err error) // may be nil
 }
 
-// recorders returns what gets the records of calls. The log and the shadow policy exist by then.
-func (g *Gateway) recorders() recorders {
-	rs := recorders{observe: g.cfg.Observe}
-	if g.audit != nil {
-		rs.all = append(rs.all, g.audit)
+// newRecorders returns what gets the records of calls. log is nil without an audit log.
+func newRecorders(c *Config, log *audit.Log, shadow *study.Shadow, broken *broken.Inputs) recorders {
+	rs := recorders{observe: c.Observe}
+	if log != nil {
+		rs.all = append(rs.all, log)
 	}
-	if g.cfg.Recorder != nil {
-		rs.all = append(rs.all, g.cfg.Recorder)
+	if c.Recorder != nil {
+		rs.all = append(rs.all, c.Recorder)
 	}
-	rs.all = append(rs.all, g.shadow, refusals{g.cfg.Log}, &g.broken)
+	rs.all = append(rs.all, shadow, refusals{c.Log}, broken)
 	return rs
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/bridge/recording"
 	"github.com/wasmgate/wasmgate/internal/product"
@@ -18,28 +19,28 @@ func (g *Gateway) ReplayLeft() []recording.Call {
 }
 
 // replayed returns functions of a server as they are offered.
-func (g *Gateway) replayed(server string, tools []options.LocalTool) []options.LocalTool {
-	tools = g.watched(tools)
-	if g.player == nil {
+func (l *locals) replayed(server string, tools []options.LocalTool) []options.LocalTool {
+	tools = watched(l.panics, tools)
+	if l.player == nil {
 		return tools
 	}
-	return g.player.Stubbed(g.player.Servers[server], tools)
+	return l.player.Stubbed(l.player.Servers[server], tools)
 }
 
 // stubs returns the replacements for servers that are not started.
-func (g *Gateway) stubs(o options.Tools) ([]*local.Server, error) {
-	if g.player == nil {
+func stubs(c *Config, p *player.Player, o options.Tools) ([]*local.Server, error) {
+	if p == nil {
 		return nil, nil
 	}
 	local := map[string]bool{product.CatalogServer: true, product.JobsServer: true, product.GatewayServer: true}
-	if g.cfg.Embedded {
+	if c.Embedded {
 		local[product.LocalServer] = true
 	}
-	for _, m := range g.cfg.Modules {
+	for _, m := range c.Modules {
 		local[cmp.Or(m.Server, product.LocalServer)] = true
 	}
-	for server := range g.cfg.Functions {
+	for server := range c.Functions {
 		local[server] = true
 	}
-	return g.player.Locals(g.cfg.Servers, local, o)
+	return p.Locals(c.Servers, local, o)
 }

@@ -29,7 +29,7 @@ func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	}
 	ctx, done := g.held.begin(ctx, &c)
 	defer done()
-	c = g.inSession(c)
+	c = g.sessions.place(c)
 	after, err := g.agents.Join(ctx, &c)
 	if err != nil {
 		c.Refused = &gate.Refusal{Step: step.Authorize, Reason: err.Error()}
@@ -38,34 +38,14 @@ func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	return g.gate.Do(ctx, c)
 }
 
-// inSession returns the call in the session for which its labels are kept.
-func (g *Gateway) inSession(c gate.Call) gate.Call {
-	c.Connection = c.Audience()
-	c.Session = g.session(c.Session)
-	return c
-}
-
-// session returns the session for which labels are kept, of a client's own.
-func (g *Gateway) session(k gate.SessionKey) gate.SessionKey {
-	if g.cfg.OneSession {
-		k.ID = ""
-	}
-	return k
-}
-
 // recall teaches the session of a client, and those of its agents, the labels of a result that the client fetches
 // without a call.
 func (g *Gateway) recall(ctx context.Context, c gate.Call, kept gate.Result) error {
-	c = g.inSession(c)
+	c = g.sessions.place(c)
 	for _, c.Session = range slices.Concat([]gate.SessionKey{c.Session}, g.agents.Joined(c.Session)) {
 		if err := g.gate.Recall(ctx, c, kept); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// shown teaches the session of a client the labels of the definitions in a listing.
-func (g *Gateway) shown(ctx context.Context, c gate.Call, tools []*gate.Tool) error {
-	return g.gate.Shown(ctx, g.inSession(c), tools)
 }

@@ -68,22 +68,22 @@ func TestSessionsAreResetAndThatIsRecorded(t *testing.T) {
 	g, log := startUnder(t, under(), nil)
 	first := callIn(t, g, "alice", "s1")
 	callIn(t, g, "alice", "s2")
-	if list := g.Operator().Sessions(); len(list) != 2 || list[1].Key.ID != "s1" || list[1].Raised[provenance.Untrusted] != first {
+	if list := g.Operator().Sessions().List(); len(list) != 2 || list[1].Key.ID != "s1" || list[1].Raised[provenance.Untrusted] != first {
 		t.Fatalf("%+v", list)
 	}
 	k := gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}
-	seen := g.Operator().Sessions()[1].Version
-	if _, err := g.Operator().ResetSession(t.Context(), k, seen+1, "a test"); !errors.Is(err, gate.ErrStale) || len(g.Operator().Sessions()) != 2 {
-		t.Fatalf("another version than was seen: %v, %+v", err, g.Operator().Sessions())
+	seen := g.Operator().Sessions().List()[1].Version
+	if _, err := g.Operator().Sessions().Reset(t.Context(), k, seen+1, "a test"); !errors.Is(err, gate.ErrStale) || len(g.Operator().Sessions().List()) != 2 {
+		t.Fatalf("another version than was seen: %v, %+v", err, g.Operator().Sessions().List())
 	}
-	was, err := g.Operator().ResetSession(t.Context(), k, seen, "a test")
+	was, err := g.Operator().Sessions().Reset(t.Context(), k, seen, "a test")
 	if err != nil || len(was.Labels) != 1 {
 		t.Fatalf("%+v, error %v", was, err)
 	}
-	if list := g.Operator().Sessions(); len(list) != 1 || list[0].Key.ID != "s2" {
+	if list := g.Operator().Sessions().List(); len(list) != 1 || list[0].Key.ID != "s2" {
 		t.Errorf("%+v", list)
 	}
-	if _, err := g.Operator().ResetSession(t.Context(), k, 0, "a test"); !errors.Is(err, session.ErrUnknown) {
+	if _, err := g.Operator().Sessions().Reset(t.Context(), k, 0, "a test"); !errors.Is(err, session.ErrUnknown) {
 		t.Errorf("again: %v", err)
 	}
 	b, err := os.ReadFile(log)
@@ -106,8 +106,8 @@ func TestResetNeedsItsRecord(t *testing.T) {
 	if err := g.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Operator().ResetSession(t.Context(), gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}, 0, "a test"); err == nil || len(g.Operator().Sessions()) != 1 {
-		t.Errorf("error %v, sessions %+v", err, g.Operator().Sessions())
+	if _, err := g.Operator().Sessions().Reset(t.Context(), gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}, 0, "a test"); err == nil || len(g.Operator().Sessions().List()) != 1 {
+		t.Errorf("error %v, sessions %+v", err, g.Operator().Sessions().List())
 	}
 }
 
@@ -122,7 +122,7 @@ func TestOneSession(t *testing.T) {
 	callIn(t, g, "bob", "s1")
 	check := func(g *gateway.Gateway) {
 		t.Helper()
-		list := g.Operator().Sessions()
+		list := g.Operator().Sessions().List()
 		if len(list) != 2 || list[0].Key.ID != "" || list[1].Key.ID != "" {
 			t.Errorf("%+v", list)
 		}
@@ -172,7 +172,7 @@ func TestOneSessionOfManyClients(t *testing.T) {
 			}
 		}
 	}
-	if list := g.Operator().Sessions(); len(list) != 1 || list[0].Key.ID != "" {
+	if list := g.Operator().Sessions().List(); len(list) != 1 || list[0].Key.ID != "" {
 		t.Errorf("sessions %+v, want one", list)
 	}
 }

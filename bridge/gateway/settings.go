@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/options"
@@ -18,9 +19,6 @@ type settings struct {
 	atOnce  *perServer[int]    // calls at a server
 	guests  *perServer[*Guest] // servers that are modules
 	paused  *pauses
-
-	jobsOffered bool // the tools of jobs are; changed with setting
-	proposes    bool // the tool that proposes calls is offered; changed with setting
 }
 
 func newSettings(c Config) settings {
@@ -50,6 +48,15 @@ func (s *settings) ofTool(name string) int {
 		}
 	}
 	return 0
+}
+
+// setLimits puts the Concurrent, Session and Tools of l in place. Calls under way beyond a
+// smaller limit go on; where there was no limit before, they do not count. See
+// [limits.Limits.Change].
+func (s *settings) setLimits(l Limits) {
+	tools := slices.Clone(l.Tools)
+	s.ofTools.Store(&tools)
+	s.limits.Change(l.Concurrent, l.Session)
 }
 
 func (s *settings) catalogMode() CatalogMode { return *s.catalog.Load() }

@@ -209,7 +209,7 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := pins.Review("library prompt greet", nil)
+	review, err := pins.(*lock.Pins).Review("library prompt greet", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
 )
 
@@ -240,7 +241,7 @@ func TestSkillsArePinned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			review, err := pins.Review("a skill "+own+"SKILL.md", nil)
+			review, err := pins.(*lock.Pins).Review("a skill "+own+"SKILL.md", nil)
 			if err != nil || len(review.Differences) != 1 || len(review.Differences[0].Changes) == 0 {
 				t.Fatalf("%+v, %v", review, err)
 			}

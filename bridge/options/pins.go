@@ -19,15 +19,3 @@ const (
 	// PinOff approves of everything, and keeps nothing.
 	PinOff PinMode = "off"
 )
-
-// An Agent is what the operator says of one agent. The zero Agent is the usual one.
-type Agent struct {
-	// MCP is the name under which the agent knows this gateway. Empty means wasmgate.
-	MCP string
-	// RequireHook refuses calls of clients that say they are the agent if no hook has
-	// announced them.
-	RequireHook bool
-	// TrustHeadless lets the prompts of runs without a person at the terminal vouch for
-	// values, too. Only trusted people may write the prompts of such runs.
-	TrustHeadless bool
-}

@@ -512,7 +512,7 @@ func TestPins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Share(func(name string) state.Document { return s.Document(name) }); err != nil {
+			if err := p.Share(func(name string) options.Document { return s.Document(name) }); err != nil {
 				t.Fatal(err)
 			}
 			followed := uint64(0)

@@ -7,34 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/codes"
 	"github.com/wasmgate/wasmgate/gate/provenance"
 )
-
-// A Request is what the hook of an agent tells, as it came.
-type Request struct {
-	Agent string
-	Event gate.Doc
-	// Unreadable says why Event is only what could be made out of the event; nil if it is whole.
-	Unreadable error
-	// Headless says that no person sits at the agent.
-	Headless bool
-	// Observe decides and records, and lets everything pass.
-	Observe bool
-	// Hold is how long the hook may take, so that a person can be asked meanwhile.
-	Hold time.Duration
-}
-
-// An Answer is what the hook prints, and its exit status. The zero Answer has the agent go
-// on as it would without a hook.
-type Answer struct {
-	Stdout string `json:"stdout,omitempty"`
-	Stderr string `json:"stderr,omitempty"`
-	Exit   int    `json:"exit,omitempty"`
-}
 
 // exitDeny is the exit status by which all agents take a call for denied (Claude Code,
 // Codex CLI, Gemini CLI: "exit code 2").
@@ -42,22 +20,22 @@ const exitDeny = 2
 
 // Hook takes what a hook tells, and returns the answer that the agent understands. It never
 // fails: what goes wrong about a call denies it.
-func (a *Agents) Hook(ctx context.Context, who *gate.Principal, r Request) (answer Answer) {
+func (a *Agents) Hook(ctx context.Context, who *gate.Principal, r options.Hook) (answer options.HookAnswer) {
 	name := r.Event.Get("hook_event_name").Text()
 	decides := name == "" || kinds[name] == before // what cannot be told from a call may be one
 	err := a.hook(ctx, who, r)
 	switch {
 	case err == nil, r.Observe:
-		return Answer{}
+		return options.HookAnswer{}
 	case !decides:
 		a.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "hook", slog.String("agent", r.Agent), slog.Any("error", err))
-		return Answer{}
+		return options.HookAnswer{}
 	default:
 		return deny(r.Agent, err)
 	}
 }
 
-func (a *Agents) hook(ctx context.Context, who *gate.Principal, r Request) (err error) {
+func (a *Agents) hook(ctx context.Context, who *gate.Principal, r options.Hook) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.cfg.Log.Error("hook panicked", "agent", r.Agent, "panic", v, "stack", string(debug.Stack()))
@@ -141,7 +119,7 @@ func (a *Agents) lost(ctx context.Context, p place, e event) (err error) {
 
 // deny is the answer that denies a call, in the form that the agent obeys. Of Codex nothing
 // may be in it that it does not know, and the reason may not be empty.
-func deny(agent string, err error) Answer {
+func deny(agent string, err error) options.HookAnswer {
 	reason := "wasmgate: " + said(err)
 	switch agent {
 	case ClaudeCode, Codex:
@@ -151,11 +129,11 @@ func deny(agent string, err error) Answer {
 		if remedy := remedy(err); remedy != "" && agent == ClaudeCode {
 			out["systemMessage"] = "wasmgate: " + codes.Advice(gate.Code(err)) + remedy // which the person reads, and the model does not
 		}
-		return Answer{Stdout: quoted(out)}
+		return options.HookAnswer{Stdout: quoted(out)}
 	case GeminiCLI:
-		return Answer{Stdout: quoted(map[string]any{"decision": "deny", "reason": reason})}
+		return options.HookAnswer{Stdout: quoted(map[string]any{"decision": "deny", "reason": reason})}
 	default:
-		return Answer{Stderr: reason, Exit: exitDeny}
+		return options.HookAnswer{Stderr: reason, Exit: exitDeny}
 	}
 }
 

@@ -6,15 +6,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
-	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
 
 // Hook takes what the hook of an agent tells.
-func (a *App) Hook(ctx context.Context, r hook.Request) (agents.Answer, error) {
+func (a *App) Hook(ctx context.Context, r hook.Request) (options.HookAnswer, error) {
 	as := ""
 	for _, one := range a.Settings.Config().Agents {
 		if one.ID == r.Agent {
@@ -23,10 +23,10 @@ func (a *App) Hook(ctx context.Context, r hook.Request) (agents.Answer, error) {
 	}
 	who, err := naming.Offered(a.cfg, as, nil)
 	if err != nil {
-		return agents.Answer{}, err
+		return options.HookAnswer{}, err
 	}
 	event, unreadable := readEvent(r)
-	return a.gateway.Operator().Hook(ctx, who, agents.Request{
+	return a.gateway.Operator().Hook(ctx, who, options.Hook{
 		Agent: r.Agent, Event: event, Unreadable: unreadable, Headless: r.Headless, Observe: r.Observe, Hold: time.Duration(r.HoldMS) * time.Millisecond,
 	}), nil
 }

@@ -56,7 +56,7 @@ func (a *App) follow(ctx context.Context, to uint64) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{a.gateway.Operator().RefreshSessions(ctx, true), a.Pins.Follow(byAnother, changed)}
+	errs := []error{a.gateway.Operator().Sessions().Refresh(ctx, true), a.Pins.Follow(byAnother, changed)}
 	a.Logins.Kept.Follow(changed)
 	for _, name := range changed {
 		switch name {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/internal/app/approvals"
 	"github.com/wasmgate/wasmgate/internal/app/callers"
@@ -97,13 +98,13 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	}
 	a.assemble()
 	if a.shared.Store != nil {
-		if err := a.gateway.Operator().SharePins(a.shared.document); err != nil {
+		if err := a.gateway.Operator().Cluster().SharePins(func(name string) options.Document { return a.shared.document(name) }); err != nil {
 			return nil, errors.Join(err, a.gateway.Close(ctx))
 		}
 	}
 	if a.shared.peers != nil {
-		a.shared.homes.Gateway = a.gateway.Operator()
-		a.gateway.Operator().Share(a.shared.peers)
+		a.shared.homes.Gateway = a.gateway.Operator().Cluster()
+		a.gateway.Operator().Cluster().Share(a.shared.peers)
 	}
 	a.gateway.Operator().SetRequired(translation.Required(cfg))
 	if err := errors.Join(a.Pauses.Restore(ctx), a.Policies.NoteBundles()); err != nil {
@@ -153,7 +154,7 @@ func (a *App) assemble() {
 	}}
 	a.Pins = &pins.Pins{Gateway: g, Config: a.Settings.Config, Shared: a.shared.Store != nil, Look: func() (lock.Look, error) { return report.Look(a.gateway) }, Log: a.log}
 	a.Pauses = &paused.Pauses{Gateway: g, Document: a.records.paused, CatchUp: a.shared.catchUp}
-	a.Sessions = sessions.Sessions{Gateway: g}
+	a.Sessions = sessions.Sessions{Gateway: g.Sessions()}
 	a.Settings.Gateway = a.gateway
 	a.Overview = &overview.Overview{
 		Gateway: a.gateway, Start: a.cfg, Settings: a.Settings, Approvals: a.Approvals, Pins: a.Pins, Policies: a.Policies,

@@ -3,13 +3,13 @@ package app
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/internal/agents"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
 
 // takeHook takes what the hook of an agent reports.
-var takeHook = operation.New[hook.Request, agents.Answer](hook.Method)
+var takeHook = operation.New[hook.Request, options.HookAnswer](hook.Method)
 
 // Ask implements [operation.Gateway].
 func (a *App) Ask(ctx context.Context, name string, params, result any) error {

@@ -236,7 +236,7 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 	looks := []func(){a.Policies.Watch(ctx), a.Pins.Watch(), a.Callers.WatchKeys(ctx), func() { a.Policies.PollBundles(ctx) }}
 	if a.shared.Store != nil {
 		looks = append(looks, func() { a.shared.catchUp(ctx) }, func() {
-			_ = a.gateway.Operator().ReturnRates(ctx) // the next look puts back what this one could not
+			_ = a.gateway.Operator().Cluster().ReturnRates(ctx) // the next look puts back what this one could not
 		})
 	}
 	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go

@@ -34,7 +34,7 @@ type away struct {
 	gone bool
 }
 
-func (a *away) document(name string) documents.Document {
+func (a *away) document(name string) options.Document {
 	return awayDocument{a, documents.File(filepath.Join(a.dir, filepath.FromSlash(name)))}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/files/state"
@@ -214,4 +215,4 @@ const (
 )
 
 // Shared returns a document of a name that several gateways share.
-type Shared func(name string) state.Document
+type Shared func(name string) options.Document

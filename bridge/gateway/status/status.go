@@ -44,3 +44,19 @@ type Module struct {
 	// Development says that its author works on it: see Module of bridge/gateway.
 	Development bool `json:"development,omitempty"`
 }
+
+// NotReady is one reason for which a gateway should be sent no clients.
+type NotReady struct {
+	Part string // draining, audit or servers: a word for anybody
+	Why  string // for the operator
+}
+
+func (n NotReady) String() string { return n.Part + ": " + n.Why }
+
+// BrokenInput is how often calls of a tool were refused, since the gateway has started,
+// because their arguments break its input schema.
+type BrokenInput struct {
+	Tool  string `json:"tool"` // qualified
+	Calls int    `json:"calls"`
+	Last  string `json:"last"` // what was wrong the last time
+}

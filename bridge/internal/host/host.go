@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/transport"
+	"github.com/wasmgate/wasmgate/bridge/options"
 )
 
 // A Host is the gateway as an MCP server to clients, over stdio and HTTP, in
@@ -43,7 +44,7 @@ func New(cfg Config) (*Host, error) {
 }
 
 // Share is [transport.Front.Share].
-func (h *Host) Share(p transport.Peers, homes func() bool) {
+func (h *Host) Share(p options.Peers, homes func() bool) {
 	h.Front.Share(p, homes)
 	h.Dispatcher.Share(p.Node())
 }

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/obligation"
 	"github.com/wasmgate/wasmgate/gate/provenance"
-	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/app/naming"
 	"github.com/wasmgate/wasmgate/internal/app/operation"
 	"github.com/wasmgate/wasmgate/internal/app/policies"
@@ -46,7 +46,7 @@ type Gateway interface {
 	Approvals() *approval.Queue // nil if nothing is asked
 	// Admin decides on what someone who runs the gateway would do, and records it if it changes something.
 	Admin(ctx context.Context, q policy.AdminQuery, changes bool) error
-	Sessions() []session.State
+	Sessions() gateway.Sessions
 	RevokeDestinations(ctx context.Context, id, by string) ([]gate.Destination, error)
 }
 
@@ -466,7 +466,7 @@ func (a *Approvals) Describe(r approval.Request) Approval {
 // Own returns the destinations that are approved for sessions at this gateway.
 func (a *Approvals) Own() []gate.Destination {
 	all := []gate.Destination{}
-	for _, s := range a.Gateway.Sessions() {
+	for _, s := range a.Gateway.Sessions().List() {
 		all = append(all, s.Destinations...)
 	}
 	return all

@@ -16,7 +16,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app/traits"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/find"
-	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/policy/study"
@@ -44,7 +43,7 @@ type ScanRequest struct {
 // Gateway is the one whose servers these are.
 type Gateway interface {
 	Fleet() gateway.Fleet
-	Pins() (*lock.Pins, error)
+	Pins() (gate.Pins, error)
 	Policy() *policy.Engine
 	Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error)
 	Features(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error)

@@ -19,7 +19,7 @@ func (o *Overview) Gauges() []telemetry.Metric {
 		telemetry.NewGauge("wasmgate.ready", "Whether a load balancer should send clients here: calls can pass, and all required servers are ready.", "", telemetry.Truth(len(g.Operator().Ready()) == 0)),
 		telemetry.NewGauge("wasmgate.paused", "Servers that are paused. A pause of everything counts as one.", "{server}", float64(len(g.Operator().Paused()))),
 		telemetry.NewGauge("wasmgate.approvals.pending", "Calls that need approval now.", "{call}", float64(o.Approvals.Waiting())),
-		telemetry.NewGauge("wasmgate.sessions", "Sessions that the gateway keeps labels of.", "{session}", float64(len(g.Operator().Sessions()))),
+		telemetry.NewGauge("wasmgate.sessions", "Sessions that the gateway keeps labels of.", "{session}", float64(len(g.Operator().Sessions().List()))),
 	}
 	all = append(all, telemetry.Places(g.Operator().Places())...)
 	if jobs, err := g.Operator().Jobs(); err == nil {

@@ -29,7 +29,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/internal/schema/broken"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -102,7 +101,7 @@ type Status struct {
 	// BreakGlass is until when the operator answers any question; absent if that is not so.
 	BreakGlass time.Time `json:"break_glass,omitzero"`
 	// Broken are the tools with calls that their input schema refused.
-	Broken []broken.Input `json:"refused_by_schema,omitempty"`
+	Broken []status.BrokenInput `json:"refused_by_schema,omitempty"`
 	// Altered are the tools whose results the sanitizer changes often.
 	Altered []altered.Tool `json:"often_changed,omitempty"`
 
@@ -151,7 +150,7 @@ func (o *Overview) Status() *Status {
 	s := &Status{
 		PID: os.Getpid(), Version: product.Version(), URL: o.URL(), Console: o.Desk.URL(), Config: o.Start.File, Replays: o.Start.Replay.File,
 		Grants: o.Policies.Files().Grants, Audit: o.Start.Audit.Path, Policy: o.Gateway.Operator().Policy().Revision(),
-		Conflicts: o.Gateway.Operator().Conflicts(), Modules: o.Gateway.Modules(),
+		Conflicts: o.Gateway.Fleet().Conflicts(), Modules: o.Gateway.Modules(),
 		Read: o.Settings.Read(), Servers: o.Pins.Describe(o.Gateway.Fleet().Status()), Approvals: o.Approvals.Waiting(),
 		Broken: o.Gateway.Operator().BrokenInputs(), Altered: o.Background.Altered.Often(o.Gateway.Fleet().KnownFeatures(gate.FeatureTool), o.Gateway.Operator().Policy()),
 	}
@@ -204,7 +203,7 @@ func (o *Overview) Status() *Status {
 	if err := o.Pins.Problem(); err != nil {
 		s.Problems = append(s.Problems, "pins: "+err.Error()+"; the last good lockfile is in use")
 	}
-	if err := o.Gateway.Operator().SessionsProblem(); err != nil {
+	if err := o.Gateway.Operator().Sessions().Problem(); err != nil {
 		s.Problems = append(s.Problems, err.Error())
 	}
 	for _, why := range o.Gateway.Operator().Ready() {

@@ -40,7 +40,7 @@ type Request struct {
 type Gateway interface {
 	Fleet() gateway.Fleet
 	// Pins returns what is held against what servers declare, or why nothing is.
-	Pins() (*lock.Pins, error)
+	Pins() (gate.Pins, error)
 	// ReloadPins reads the lockfile; by is who has approved what is new in it.
 	ReloadPins(by string) error
 	// FollowPins takes over what other gateways have approved in documents.
@@ -111,13 +111,22 @@ func (p *Pins) Review(ctx context.Context, selector string) (*lock.Review, error
 	return &review, err
 }
 
+// held returns the gateway's pins as package lock, which makes them, knows them.
+func (p *Pins) held() (*lock.Pins, error) {
+	pins, err := p.Gateway.Pins()
+	if err != nil {
+		return nil, err
+	}
+	return pins.(*lock.Pins), nil
+}
+
 // startedWait bounds how long a question about pins waits for servers that start.
 const startedWait = 10 * time.Second
 
 // settled returns the pins once the servers have had time to declare what they
 // have.
 func (p *Pins) settled(ctx context.Context) (*lock.Pins, error) {
-	pins, err := p.Gateway.Pins()
+	pins, err := p.held()
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +182,7 @@ func (p *Pins) Approve(ctx context.Context, pins []lock.Pin, by string) ([]lock.
 	defer p.changing.Unlock()
 	approve := func(pins []lock.Pin) ([]lock.Pin, error) { return lock.Approve(p.Config().Pins.Lockfile, pins) }
 	if p.Shared {
-		of, err := p.Gateway.Pins()
+		of, err := p.held()
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +226,7 @@ const maxQuarantineNames = 10
 // Describe says of each server which of its definitions are quarantined, and what to do about it.
 // Tools that are not callable do not count as the server's.
 func (p *Pins) Describe(servers []status.Server) []status.Server {
-	pins, err := p.Gateway.Pins()
+	pins, err := p.held()
 	if err != nil {
 		return servers
 	}

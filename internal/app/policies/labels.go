@@ -38,7 +38,7 @@ func (p *Policies) IdleLabels() []string {
 		}
 		said = append(said, "labels: "+label+" matches no tool; take it out of "+p.Files().Labels)
 	}
-	for _, missing := range p.Gateway.MissingPlaces() {
+	for _, missing := range p.Gateway.Sessions().MissingPlaces() {
 		said = append(said, "labels: "+missing+"; this part of the label has no effect; correct it in "+p.Files().Labels)
 	}
 	return said

@@ -34,8 +34,7 @@ type Gateway interface {
 	PolicyRefused(err error) error
 	Shadow() *study.ShadowStatus
 	SetShadow(context.Context, *gateway.Policy) error
-	// MissingPlaces says which labelled places no result has had.
-	MissingPlaces() []string
+	Sessions() gateway.Sessions
 }
 
 // Policies are those of one gateway: the one that decides, the shadow policy that is compared with it, and

@@ -24,14 +24,14 @@ type ResetRequest struct {
 	Session Session `json:"session"`
 }
 
-// Gateway is the one whose sessions these are.
+// Gateway has the sessions of one gateway.
 type Gateway interface {
-	Sessions() []session.State
-	// RefreshSessions takes over what other gateways have kept.
-	RefreshSessions(ctx context.Context, reset bool) error
+	List() []session.State
+	// Refresh takes over what other gateways have kept.
+	Refresh(ctx context.Context, reset bool) error
 	// MissingPlaces says which labelled places no result has had.
 	MissingPlaces() []string
-	ResetSession(ctx context.Context, k gate.SessionKey, seen uint64, by string) (session.State, error)
+	Reset(ctx context.Context, k gate.SessionKey, seen uint64, by string) (session.State, error)
 }
 
 // Sessions are those of one gateway.
@@ -102,11 +102,11 @@ func (e *Error) Error() string {
 
 // List returns the sessions that are kept, the last used one first.
 func (s Sessions) List(ctx context.Context) ([]Session, error) {
-	if err := s.Gateway.RefreshSessions(ctx, false); err != nil {
+	if err := s.Gateway.Refresh(ctx, false); err != nil {
 		return nil, err
 	}
 	list := []Session{}
-	for _, kept := range s.Gateway.Sessions() {
+	for _, kept := range s.Gateway.List() {
 		one := newSession(kept)
 		one.Missing = s.Gateway.MissingPlaces()
 		list = append(list, one)
@@ -137,7 +137,7 @@ func Find(list []Session, id string) (Session, error) {
 // was. The audit log keeps it. The error is [gate.ErrStale] if the session has another version
 // by now than this one; without one any is taken. By is who does it.
 func (s Sessions) Reset(ctx context.Context, one Session, by string) (Session, error) {
-	was, err := s.Gateway.ResetSession(ctx, one.Key(), one.Version, by)
+	was, err := s.Gateway.Reset(ctx, one.Key(), one.Version, by)
 	if errors.Is(err, session.ErrUnknown) {
 		return Session{}, &Error{ID: one.ID}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/bridge/postgres"
 	"github.com/wasmgate/wasmgate/internal/cluster"
 	"github.com/wasmgate/wasmgate/internal/cluster/heads"
@@ -170,7 +171,7 @@ func Approved(ctx context.Context, c *config.Config) (*lock.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := lock.LoadShared(c.Pins.Lockfile, func(name string) state.Document { return s.Document(name) })
+	f, err := lock.LoadShared(c.Pins.Lockfile, func(name string) options.Document { return s.Document(name) })
 	return f, errors.Join(err, s.Close(ctx))
 }
 

@@ -8,22 +8,15 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/step"
 )
 
-// Input is how often calls of a tool were refused, since the gateway has started,
-// because their arguments break its input schema.
-type Input struct {
-	Tool  string `json:"tool"` // qualified
-	Calls int    `json:"calls"`
-	Last  string `json:"last"` // what was wrong the last time
-}
-
 // Inputs counts refusals by schema. The zero value is ready. Use it from several goroutines.
 type Inputs struct {
 	mu     sync.Mutex
-	byTool map[string]*Input
+	byTool map[string]*status.BrokenInput
 }
 
 // maxTools bounds for how many tools refusals are counted.
@@ -43,9 +36,9 @@ func (b *Inputs) Record(_ context.Context, rec *gate.Record) error {
 			return nil
 		}
 		if b.byTool == nil {
-			b.byTool = make(map[string]*Input)
+			b.byTool = make(map[string]*status.BrokenInput)
 		}
-		one = &Input{Tool: name}
+		one = &status.BrokenInput{Tool: name}
 		b.byTool[name] = one
 	}
 	one.Calls++
@@ -54,14 +47,14 @@ func (b *Inputs) Record(_ context.Context, rec *gate.Record) error {
 }
 
 // All returns the tools with refused calls, those with the most first.
-func (b *Inputs) All() []Input {
+func (b *Inputs) All() []status.BrokenInput {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all []Input
+	var all []status.BrokenInput
 	for _, one := range b.byTool {
 		all = append(all, *one)
 	}
-	slices.SortFunc(all, func(a, b Input) int {
+	slices.SortFunc(all, func(a, b status.BrokenInput) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Tool, b.Tool))
 	})
 	return all

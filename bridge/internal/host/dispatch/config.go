@@ -48,7 +48,7 @@ type Config struct {
 	Recall func(ctx context.Context, c gate.Call, kept gate.Result) error
 	// SetLevel says from which severity on a session wants log messages, "" for none;
 	// Unsubscribe ends a subscription, by the ID of the call that made it: both a fleet's,
-	// see [fleet.Fleet.OnNotice]. Clean makes what servers say outside of calls safe, a gate's Tell.
+	// see [fleet.Sessions.OnNotice]. Clean makes what servers say outside of calls safe, a gate's Tell.
 	// Without them clients are offered neither log messages nor subscriptions.
 	SetLevel    func(ctx context.Context, k gate.SessionKey, level string) error
 	Unsubscribe func(ctx context.Context, call, uri string) error

@@ -65,7 +65,7 @@ func (h *hearing) release(call, uri string) {
 	_ = h.cfg.Unsubscribe(context.Background(), call, uri) // no client listens any more, so an error does not matter
 }
 
-// Notify tells clients what a server says outside of calls: it is for [fleet.Fleet.OnNotice]. It does
+// Notify tells clients what a server says outside of calls: it is for [fleet.Sessions.OnNotice]. It does
 // not block.
 func (h *hearing) Notify(n mcp.Notice) {
 	all := &h.listeners

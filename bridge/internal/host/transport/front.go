@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/dispatch"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -19,7 +20,7 @@ type Front struct {
 	clients  *sessions.Clients
 	offer    gate.Groups // what clients over HTTP are offered
 	bodies   *bodies
-	peers    Peers // nil without other gateways
+	peers    options.Peers // nil without other gateways
 	homes    func() bool
 	owners   owners
 }

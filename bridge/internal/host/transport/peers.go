@@ -11,31 +11,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/message"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sessions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Peers are the other gateways of a database. What is at one of them has an id that names it.
-type Peers interface {
-	// Node is the name of this gateway.
-	Node() string
-	// Forward has the gateway of a name answer a request, whose body was read. Nothing was answered
-	// if there is none of that name any more, nor with an error, which the client may read. Nothing was sent
-	// with one that has a method Unsent.
-	Forward(w http.ResponseWriter, r *http.Request, node string, body []byte) (gone bool, err error)
-	// Home is the gateway that has what the requests of an owner leave behind. Now asks for what holds
-	// at the moment, and not a few seconds ago.
-	Home(ctx context.Context, of gate.Owner, now bool) (node string, err error)
-	// Drains reports whether this gateway gives its homes away: others answer what clients begin.
-	Drains() bool
-	// Forwarded reports whether another gateway has forwarded a request here, and Moved answers it so that
-	// it forwards it to the home.
-	Forwarded(r *http.Request) bool
-	Moved(w http.ResponseWriter)
-}
-
 // Share has requests about what is at other gateways answered there, and while homes returns true those
 // of an owner at one of them. It is called before the first request.
-func (f *Front) Share(p Peers, homes func() bool) { f.peers, f.homes = p, homes }
+func (f *Front) Share(p options.Peers, homes func() bool) { f.peers, f.homes = p, homes }
 
 // Await waits until no request of an owner that a client without a session has sent is under way, but not long.
 func (f *Front) Await(ctx context.Context, of gate.Owner) { f.owners.await(ctx, of) }

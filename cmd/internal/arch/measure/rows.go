@@ -53,7 +53,7 @@ func measured(dir string, h arch.House) ([]row, error) {
 	}
 	embedder++ // it links this module, too
 	return []row{
-		{What: "public types that cannot be named: " + strings.Join(s.Unnamed, " "), Now: strconv.Itoa(len(s.Unnamed)), Goal: "1"},
+		{What: "public types that cannot be named: " + strings.Join(s.Unnamed, " "), Now: strconv.Itoa(len(s.Unnamed)), Goal: "0"},
 		{What: "public aliases: " + strings.Join(s.Aliases, " "), Now: strconv.Itoa(len(s.Aliases)), Goal: "3"},
 		largest(h, "files of a package that all need one another", "12", func(p arch.Package) int { return len(p.Group) }, func(p arch.Package) string { return strconv.Itoa(len(p.Group)) }),
 		largest(h, "lines of a package without tests", "5000; gate 6500", func(p arch.Package) int { return p.Lines }, func(p arch.Package) string { return strconv.Itoa(p.Lines) }),
