@@ -87,7 +87,11 @@ func askAll[T any](ctx context.Context, n *Nodes, path string, send any) (all []
 	if n.shared.peers == nil {
 		return nil
 	}
-	for _, one := range n.shared.Nodes() {
+	nodes, err := n.shared.Overview(ctx)
+	if err != nil { // the database is away
+		nodes = n.shared.Nodes()
+	}
+	for _, one := range nodes {
 		if one.Name != n.Own() && !one.Gone {
 			all = append(all, Answer[T]{Node: one.Name})
 		}

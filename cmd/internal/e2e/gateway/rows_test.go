@@ -357,9 +357,17 @@ func (c *cluster) personAt(t *testing.T) {
 
 // destinations: what is approved for a session at its home, any gateway lists and takes back.
 func (c *cluster) destinations(t *testing.T) {
+	run := func(node int, args ...string) (o e2e.Outcome) { // until all answer in time
+		t.Helper()
+		timelimit.Wait(t, "all gateways answer", func() bool {
+			o = c.nodes[node].Run(append([]string{"approvals"}, args...)...)
+			return !strings.Contains(o.Stderr, "are not known: ")
+		})
+		return o
+	}
 	listed := func(node int) (all []struct{ ID, Value string }) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(c.nodes[node].Must("approvals", "destinations", "--json")), &all); err != nil {
+		if err := json.Unmarshal([]byte(run(node, "destinations", "--json").Stdout), &all); err != nil {
 			t.Fatal(err)
 		}
 		return all
@@ -383,14 +391,15 @@ func (c *cluster) destinations(t *testing.T) {
 				t.Errorf("node %d lists %v of node %d", node, all, at)
 			}
 		}
-		if said := c.nodes[(at+2)%3].Must("approvals", "revoke", asked[0].ID); !strings.Contains(said, "dora@corp.example") {
-			t.Errorf("revoked at another gateway: %s", said)
+		revoked := run((at+2)%3, "revoke", asked[0].ID) // or a try before has done it, whose answer came too late
+		if !strings.Contains(revoked.Stdout, "dora@corp.example") && !strings.Contains(revoked.Stderr, "has no destinations to revoke") {
+			t.Errorf("revoked at another gateway: %+v", revoked)
 		}
-		for node, pl := range c.nodes {
+		for node := range c.nodes {
 			if all := listed(node); len(all) > 0 {
 				t.Errorf("node %d lists %v after it was revoked", node, all)
 			}
-			if o := pl.Run("approvals", "revoke", asked[0].ID); o.Code == 0 || !strings.Contains(o.Stderr, "has no destinations to revoke") {
+			if o := run(node, "revoke", asked[0].ID); o.Code == 0 || !strings.Contains(o.Stderr, "has no destinations to revoke") {
 				t.Errorf("node %d revokes what was revoked: %+v", node, o)
 			}
 		}
