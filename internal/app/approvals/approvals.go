@@ -462,7 +462,6 @@ func (a *Approvals) Describe(r approval.Request) Approval {
 	return to
 }
 
-// Destinations returns the destinations that people have approved for sessions which have
 // Own returns the destinations that are approved for sessions at this gateway.
 func (a *Approvals) Own() []gate.Destination {
 	all := []gate.Destination{}
