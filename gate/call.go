@@ -52,11 +52,7 @@ type Call struct {
 	// arguments are no acceptable document, or is a [*Refusal], whose Step and Reason count.
 	Refused error
 	Who     *Principal
-	// Revocations is how many credentials the gateway knew to be revoked before it found out that
-	// Who makes the call, and one more: Who's may be revoked while the call is on its way. Zero, of
-	// an embedding program's own calls, is now.
-	Revocations uint64
-	Session     SessionKey
+	Session SessionKey
 	// Connection is the client's own where it shares its session with others: what servers ask and
 	// tell a client is for no one else. Zero means Session.
 	Connection SessionKey
@@ -75,6 +71,10 @@ type Call struct {
 	// Renders says that the client shows pages of apps (MCP Apps), and OwnName that the call
 	// named its tool as the tool's server does, which only a page does.
 	Renders, OwnName bool
+	// Revocations is how many credentials the gateway knew to be revoked before it found out that
+	// Who makes the call, and one more: Who's may be revoked while the call is on its way. Zero, of
+	// an embedding program's own calls, is now.
+	Revocations uint32
 	// ClientName and ClientVersion are what the client says of itself. They are
 	// shown, and nothing is decided by them.
 	ClientName, ClientVersion string

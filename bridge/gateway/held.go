@@ -15,7 +15,7 @@ type held struct {
 	mu    sync.Mutex
 	calls map[*heldCall]struct{}
 	// revoked is how often credentials were revoked, and latest has whose they were, the last ones: a call that arrived before may begin after.
-	revoked atomic.Uint64
+	revoked atomic.Uint32
 	latest  [64]func(*gate.Principal) bool
 }
 
@@ -25,14 +25,14 @@ type heldCall struct {
 }
 
 // revocations is what [gate.Call] has of that name.
-func (h *held) revocations() uint64 { return h.revoked.Load() + 1 }
+func (h *held) revocations() uint32 { return h.revoked.Load() + 1 }
 
 // revoke ends the calls of principals whose credentials were revoked, those too that have not begun.
 func (h *held) revoke(whose func(*gate.Principal) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := h.revoked.Load()
-	h.latest[n%uint64(len(h.latest))] = whose
+	h.latest[n%uint32(len(h.latest))] = whose
 	h.revoked.Store(n + 1)
 	for c := range h.calls {
 		if whose(c.who) {
@@ -48,11 +48,11 @@ func (h *held) ended(c *gate.Call) error {
 		return nil
 	}
 	now := h.revoked.Load()
-	if now-(c.Revocations-1) > uint64(len(h.latest)) {
+	if now-(c.Revocations-1) > uint32(len(h.latest)) {
 		return errManyRevoked
 	}
 	for n := c.Revocations - 1; n < now; n++ {
-		if h.latest[n%uint64(len(h.latest))](c.Who) {
+		if h.latest[n%uint32(len(h.latest))](c.Who) {
 			return errRevoked
 		}
 	}

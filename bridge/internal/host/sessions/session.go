@@ -34,7 +34,7 @@ const (
 // A Client is the sender of a request.
 type Client struct {
 	Who           *gate.Principal
-	Revocations   uint64      // known before Who was found out: see [gate.Call]
+	Revocations   uint32      // known before Who was found out: see [gate.Call]
 	Groups        gate.Groups // narrow what it is offered, as the principal's do
 	SessionID     string      // "" if the client has none: the principal's own
 	Name, Version string      // as the client claims

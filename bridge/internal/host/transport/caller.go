@@ -35,7 +35,7 @@ func (f *Front) caller(r *http.Request) (*gate.Principal, error) {
 }
 
 // revocations is how many credentials were revoked before the caller of a request is found out.
-func (f *Front) revocations() uint64 {
+func (f *Front) revocations() uint32 {
 	if f.access.Revocations == nil {
 		return 0
 	}

@@ -33,7 +33,7 @@ type Access struct {
 	// request takes precedence: see [WithPrincipal].
 	Principal func(*http.Request) (*gate.Principal, error)
 	// Revocations is how many credentials were revoked: see [gate.Call].
-	Revocations func() uint64
+	Revocations func() uint32
 	// Challenge, if not nil, returns the header WWW-Authenticate of the answer to a request over
 	// HTTP whose token lacks scopes for it.
 	Challenge func(r *http.Request, scopes []string) string
