@@ -226,7 +226,7 @@ func (p project) compile(t *testing.T, r *sandbox.Runtime, grants sandbox.Grants
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sandbox.ModuleConfig{Name: name, Grants: grants}
+	cfg := sandbox.ModuleConfig{Name: name, Grants: grants, Limits: sandbox.Limits{Timeout: time.Minute}} // an interpreter starts for seconds on a slow machine
 	beside, err := manifest.Read(module)
 	if err != nil {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func (s *Server) Run() error {
 	if err := s.process.Start(); err != nil {
 		return err
 	}
-	for range 200 {
+	for range 1200 {
 		if _, err = s.psql("postgres", "select 1"); err == nil {
 			return nil
 		}
