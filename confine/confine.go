@@ -9,23 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-const (
-	// killWait bounds the wait for processes that were killed: death takes
-	// milliseconds unless the kernel holds one in uninterruptible sleep.
-	killWait = 5 * time.Second
-	// stderrWait bounds the wait for the end of stderr once the child is gone;
-	// a process out of reach may hold it open.
-	stderrWait = time.Second
-)
-
-// mainCalled tells that Main ran in this process. It is the package's only
-// variable that changes: Main must know before anything is configured, and without it Start
-// would execute a program that does not know that it is a supervisor.
-var mainCalled atomic.Bool
+// stderrWait bounds the wait for the end of stderr once the child is gone;
+// a process out of reach may hold it open.
+const stderrWait = time.Second
 
 // Main runs the supervisor of a child if this process was started to be one,
 // and then does not return. Otherwise it returns at once.
@@ -73,13 +62,6 @@ type Command struct {
 	without string // the guard that a test leaves out
 }
 
-// constraints are what startTree has to know about the confinement of a child.
-type constraints struct {
-	rules   *Rules // checked; nil restricts nothing
-	learn   func(Access)
-	without string
-}
-
 // A Child is a started command with its descendants. Its methods may be used
 // from several goroutines. It must be closed, also if it ended by itself.
 type Child struct {
@@ -95,14 +77,6 @@ type Child struct {
 	closeErr error
 }
 
-// tree is a started child with its descendants, as far as the platform can
-// address them.
-type tree interface {
-	terminate()  // asks every process to end
-	kill()       // ends every process
-	wait() error // returns when the tree has ended; called once
-}
-
 // CPUTime returns what the child and its descendants have had of processors so far: what
 // grows while they work. It is 0 where the system does not tell, and without a supervisor.
 func (c *Child) CPUTime() time.Duration {
@@ -110,19 +84,6 @@ func (c *Child) CPUTime() time.Duration {
 		return t.cpuTime()
 	}
 	return 0
-}
-
-// ExitError reports how a child ended that did not exit with status 0.
-type ExitError struct {
-	Code   int       // exit status; -1 if a signal ended it
-	Signal os.Signal // nil if it exited
-}
-
-func (e *ExitError) Error() string {
-	if e.Signal != nil {
-		return "signal: " + e.Signal.String()
-	}
-	return fmt.Sprintf("exit status %d", e.Code)
 }
 
 // Start starts cmd. The error says what could not be executed and why, in the

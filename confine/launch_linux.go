@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -24,28 +23,6 @@ import (
 // the supervisor, which restricts itself and executes the server. So nothing of
 // the server runs before it is confined, and the supervisor stays free.
 
-// The guards, by the names under which tests leave one out.
-const (
-	guardFiles     = "files"     // Landlock: paths
-	guardNetwork   = "network"   // Landlock: TCP ports
-	guardSignals   = "signals"   // Landlock: scopes, or else the supervisor
-	guardCalls     = "calls"     // seccomp: what no server needs
-	guardSockets   = "sockets"   // seccomp: other networks than TCP
-	guardProcesses = "processes" // the supervisor lets them be made or not
-	guardMemory    = "memory"    // RLIMIT_DATA
-	guardTree      = "tree"      // the supervisor's look at the memory of all
-	guardFDs       = "fds"       // RLIMIT_NOFILE
-	guardCPU       = "cpu"       // RLIMIT_CPU
-	guardCaps      = "capabilities"
-	// guardScopes stands for kernels before Linux 6.12, on which the supervisor
-	// judges signals.
-	guardScopes = "scopes"
-	// guardListeners stands for kernels without listeners, and so best effort.
-	guardListeners = "listeners"
-)
-
-func (l *launch) on(guard string) bool { return l.Without != guard }
-
 // socketFD is the launcher's socket to its supervisor. A launch comes in; out go
 // one of the words: with restricted the listener if there is one, and after it the
 // number of an error if the exec failed; after failed a report. It closes with the
@@ -56,48 +33,6 @@ var (
 	restricted = []byte{1}
 	failed     = []byte{2}
 )
-
-func confines() bool {
-	ok, _ := supervised()
-	return ok
-}
-
-func (r Rules) missing() (list []string) {
-	if ok, why := supervised(); !ok {
-		return []string{"everything: " + why}
-	}
-	return r.lacking(landlockABI(), hasListeners())
-}
-
-// lacking returns what a kernel with this version of Landlock's interface, and
-// with listeners of seccomp or not, cannot enforce.
-func (r Rules) lacking(abi int, listeners bool) (list []string) {
-	const of = " (Landlock %d, since Linux %s; this kernel has %d)"
-	if abi < abiFiles {
-		list = append(list, fmt.Sprintf("files"+of, abiFiles, "6.2", abi))
-	}
-	if abi < abiNetwork && (len(r.Connect) > 0 || r.DNS) {
-		list = append(list, fmt.Sprintf("which ports are connected to"+of, abiNetwork, "6.7", abi))
-	}
-	if !listeners {
-		list = append(list, "system calls and the number of processes (seccomp with listeners, since Linux 5.5)")
-	}
-	return list
-}
-
-// canLearn returns why a child cannot be watched, if so.
-func canLearn() error {
-	if ok, why := supervised(); !ok {
-		return errors.New("cannot watch: " + why)
-	}
-	if !hasListeners() {
-		return errors.New("cannot watch: this system has no seccomp listeners (since Linux 5.5)")
-	}
-	if b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && strings.TrimSpace(string(b)) == "3" {
-		return errors.New("cannot watch: this system forbids to look into processes (/proc/sys/kernel/yama/ptrace_scope is 3)")
-	}
-	return nil
-}
 
 // startConfined starts the launcher, and returns when it has become the server.
 func startConfined(l launch, reports *gob.Encoder) (report, *watch) {

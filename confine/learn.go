@@ -8,27 +8,6 @@ import (
 	"strings"
 )
 
-// An Access is something that a child used, or tried to.
-type Access struct {
-	Kind AccessKind
-	// Path is absolute, without symbolic links. Of a file that is made or removed
-	// it is the folder.
-	Path   string
-	Folder bool   // Path is one
-	Port   uint16 // of kind AccessConnect
-}
-
-// AccessKind is the kind of an [Access].
-type AccessKind string
-
-const (
-	AccessRead    AccessKind = "read"
-	AccessWrite   AccessKind = "write"
-	AccessExecute AccessKind = "execute"
-	AccessConnect AccessKind = "connect" // TCP, or UDP to port 53
-	AccessSocket  AccessKind = "socket"  // a Unix domain socket, or UDP to another port: never allowed
-)
-
 const (
 	// foldFrom is how many folders next to each other are proposed as the one around them.
 	foldFrom = 3
@@ -215,21 +194,6 @@ func (p *proposer) broad(folder string) bool {
 		slices.ContainsFunc(p.homes, around) || slices.ContainsFunc(p.own, around) || slices.ContainsFunc(p.shared.real, around) ||
 		p.keys.below(folder) || p.logins.below(folder)
 }
-
-// beneath reports whether path is folder or in it.
-func beneath(path, folder string) bool {
-	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
-}
-
-// holds reports whether a path has a name, or several with slashes between, in it.
-func holds(path, name string) bool { return strings.Contains(path+"/", "/"+name+"/") }
-
-func beneathAny(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return beneath(path, f) })
-}
-
-// portOfNames is that of DNS (RFC 1035, 4.2).
-const portOfNames = 53
 
 // systemFolders hold what the kernel tells and what is there only while the
 // machine runs.

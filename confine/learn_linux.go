@@ -12,30 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSeen bounds what a supervisor remembers to have told.
-const maxSeen = 100_000
-
-// look reports what a call uses, if that exists: programs try many places in turn. The caller may
-// change its memory after that, so this serves to learn from servers that are trusted, and never to
-// decide.
-func (w *watch) look(n *notification) {
-	for _, a := range w.accesses(int(n.Pid), n) {
-		if a.Path == w.l.Temp || beneath(a.Path, w.l.Temp) || beneathAny(a.Path, baseExecute()) ||
-			a.Kind == AccessRead && beneathAny(a.Path, baseRead()) || beneathAny(a.Path, baseWrite()) {
-			continue
-		}
-		if !w.seen[a] && len(w.seen) < maxSeen {
-			w.seen[a] = true
-			_ = w.reports.Encode(report{Seen: &a}) // the gateway may be gone, and not read it
-		}
-	}
-}
-
 // A pathAt is where a call names a path: relative to the folder in argument dir, or, if there is
 // none (-1), to the working directory.
 type pathAt struct{ dir, path int }
 
-func (w *watch) accesses(pid int, n *notification) []Access {
+func accesses(pid int, n *notification) []Access {
 	switch n.Nr {
 	case unix.SYS_OPENAT:
 		return opened(named(pid, n, pathAt{0, 1}), uint64(n.Args[2]))

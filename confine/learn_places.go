@@ -3,6 +3,7 @@ package confine
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // places are the names by which a proposal knows what it leaves out: below home, with
@@ -67,3 +68,15 @@ var loginPlaces = []string{
 	".gdbinit", ".lldbinit", ".pdbrc", ".pythonrc", ".irbrc", ".Rprofile", ".config/Code", ".vscode", ".vscode-server", ".config/Cursor", ".cursor",
 	".claude", ".codex", ".gemini", ".config/opencode", ".config/claude", ".config/zed",
 }
+
+// beneath reports whether path is folder or in it.
+func beneath(path, folder string) bool {
+	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
+}
+
+func beneathAny(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return beneath(path, f) })
+}
+
+// holds reports whether a path has a name, or several with slashes between, in it.
+func holds(path, name string) bool { return strings.Contains(path+"/", "/"+name+"/") }

@@ -25,6 +25,9 @@ const (
 	maxCPU    = 365 * 24 * time.Hour
 )
 
+// portOfNames is that of DNS (RFC 1035, 4.2).
+const portOfNames = 53
+
 // Rules say what a confined child and all that it starts may do. The zero value
 // allows what a program needs to start (the system's programs and libraries, names and certificates) and nothing else: it
 // reads no file of its user, writes only to a temporary folder of its own, and
@@ -64,20 +67,6 @@ type Rules struct {
 	BestEffort bool
 }
 
-// A MissingError reports that this system cannot enforce what was asked for.
-type MissingError struct {
-	Missing []string // what, and since when systems can; never empty
-}
-
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("confine cannot be enforced on this system: %s; confine.best_effort: true starts the server without",
-		strings.Join(e.Missing, "; "))
-}
-
-// Missing returns what this system cannot enforce of r, in words; nothing if it
-// enforces all of it. It asks the running kernel, and not for its version.
-func Missing(r Rules) []string { return r.missing() }
-
 // checked returns r with its defaults, or what is wrong with it.
 func (r Rules) checked() (Rules, error) {
 	if r.Memory == 0 {
@@ -115,20 +104,4 @@ func (r Rules) checked() (Rules, error) {
 		}
 	}
 	return r, nil
-}
-
-// confined returns r with its defaults, once it is sure that it can be enforced
-// or that less will do. It is nil if nothing at all can be.
-func (r Rules) confined() (*Rules, error) {
-	r, err := r.checked()
-	if err != nil {
-		return nil, err
-	}
-	if missing := r.missing(); len(missing) > 0 && !r.BestEffort {
-		return nil, &MissingError{missing}
-	}
-	if !confines() {
-		return nil, nil
-	}
-	return &r, nil
 }

@@ -312,3 +312,22 @@ func (p filter) install() (listener int, err error) {
 	}
 	return -1, err
 }
+
+type (
+	// notification is struct seccomp_notif.
+	notification struct {
+		ID         uint64
+		Pid, Flags uint32
+		Nr         int32
+		Arch       uint32
+		IP         uint64
+		Args       [6]uint64
+	}
+	// answer is struct seccomp_notif_resp.
+	answer struct {
+		ID    uint64
+		Val   int64
+		Error int32
+		Flags uint32
+	}
+)

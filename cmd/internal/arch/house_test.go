@@ -19,7 +19,6 @@ var bounds = bound{12, 5000, 40}
 // lowered when the code allows it, and never raised.
 var exceptions = map[string]bound{
 	"gate":                  {7, 6200, 40},
-	"confine":               {13, 5000, 40},
 	"sandbox/internal/wasi": {13, 5000, 47},
 }
 
