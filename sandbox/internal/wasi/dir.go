@@ -18,26 +18,11 @@ const (
 	listPiece = 256
 )
 
-// A directory is a name and an identity; nothing of the host is open for it.
-type directory struct {
-	place
-	info    *info // of when it was opened; nil for the root of a grant
-	preopen bool
-	listed  bool
-	entries []entry // as fd_readdir saw them when it last began: a cookie is an index
-}
-
-type entry struct {
-	name  string
-	kind  filetype
-	inode uint64 // 0: unknown
-}
-
 // fdReaddir writes entries from the cookie on until the buffer is full; the
 // last one is cut off then. A buffer that is not filled tells the guest that
 // there are no more. Cookie 0 reads the directory anew.
 func fdReaddir(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	if f == nil || f.dir == nil {
 		return errBadFile
 	}

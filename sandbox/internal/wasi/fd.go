@@ -9,7 +9,7 @@ import (
 )
 
 func fdRead(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	if f == nil {
 		return errBadFile
 	}
@@ -30,7 +30,7 @@ func fdRead(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
 }
 
 func fdPread(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f, e := p.regular(a[0], rightFdRead|rightFdSeek)
+	f, e := p.table.regular(a[0], rightFdRead|rightFdSeek)
 	if e != success {
 		return e
 	}
@@ -43,7 +43,7 @@ func fdPread(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
 }
 
 func fdWrite(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	if f == nil {
 		return errBadFile
 	}
@@ -64,7 +64,7 @@ func fdWrite(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
 }
 
 func fdPwrite(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f, e := p.regular(a[0], rightFdWrite|rightFdSeek)
+	f, e := p.table.regular(a[0], rightFdWrite|rightFdSeek)
 	if e != success {
 		return e
 	}
@@ -141,7 +141,7 @@ const (
 )
 
 func fdSeek(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f, e := p.regular(a[0], rightFdSeek)
+	f, e := p.table.regular(a[0], rightFdSeek)
 	if e != success {
 		return e
 	}
@@ -174,7 +174,7 @@ func fdSeek(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
 }
 
 func fdTell(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f, e := p.regular(a[0], rightFdTell)
+	f, e := p.table.regular(a[0], rightFdTell)
 	if e != success {
 		return e
 	}
@@ -185,16 +185,16 @@ func fdTell(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
 }
 
 func fdClose(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	if p.file(a[0]) == nil {
+	if p.table.file(a[0]) == nil {
 		return errBadFile
 	}
-	return errnoOf(p.remove(uint32(a[0])))
+	return errnoOf(p.table.remove(uint32(a[0])))
 }
 
 // fdRenumber closes the descriptor a[1] and gives its number to a[0]. Both must
 // be open, so that a guest cannot choose numbers at will.
 func fdRenumber(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	from, to := p.file(a[0]), p.file(a[1])
+	from, to := p.table.file(a[0]), p.table.file(a[1])
 	switch {
 	case from == nil || to == nil:
 		return errBadFile
@@ -203,18 +203,16 @@ func fdRenumber(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
 	case from == to:
 		return success
 	}
-	err := p.remove(uint32(a[1]))
+	err := p.table.remove(uint32(a[1]))
 	p.table.files[uint32(a[1])], p.table.files[uint32(a[0])] = from, nil
 	return errnoOf(err)
 }
-
-func (f *file) preopened() bool { return f.dir != nil && f.dir.preopen }
 
 // adviceKinds is how many kinds of advice there are (typenames.witx, $advice).
 const adviceKinds = 6
 
 func fdAdvise(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	_, e := p.regular(a[0], rightFdAdvise)
+	_, e := p.table.regular(a[0], rightFdAdvise)
 	if e != success {
 		return e
 	}
@@ -226,7 +224,7 @@ func fdAdvise(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
 
 // fdAllocate makes the file reach to the end of what is to be allocated.
 func fdAllocate(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	f, e := p.regular(a[0], rightFdAllocate)
+	f, e := p.table.regular(a[0], rightFdAllocate)
 	if e != success {
 		return e
 	}
@@ -255,7 +253,7 @@ func fdSync(ctx context.Context, p *Process, _ api.Memory, a []uint64) errno {
 }
 
 func (p *Process) sync(ctx context.Context, fd uint64, want rights) errno {
-	f := p.file(fd)
+	f := p.table.file(fd)
 	if f == nil {
 		return errBadFile
 	}
@@ -278,7 +276,7 @@ func (p *Process) sync(ctx context.Context, fd uint64, want rights) errno {
 }
 
 func fdFdstatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	if f == nil {
 		return errBadFile
 	}
@@ -294,18 +292,8 @@ func fdFdstatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errn
 	return success
 }
 
-func (f *file) filetype() filetype {
-	switch {
-	case f.dir != nil:
-		return typeDirectory
-	case f.disk != nil:
-		return typeRegular
-	}
-	return typeUnknown
-}
-
 func fdFdstatSetFlags(ctx context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	f, e := p.with(a[0], rightFdSetFlags)
+	f, e := p.table.with(a[0], rightFdSetFlags)
 	if e != success {
 		return e
 	}
@@ -328,7 +316,7 @@ func fdFdstatSetFlags(ctx context.Context, p *Process, _ api.Memory, a []uint64)
 
 // fdFdstatSetRights can only take rights away.
 func fdFdstatSetRights(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	if f == nil {
 		return errBadFile
 	}
@@ -341,7 +329,7 @@ func fdFdstatSetRights(_ context.Context, p *Process, _ api.Memory, a []uint64) 
 }
 
 func fdFilestatSetSize(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	f, e := p.regular(a[0], rightFdSetSize)
+	f, e := p.table.regular(a[0], rightFdSetSize)
 	if e != success {
 		return e
 	}
@@ -351,7 +339,7 @@ func fdFilestatSetSize(_ context.Context, p *Process, _ api.Memory, a []uint64) 
 
 // fdPrestatGet describes a preopened directory. libc asks for 3, 4, 5, ... until it gets EBADF.
 func fdPrestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	if f == nil || !f.preopened() {
 		return errBadFile
 	}
@@ -365,7 +353,7 @@ func fdPrestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) err
 }
 
 func fdPrestatDirName(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	if f == nil || !f.preopened() {
 		return errBadFile
 	}

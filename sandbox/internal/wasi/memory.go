@@ -3,7 +3,6 @@ package wasi
 import (
 	"encoding/binary"
 	"math"
-	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
 )
@@ -59,23 +58,4 @@ func (v vectors) len() int { return len(v.pairs) / 8 }
 func (v vectors) buffer(i int) ([]byte, bool) {
 	pair := v.pairs[i*8:]
 	return v.mem.Read(le.Uint32(pair), le.Uint32(pair[4:]))
-}
-
-// text reads a path or link target, a copy.
-func (p *Process) text(mem api.Memory, pointer, size uint64) (string, errno) {
-	n := uint32(size)
-	if n > maxPath {
-		return "", errNameLong
-	}
-	view, ok := at(mem, pointer, n)
-	switch {
-	case !ok:
-		return "", errFault
-	case n == 0:
-		return "", errNoEntry
-	case !utf8.Valid(view): // the policy would be asked about another name than is opened
-		return "", errIllegal
-	}
-	p.charge(len(view))
-	return string(view), success
 }

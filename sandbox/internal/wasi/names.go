@@ -34,11 +34,6 @@ func (p *Process) newName(ctx context.Context, t target) errno {
 	return p.claimName(t)
 }
 
-func (p *Process) claimName(t target) errno {
-	defer t.grant.usage.change()()
-	return p.claim(t.grant, nameCost)
-}
-
 func pathRemoveDirectory(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
 	return p.removeName(ctx, mem, a, rightPathRemoveDirectory, true)
 }
@@ -102,7 +97,7 @@ func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 	if e != success {
 		return e
 	}
-	p.follow(from.place, to.rel)
+	p.table.follow(from.place, to.rel)
 	return success
 }
 
@@ -115,7 +110,7 @@ const maxMoved = 256
 // another path, by which no rule about the present one would know it.
 func (p *Process) askBelow(ctx context.Context, from, to target) errno {
 	before := len(p.table.folders)
-	defer func() { p.leave(before) }()
+	defer func() { p.table.leave(before) }()
 	f, e := p.enter(from.in(), from.base(), from.info)
 	if e != success {
 		return e
@@ -216,26 +211,6 @@ func mayRename(from, to target) errno {
 		return errIsDir
 	}
 	return success
-}
-
-// follow lets what is open at a place, or below it, know its new name.
-func (p *Process) follow(from place, to string) {
-	for _, f := range p.table.files {
-		var at *place
-		switch {
-		case f == nil:
-		case f.dir != nil:
-			at = &f.dir.place
-		case f.disk != nil:
-			at = &f.disk.place
-		}
-		if at == nil || at.grant != from.grant {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(at.rel, from.rel); ok && (rest == "" || rest[0] == '/') {
-			at.rel = to + rest
-		}
-	}
 }
 
 func pathLink(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {

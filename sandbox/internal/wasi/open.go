@@ -17,13 +17,6 @@ const (
 	openAll = openCreate | openDirectory | openExclusive | openTruncate
 )
 
-// What new files and directories are made with. The umask of the process
-// narrows it; preview 1 knows no permissions.
-const (
-	newFile      = 0o666
-	newDirectory = 0o777
-)
-
 // An opening is what a guest asks of path_open.
 type opening struct {
 	follow     bool
@@ -37,7 +30,7 @@ func pathOpen(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno
 	if _, ok := at(mem, a[8], 4); !ok {
 		return errFault
 	}
-	from, e := p.directory(a[0], rightPathOpen)
+	from, e := p.table.directory(a[0], rightPathOpen)
 	if e != success {
 		return e
 	}
@@ -54,10 +47,10 @@ func pathOpen(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno
 	}
 	e = errAgain
 	for n := 0; n < attempts && e == errAgain; n++ {
-		p.leave(0)
+		p.table.leave(0)
 		var f *file
 		if f, e = p.open(ctx, from.dir, path, o); e == success {
-			mem.WriteUint32Le(uint32(a[8]), p.add(f))
+			mem.WriteUint32Le(uint32(a[8]), p.table.add(f))
 		}
 	}
 	return e
@@ -92,6 +85,20 @@ func openingOf(from *file, a []uint64) (o opening, e errno) {
 }
 
 func (o opening) has(how uint32) bool { return o.how&how != 0 }
+
+const defaultMaxFiles = 64
+
+// room checks that one more file may be opened.
+func (p *Process) room() errno {
+	limit := p.MaxFiles
+	if limit == 0 {
+		limit = defaultMaxFiles
+	}
+	if p.table.opened >= limit {
+		return errManyFiles
+	}
+	return success
+}
 
 // open opens what path leads to. errAgain means that it changed meanwhile.
 func (p *Process) open(ctx context.Context, from *directory, path string, o opening) (*file, errno) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
 )
@@ -26,56 +27,6 @@ const (
 
 	followLink = 1 // $lookupflags
 )
-
-// A place is a name below a granted directory, without symbolic links or dots;
-// "" is the directory itself.
-type place struct {
-	grant *grant
-	rel   string
-}
-
-// host is the place's path on the host.
-func (l place) host() string {
-	return filepath.Join(l.grant.Root.Name(), filepath.FromSlash(l.rel))
-}
-
-// base is what the place is called in the folder that it is in.
-func (l place) base() string {
-	if l.rel == "" {
-		return "."
-	}
-	return l.rel[strings.LastIndexByte(l.rel, '/')+1:]
-}
-
-// A grant is a granted directory, as one call has it.
-type grant struct {
-	*Dir
-	usage  *Usage
-	opened bool
-	folder folder
-}
-
-// open opens the directory, before anything is reached in it. If somebody has
-// put another in its place, the name that is asked about would not be its own.
-func (g *grant) open() errno {
-	if g.opened {
-		return success
-	}
-	f, err := openFolder(g.Root)
-	if err != nil {
-		return errnoOf(err)
-	}
-	is, err := f.lstat(".")
-	if err == nil {
-		var there *info
-		if there, err = statPath(g.Root.Name()); err == nil && is.same(there) {
-			g.folder, g.opened = f, true
-			return success
-		}
-	}
-	f.close()
-	return errStale
-}
 
 // A target is where a path leads. What is open for it is closed when the host
 // call ends.
@@ -131,10 +82,21 @@ func (t *target) open(mode int) (*os.File, *info, errno) {
 	return f, info, success
 }
 
+// ask asks about the target, to which the same way must still lead afterwards.
+func (p *Process) ask(ctx context.Context, op string, t target) errno {
+	switch {
+	case p.Ask == nil || p.Ask(ctx, op, t.host()) != nil:
+		return errAccess
+	case !t.stands():
+		return errAgain
+	}
+	return success
+}
+
 // lookup resolves the guest's path below the directory fd, which must have the
 // right. What it finds need not exist.
 func (p *Process) lookup(ctx context.Context, mem api.Memory, fd uint64, want rights, follow bool, pointer, size uint64) (target, errno) {
-	from, e := p.directory(fd, want)
+	from, e := p.table.directory(fd, want)
 	if e != success {
 		return target{}, e
 	}
@@ -158,6 +120,25 @@ func (p *Process) find(ctx context.Context, mem api.Memory, fd uint64, want righ
 	return t, e
 }
 
+// text reads a path or link target, a copy.
+func (p *Process) text(mem api.Memory, pointer, size uint64) (string, errno) {
+	n := uint32(size)
+	if n > maxPath {
+		return "", errNameLong
+	}
+	view, ok := at(mem, pointer, n)
+	switch {
+	case !ok:
+		return "", errFault
+	case n == 0:
+		return "", errNoEntry
+	case !utf8.Valid(view): // the policy would be asked about another name than is opened
+		return "", errIllegal
+	}
+	p.charge(len(view))
+	return string(view), success
+}
+
 func follows(flags uint64) (bool, errno) {
 	if uint32(flags)&^followLink != 0 {
 		return false, errInvalid
@@ -173,7 +154,7 @@ func (p *Process) resolve(ctx context.Context, d *directory, path string, follow
 	before := len(p.table.folders)
 	e = errAgain
 	for n := 0; n < attempts && e == errAgain; n++ {
-		p.leave(before)
+		p.table.leave(before)
 		t, e = p.resolveOnce(ctx, d, path, follow)
 	}
 	return t, e
@@ -300,7 +281,7 @@ func (w *walk) up() errno {
 func (w *walk) back() {
 	last := len(w.way) - 1
 	if last > 0 { // else it is the grant's, which stays open
-		w.p.leave(len(w.p.table.folders) - 1)
+		w.p.table.leave(len(w.p.table.folders) - 1)
 	}
 	w.info, w.way = w.way[last].info, w.way[:last]
 	w.rel = w.rel[:max(0, strings.LastIndexByte(w.rel, '/'))]
@@ -368,11 +349,3 @@ func (p *Process) enter(in folder, name string, want *info) (folder, errno) {
 // replaced reports whether e, of opening what was there when it was looked at, says
 // that something else is there now: nothing, a link, or a file for a directory.
 func replaced(e errno) bool { return e == errNoEntry || e == errLoop || e == errNotDir }
-
-// leave closes what is open for walks, but for the first n.
-func (p *Process) leave(n int) {
-	for _, f := range p.table.folders[n:] {
-		f.close() // it was open for its name alone
-	}
-	p.table.folders = p.table.folders[:n]
-}

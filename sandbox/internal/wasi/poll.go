@@ -121,7 +121,7 @@ func (w *poll) file(ctx context.Context, s []byte, kind byte) {
 	if kind == pollWrite {
 		want = rightPoll | rightFdWrite
 	}
-	f, e := w.p.with(uint64(le.Uint32(s[16:])), want)
+	f, e := w.p.table.with(uint64(le.Uint32(s[16:])), want)
 	if e != success {
 		w.event(s, e, 0)
 		return

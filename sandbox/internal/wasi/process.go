@@ -5,18 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 )
 
 const (
-	defaultMaxFiles   = 64
-	defaultMaxWritten = 64 << 20
-
-	// nameCost is what a new name (file, directory, link) counts as written:
-	// a block, which is about what it takes on the disk. It bounds how many
-	// files a call can make.
-	nameCost = 4096
 	// callCost is what a system call on the guest's behalf is charged as, in
 	// bytes moved: it takes about as long.
 	callCost = 1024
@@ -90,15 +82,6 @@ type Process struct {
 	table table
 }
 
-// A Dir is a directory of the host that a guest may use. It is shared by calls: the opener of Root
-// closes it, after the last of them.
-type Dir struct {
-	Path  string   // what the guest calls it
-	Write bool     // else nothing below it can be changed
-	Root  *os.Root // opened by an absolute path, which Ask gets; nil leaves the descriptor closed
-	Usage *Usage   // shared by all calls that share what they may add; nil is that of the call alone
-}
-
 // A Waiter is a stdin that knows whether it would block.
 type Waiter interface {
 	io.Reader
@@ -166,21 +149,6 @@ func (p *Process) Fresh() bool {
 	return slices.EqualFunc(p.table.files, other.table.files, (*file).same)
 }
 
-// same reports whether two files of two processes are the same to a guest, as far as a new
-// process has such.
-func (f *file) same(other *file) bool {
-	switch {
-	case f == nil || other == nil:
-		return f == other
-	case f.rights != other.rights || f.inheriting != other.inheriting || f.flags != other.flags:
-		return false
-	case f.dir != nil && other.dir != nil:
-		d, o := f.dir, other.dir
-		return d.preopen && o.preopen && !d.listed && d.grant.Dir == o.grant.Dir && d.rel == o.rel
-	}
-	return f.disk == nil && f.dir == nil && other.dir == nil && f.in == other.in && f.out == other.out
-}
-
 // Close closes the files that the guest left open. It may be called again, and
 // before the first host call; afterwards nothing is open for the guest.
 func (p *Process) Close() error {
@@ -190,7 +158,7 @@ func (p *Process) Close() error {
 			errs = append(errs, f.close())
 		}
 	}
-	p.leave(0)
+	p.table.leave(0)
 	for _, g := range p.table.grants {
 		if g.opened {
 			errs = append(errs, g.folder.close())
@@ -209,15 +177,4 @@ func (p *Process) charge(bytes int) {
 	if err := p.Charge(bytes); err != nil {
 		panic(err)
 	}
-}
-
-// ask asks about the target, to which the same way must still lead afterwards.
-func (p *Process) ask(ctx context.Context, op string, t target) errno {
-	switch {
-	case p.Ask == nil || p.Ask(ctx, op, t.host()) != nil:
-		return errAccess
-	case !t.stands():
-		return errAgain
-	}
-	return success
 }

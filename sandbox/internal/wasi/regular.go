@@ -3,19 +3,7 @@ package wasi
 import (
 	"io"
 	"math"
-	"os"
 )
-
-// A regular is an open regular file. Its position is kept here, not by the
-// host, so that a write beyond the end is seen.
-type regular struct {
-	place
-	info     *info // of when it was opened: its identity
-	key      any   // among the files that are held
-	host     *os.File
-	appender *os.File // the same file, opened for appending, which only the host does atomically; nil until it is needed
-	position int64
-}
 
 // read fills the vectors from the given offset on, as far as the file goes.
 func (r *regular) read(p *Process, v vectors, from int64) (int, errno) {

@@ -55,31 +55,3 @@ const (
 		rightPathLinkSource | rightPathLinkTarget | rightPathRenameSource | rightPathRenameTarget |
 		rightPathSetSize | rightPathSetTimes | rightPathSymlink | rightPathRemoveDirectory | rightPathUnlink
 )
-
-// need checks that the descriptor has all the rights in want.
-func (f *file) need(want rights) errno { return f.missing(want &^ f.rights) }
-
-// missing says what it means to lack these rights.
-func (f *file) missing(lack rights) errno {
-	grant := f.grant()
-	switch {
-	case lack == 0:
-		return success
-	case lack&(rightFdRead|rightFdWrite) != 0 && f.dir == nil:
-		return errBadFile // as read(2) and write(2) say of a file that is not open for it
-	case lack&changing != 0 && grant != nil && !grant.Write:
-		return errReadOnly
-	}
-	return errCapability
-}
-
-// grant is the directory that f was found in, nil for streams.
-func (f *file) grant() *Dir {
-	switch {
-	case f.dir != nil:
-		return f.dir.place.grant.Dir
-	case f.disk != nil:
-		return f.disk.place.grant.Dir
-	}
-	return nil
-}

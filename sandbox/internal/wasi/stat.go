@@ -8,31 +8,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// A filetype is one of typenames.witx, $filetype.
-type filetype byte
-
-const (
-	typeUnknown         filetype = 0
-	typeBlockDevice     filetype = 1
-	typeCharacterDevice filetype = 2
-	typeDirectory       filetype = 3
-	typeRegular         filetype = 4
-	typeSocket          filetype = 6
-	typeLink            filetype = 7
-)
-
 // filestatSize is that of typenames.witx, $filestat.
 const filestatSize = 64
-
-// An info describes a file as it was when it was looked at. Times are in
-// nanoseconds since 1970; what the platform does not tell is 0.
-type info struct {
-	identity
-	kind                        filetype
-	size                        int64
-	links                       uint64
-	accessed, modified, changed int64
-}
 
 func putFilestat(b []byte, i *info) {
 	clear(b)
@@ -51,7 +28,7 @@ func fdFilestatGet(ctx context.Context, p *Process, mem api.Memory, a []uint64) 
 }
 
 func (p *Process) fdFilestat(ctx context.Context, mem api.Memory, a []uint64, size uint32, put func([]byte, *info)) errno {
-	f, e := p.with(a[0], rightFdStat)
+	f, e := p.table.with(a[0], rightFdStat)
 	if e != success {
 		return e
 	}
@@ -134,7 +111,7 @@ func timeOf(nanoseconds uint64, given, now bool) (time.Time, errno) {
 }
 
 func fdFilestatSetTimes(ctx context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	f := p.file(a[0])
+	f := p.table.file(a[0])
 	switch {
 	case f == nil:
 		return errBadFile

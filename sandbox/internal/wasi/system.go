@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/sys"
 )
 
 func randomGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
@@ -23,15 +22,6 @@ func randomGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno 
 	return success
 }
 
-// procExit ends the call and nothing else: the instance can be used again,
-// which wazero's own proc_exit, closing it, would not allow.
-func (h *host) procExit(ctx context.Context, stack []uint64) {
-	if _, p := h.of(ctx); p != nil && p.Exit != nil {
-		p.Exit(uint32(stack[0]))
-	}
-	panic(sys.NewExitError(uint32(stack[0])))
-}
-
 func procRaise(context.Context, *Process, api.Memory, []uint64) errno { return errUnsupported }
 
 func schedYield(context.Context, *Process, api.Memory, []uint64) errno {
@@ -41,7 +31,7 @@ func schedYield(context.Context, *Process, api.Memory, []uint64) errno {
 
 // noSocket answers the sock_ calls.
 func noSocket(_ context.Context, p *Process, _ api.Memory, a []uint64) errno {
-	if p.file(a[0]) == nil {
+	if p.table.file(a[0]) == nil {
 		return errBadFile
 	}
 	return errNoSocket

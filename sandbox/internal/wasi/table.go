@@ -1,9 +1,6 @@
 package wasi
 
-import (
-	"errors"
-	"io"
-)
+import "strings"
 
 // A table holds the descriptors of a process, by number.
 type table struct {
@@ -18,43 +15,17 @@ type table struct {
 	first   [8]*file // backs files while there are few
 }
 
-// A file is what a descriptor stands for: exactly one of in, out, dir and disk.
-type file struct {
-	rights     rights
-	inheriting rights // at most these has what is opened below it
-	flags      fdflags
-
-	in   io.Reader // stdin
-	out  io.Writer // stdout, stderr
-	dir  *directory
-	disk *regular
-}
-
-// fdflags are those of typenames.witx, $fdflags.
-type fdflags uint16
-
-const (
-	flagAppend fdflags = 1 << iota
-	flagDsync
-	flagNonblock
-	flagRsync
-	flagSync
-
-	flagsSync = flagDsync | flagRsync | flagSync
-	flagsAll  = flagAppend | flagNonblock | flagsSync
-)
-
 // file returns the file with this number, or nil.
-func (p *Process) file(fd uint64) *file {
-	if n := uint32(fd); uint64(n) < uint64(len(p.table.files)) {
-		return p.table.files[n]
+func (t *table) file(fd uint64) *file {
+	if n := uint32(fd); uint64(n) < uint64(len(t.files)) {
+		return t.files[n]
 	}
 	return nil
 }
 
 // with returns the file with this number if it has the right.
-func (p *Process) with(fd uint64, want rights) (*file, errno) {
-	f := p.file(fd)
+func (t *table) with(fd uint64, want rights) (*file, errno) {
+	f := t.file(fd)
 	if f == nil {
 		return nil, errBadFile
 	}
@@ -62,8 +33,8 @@ func (p *Process) with(fd uint64, want rights) (*file, errno) {
 }
 
 // regular returns an open regular file that has the right.
-func (p *Process) regular(fd uint64, want rights) (*file, errno) {
-	f := p.file(fd)
+func (t *table) regular(fd uint64, want rights) (*file, errno) {
+	f := t.file(fd)
 	switch {
 	case f == nil:
 		return nil, errBadFile
@@ -76,8 +47,8 @@ func (p *Process) regular(fd uint64, want rights) (*file, errno) {
 }
 
 // directory returns an open directory that has the right.
-func (p *Process) directory(fd uint64, want rights) (*file, errno) {
-	f := p.file(fd)
+func (t *table) directory(fd uint64, want rights) (*file, errno) {
+	f := t.file(fd)
 	switch {
 	case f == nil:
 		return nil, errBadFile
@@ -87,21 +58,8 @@ func (p *Process) directory(fd uint64, want rights) (*file, errno) {
 	return f, f.need(want)
 }
 
-// room checks that one more file may be opened.
-func (p *Process) room() errno {
-	limit := p.MaxFiles
-	if limit == 0 {
-		limit = defaultMaxFiles
-	}
-	if p.table.opened >= limit {
-		return errManyFiles
-	}
-	return success
-}
-
 // add gives f the lowest free number.
-func (p *Process) add(f *file) uint32 {
-	t := &p.table
+func (t *table) add(f *file) uint32 {
 	t.opened++
 	for i := range t.files {
 		if t.files[i] == nil {
@@ -114,31 +72,42 @@ func (p *Process) add(f *file) uint32 {
 }
 
 // remove closes the file with this number.
-func (p *Process) remove(fd uint32) error {
-	f := p.table.files[fd]
-	p.table.files[fd] = nil
+func (t *table) remove(fd uint32) error {
+	f := t.files[fd]
+	t.files[fd] = nil
 	if f.disk != nil || f.dir != nil && !f.dir.preopen {
-		p.table.opened--
+		t.opened--
 	}
 	if f.dir != nil {
-		p.table.entries -= len(f.dir.entries)
+		t.entries -= len(f.dir.entries)
 	}
 	return f.close()
 }
 
-// close gives back what the host holds open for f.
-func (f *file) close() error {
-	if f.disk == nil {
-		return nil
+// follow lets what is open at a place, or below it, know its new name.
+func (t *table) follow(from place, to string) {
+	for _, f := range t.files {
+		var at *place
+		switch {
+		case f == nil:
+		case f.dir != nil:
+			at = &f.dir.place
+		case f.disk != nil:
+			at = &f.disk.place
+		}
+		if at == nil || at.grant != from.grant {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(at.rel, from.rel); ok && (rest == "" || rest[0] == '/') {
+			at.rel = to + rest
+		}
 	}
-	size := int64(-1)
-	if last, err := stat(f.disk.host); err == nil {
-		size = last.size
+}
+
+// leave closes what is open for walks, but for the first n.
+func (t *table) leave(n int) {
+	for _, f := range t.folders[n:] {
+		f.close() // it was open for its name alone
 	}
-	err := f.disk.host.Close()
-	if f.disk.appender != nil {
-		err = errors.Join(err, f.disk.appender.Close())
-	}
-	held.drop(f.disk.key, size)
-	return err
+	t.folders = t.folders[:n]
 }

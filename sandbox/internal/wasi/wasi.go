@@ -7,6 +7,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
 )
 
 // ModuleName is the module that guests import these functions from.
@@ -124,8 +125,17 @@ func (h *host) answer(ctx context.Context, m api.Module, stack []uint64, answer 
 	}
 	p.start()
 	e := answer(ctx, p, mem, stack)
-	p.leave(0)
+	p.table.leave(0)
 	return e
+}
+
+// procExit ends the call and nothing else: the instance can be used again,
+// which wazero's own proc_exit, closing it, would not allow.
+func (h *host) procExit(ctx context.Context, stack []uint64) {
+	if _, p := h.of(ctx); p != nil && p.Exit != nil {
+		p.Exit(uint32(stack[0]))
+	}
+	panic(sys.NewExitError(uint32(stack[0])))
 }
 
 func types(params string) []api.ValueType {
