@@ -42,9 +42,10 @@
 //
 // # In the source
 //
-// log.go is the one writer's way in, entry.go what a line says, encode.go how; writer.go puts lines
-// that wait together into one write, owed.go holds the end of a call that could not be written.
-// files.go, member.go, pack.go and retention.go are about files: their names, what is within a
-// packed one, packing, and which goes. read.go answers questions, verify.go checks a chain, and
-// hide.go takes secrets out.
+// log.go is the one writer's way in, options.go how it keeps records, entry.go what a line says,
+// encode.go how; writer.go puts lines that wait together into one write, owed.go holds the end of a
+// call that could not be written. files.go, lines.go, tip.go, member.go, pack.go and retention.go
+// are about files: their names, their lines, the last line, what is within a packed one, packing,
+// and which goes. read.go answers questions, verify.go checks a chain, and hide.go takes secrets
+// out.
 package audit

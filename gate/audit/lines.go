@@ -2,10 +2,14 @@ package audit
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
+
+const maxLine = 64 << 20 // bytes of a line; both documents at the gateway's default limits take 14 MiB
 
 // lines reads lines and knows where in the file the next one begins.
 type lines struct {
@@ -41,4 +45,22 @@ func (l *lines) next() ([]byte, error) {
 		}
 		return l.buf[:n-1], nil
 	}
+}
+
+// begins returns the number and the time of a file's first line.
+func begins(name string) (seq uint64, at time.Time, err error) {
+	f, err := openLog(name)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	defer f.Close()
+	b, err := newLines(f.text).next()
+	var first struct {
+		Seq  uint64
+		Time time.Time
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &first)
+	}
+	return first.Seq, first.Time, err
 }

@@ -2,11 +2,9 @@ package audit
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,79 +17,6 @@ import (
 // syncAfter is the age at which a record is synced in the background: what the
 // death of the machine can cost.
 const syncAfter = 100 * time.Millisecond
-
-// Options configure a [Log].
-type Options struct {
-	Node     string // name of this gateway; required
-	Boot     string // of this start of it; "" makes a random one
-	Version  string // of the program, for the opened line
-	Snapshot string // of the configuration, for the opened line
-	// MaxSize is the size in bytes at which a file is closed and renamed. Zero
-	// means 100 MiB; negative is an error.
-	MaxSize int64
-	// Keep is how many renamed files are kept. Zero means 10, negative all.
-	Keep int
-	// Hold is how old the newest record of a file must be before the file is removed. Until then
-	// the log grows beyond Keep, up to HardMax, or until 5 % of the disk, or 1 GiB if that is less,
-	// are free; then the oldest file goes all the same, which an opened line records. Zero means 7
-	// days; with a negative one only Keep decides.
-	Hold time.Duration
-	// HardMax is how many bytes all files together may take while there are more than
-	// Keep. Zero means four times MaxSize times Keep.
-	HardMax int64
-	// Strict refuses records, and so calls, where a file would have to go that is to be
-	// held.
-	Strict bool
-	// Rotate is the age of its first record at which a file that has others is renamed, whatever
-	// its size. Zero means that only size counts.
-	Rotate time.Duration
-	// MaxAge is how old the newest record of a file may become before the file is removed,
-	// however few there are. Zero means that age removes none. It is not below Hold.
-	MaxAge time.Duration
-	// Compress packs renamed files, but the newest, into files that end in .gz.
-	Compress bool
-	// Record is "digest", which "" means too, or "full": arguments and results
-	// themselves are recorded.
-	Record string
-	// Beside reports whether to keep those documents of a record that are not recorded themselves.
-	// Then they go to Documents, by their digests and without what Hide takes out of them, once the
-	// record of a call's end is written. Documents must not block, and does not change text. Both
-	// or neither are nil.
-	Beside    func(r *gate.Record) bool
-	Documents func(digest string, text []byte)
-	// Sync is "group", which "" means too: a file is synced in the background,
-	// 100 ms after a record at the latest; or "always": a record is on disk when
-	// Record returns, and records that are written at once share a sync.
-	Sync string
-	// Hide takes out of a text what must not be in a log, such as secrets; nil leaves all. Name is
-	// what the text is called where it is, see [doc.Leaf.Name]. Digests stay those of the documents
-	// as they were.
-	Hide func(name, text string) string
-	Log  *slog.Logger // nil discards
-}
-
-func (o *Options) check() error {
-	switch {
-	case o.Node == "":
-		return errors.New("no node is named")
-	case o.MaxSize < 0:
-		return fmt.Errorf("max size is %d bytes; it must not be negative", o.MaxSize)
-	case o.Record != "" && o.Record != "digest" && o.Record != "full":
-		return fmt.Errorf("record is %q; expected digest or full", o.Record)
-	case o.Sync != "" && o.Sync != "group" && o.Sync != "always":
-		return fmt.Errorf("sync is %q; expected group or always", o.Sync)
-	}
-	if o.Boot == "" {
-		o.Boot = rand.Text()[:8]
-	}
-	if o.MaxSize == 0 {
-		o.MaxSize = 100 << 20
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return o.checkRetention()
-}
 
 // A Log is a log open for writing. Use it from several goroutines.
 type Log struct {
@@ -218,6 +143,25 @@ func (l *Log) append(e *Entry) error {
 	return nil
 }
 
+// Change puts these options of o in place, for writing and keeping records: Record, Sync, MaxSize,
+// Keep, Hold, HardMax, Strict, Rotate, MaxAge and Compress. It ignores the other options. It is a
+// function because the methods of Log are part of what package gate/audit promises.
+func Change(l *Log, o Options) error {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	all := l.w.o
+	all.Keep, all.Hold, all.HardMax, all.Strict = o.Keep, o.Hold, o.HardMax, o.Strict
+	all.Rotate, all.MaxAge, all.Compress = o.Rotate, o.MaxAge, o.Compress
+	all.Record, all.Sync, all.MaxSize = o.Record, o.Sync, o.MaxSize
+	if err := all.check(); err != nil {
+		return fmt.Errorf("audit log %s: %w", l.w.path, err)
+	}
+	l.w.o, l.w.at.looked, l.w.at.limit = all, time.Time{}, all.MaxSize
+	l.full.Store(all.Record == "full")
+	l.always.Store(all.Sync == "always")
+	return nil
+}
+
 // due has what was written saved, and what is owed written.
 func (l *Log) due() {
 	select {
@@ -271,6 +215,28 @@ func (l *Log) saveAll() {
 // that has failed is tried again, so that one with no calls to record is found
 // well when the disk is.
 func (l *Log) Healthy() error { return l.w.healthy() }
+
+// Warning says how full the log is, from 80 % on of what it may take while it holds
+// records that are too young to be removed, and what happens then. "" is nothing to
+// say.
+func Warning(l *Log) string {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	s, err := l.w.stock()
+	if err != nil {
+		return fmt.Sprintf("%s: how full it is cannot be determined: %v", l.w.path, err)
+	}
+	what, part := s.fullest(l.w.o.MaxSize)
+	if part < warnAt {
+		return ""
+	}
+	then := "the oldest file is deleted"
+	if l.w.o.Strict {
+		then = "calls are refused"
+	}
+	return fmt.Sprintf("%s will have used %.0f %% of %s with its next file, and its records are too young to be deleted (audit.hold: %s). At 100 %%, %s. Raise audit.hard_max, lower audit.hold, or move the oldest files away",
+		l.w.path, 100*part, what, l.w.o.Hold, then)
+}
 
 // Head is the last record that was written; zero if there is none. Kept elsewhere it shows
 // later that nothing was cut off: see [VerifyFiles].

@@ -1,10 +1,7 @@
 package audit
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,52 +10,9 @@ import (
 )
 
 const (
-	// packedExt ends the names of files that were compressed (RFC 1952).
-	packedExt = ".gz"
 	// tidyEvery is how often a log is looked at in which nothing may happen.
 	tidyEvery = time.Minute
 )
-
-// A logFile is a file of a log, open to be read, whether it is packed or not.
-type logFile struct {
-	*os.File
-	text   io.Reader // its lines
-	packed bool
-}
-
-func openLog(name string) (*logFile, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	if !strings.HasSuffix(name, packedExt) {
-		return &logFile{File: f, text: f}, nil
-	}
-	text, err := gzip.NewReader(f)
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return &logFile{File: f, text: text, packed: true}, nil
-}
-
-// begins returns the number and the time of a file's first line.
-func begins(name string) (seq uint64, at time.Time, err error) {
-	f, err := openLog(name)
-	if err != nil {
-		return 0, time.Time{}, err
-	}
-	defer f.Close()
-	b, err := newLines(f.text).next()
-	var first struct {
-		Seq  uint64
-		Time time.Time
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &first)
-	}
-	return first.Seq, first.Time, err
-}
 
 // tidyAll rotates, removes and packs files when it is time, until the log is closed.
 func (l *Log) tidyAll() {

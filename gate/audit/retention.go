@@ -3,90 +3,17 @@ package audit
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
 )
 
 const (
-	defaultHold = 7 * 24 * time.Hour
 	// warnAt is the part of the log's room from which on the operator is warned.
 	warnAt = 0.8
 	// lookAgain is how often a log that is full is looked at.
 	lookAgain = time.Second
 )
-
-// Change puts these options of o in place, for writing and keeping records: Record, Sync, MaxSize,
-// Keep, Hold, HardMax, Strict, Rotate, MaxAge and Compress. It ignores the other options. It is a
-// function because the methods of Log are part of what package gate/audit promises.
-func Change(l *Log, o Options) error {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	all := l.w.o
-	all.Keep, all.Hold, all.HardMax, all.Strict = o.Keep, o.Hold, o.HardMax, o.Strict
-	all.Rotate, all.MaxAge, all.Compress = o.Rotate, o.MaxAge, o.Compress
-	all.Record, all.Sync, all.MaxSize = o.Record, o.Sync, o.MaxSize
-	if err := all.check(); err != nil {
-		return fmt.Errorf("audit log %s: %w", l.w.path, err)
-	}
-	l.w.o, l.w.at.looked, l.w.at.limit = all, time.Time{}, all.MaxSize
-	l.full.Store(all.Record == "full")
-	l.always.Store(all.Sync == "always")
-	return nil
-}
-
-// Warning says how full the log is, from 80 % on of what it may take while it holds
-// records that are too young to be removed, and what happens then. "" is nothing to
-// say.
-func Warning(l *Log) string {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	s, err := l.w.stock()
-	if err != nil {
-		return fmt.Sprintf("%s: how full it is cannot be determined: %v", l.w.path, err)
-	}
-	what, part := s.fullest(l.w.o.MaxSize)
-	if part < warnAt {
-		return ""
-	}
-	then := "the oldest file is deleted"
-	if l.w.o.Strict {
-		then = "calls are refused"
-	}
-	return fmt.Sprintf("%s will have used %.0f %% of %s with its next file, and its records are too young to be deleted (audit.hold: %s). At 100 %%, %s. Raise audit.hard_max, lower audit.hold, or move the oldest files away",
-		l.w.path, 100*part, what, l.w.o.Hold, then)
-}
-
-// checkRetention checks and completes the Options for old files.
-func (o *Options) checkRetention() error {
-	if o.Keep == 0 {
-		o.Keep = 10
-	}
-	if o.Hold == 0 {
-		o.Hold = defaultHold
-	}
-	most := int64(math.MaxInt64)
-	if usual := float64(o.MaxSize) * float64(o.Keep); o.Keep > 0 && usual < math.MaxInt64/4 {
-		most = o.MaxSize * int64(o.Keep)
-		if o.HardMax == 0 {
-			o.HardMax = 4 * most
-		}
-	}
-	switch {
-	case o.Rotate < 0 || o.MaxAge < 0:
-		return fmt.Errorf("rotate is %s and max age %s; they must not be negative", o.Rotate, o.MaxAge)
-	case o.MaxAge > 0 && o.MaxAge < o.Hold:
-		return fmt.Errorf("max age is %s, but hold keeps records for %s", o.MaxAge, o.Hold)
-	case o.HardMax == 0:
-		o.HardMax = math.MaxInt64
-	case o.HardMax < 0:
-		return fmt.Errorf("hard max is %d bytes; it must not be negative", o.HardMax)
-	case o.Keep > 0 && o.HardMax < most:
-		return fmt.Errorf("hard max (%d bytes) is less than the %d bytes of all files (keep: %d files of max size %d): raise hard max, or lower keep or max size", o.HardMax, most, o.Keep, o.MaxSize)
-	}
-	return nil
-}
 
 // A stock is what there is of a log: the renamed files, the oldest first, and the
 // one that grows.

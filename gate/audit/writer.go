@@ -16,21 +16,9 @@ import (
 )
 
 const (
-	maxLine   = 64 << 20                      // bytes of a line; both documents at the gateway's default limits take 14 MiB
 	keepLine  = 1 << 20                       // bytes of a buffer that is kept for the next record
 	timestamp = "2006-01-02T15:04:05.000000Z" // RFC 3339, of a time in UTC
 )
-
-// file is what a writer needs of an *os.File.
-type file interface {
-	io.ReaderAt
-	io.WriterAt
-	io.Seeker
-	io.Closer
-	Stat() (os.FileInfo, error)
-	Sync() error
-	Truncate(size int64) error
-}
 
 // A writer is the growing end of a log.
 //
@@ -72,14 +60,6 @@ type end struct {
 	cut     int64 // bytes that were cut and that no opened line has recorded
 	failed  error // why the last line was not written; the next opened line says so
 	broken  error // why no line can be written any more
-}
-
-// A tip is the end of what is written in a file.
-type tip struct {
-	size int64
-	seq  uint64
-	hash string // of the last line, in hex; "" if there is none
-	torn int64  // bytes after size that belong to no whole line
 }
 
 func newWriter(path string, o Options, opener func(string) (file, error)) *writer {
