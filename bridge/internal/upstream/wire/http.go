@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,17 +10,13 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire/plain"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -34,43 +29,12 @@ const (
 	// openTime bounds how long the first answer to that is waited for; some servers give
 	// none before they have something to say.
 	openTime = 200 * time.Millisecond
-	// idleConns is how many connections to one server are kept for later calls.
-	idleConns = 64
-	// idleTime is how long one is kept.
-	idleTime = 90 * time.Second
-	// maxHead bounds the head of an answer, in bytes.
-	maxHead = 64 << 10
 	// streamEnd is how long the end of a stream is waited for after its answer.
 	streamEnd = 10 * time.Millisecond
 	// sessionEnd is how long the messages under way in a session that the server has
 	// ended are waited for.
 	sessionEnd = time.Second
-	// maxRedirects bounds redirects, which stay within the server's origin.
-	maxRedirects = 3
-	// maxStatusBody bounds what is kept of a refusal's body, in bytes.
-	maxStatusBody = 200
 )
-
-// StatusError is an answer of a server that is no success.
-type StatusError struct {
-	Status int
-	body   string // its start
-}
-
-func (e *StatusError) Error() string {
-	s := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
-	if e.body != "" {
-		s += ": " + mcp.Quote([]byte(e.body))
-	}
-	return s
-}
-
-// BeforeStreams reports whether the answer to the first POST may be that of a server of the
-// time before streamable HTTP (MCP 2025-11-25, basic/transports, "Backwards Compatibility").
-func BeforeStreams(err error) bool {
-	var s *StatusError
-	return errors.As(err, &s) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, s.Status)
-}
 
 // SessionEnded is the error of a message to a session that the server has ended. Such
 // a message it does not look at (MCP 2025-11-25, basic/transports, "Session
@@ -102,119 +66,6 @@ type HTTPConn struct {
 	last  int64
 	posts map[int64]context.CancelFunc // of those under way
 	idle  chan struct{}                // closed when none is; nil while nothing waits for that
-}
-
-// A Remote is a server over HTTP: where it is, and how it is reached.
-type Remote struct {
-	URL         string
-	Headers     http.Header
-	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	PinTLS      bool
-	MaxMessage  int64 // bytes
-	// Authorize, if not nil, returns the value of the header Authorization of each request.
-	// Refused is the server's answer, 401 or 403, to the value before, with which the request
-	// is sent once more; "" without an error leaves that answer as it is.
-	Authorize func(ctx context.Context, refused *http.Response) (string, error)
-}
-
-// NewHTTPClient returns a client for one server. It uses no proxy from the
-// environment.
-func NewHTTPClient(to Remote) (*http.Client, error) {
-	u, err := url.Parse(to.URL)
-	if err != nil {
-		return nil, err
-	}
-	o := &origin{
-		scheme: u.Scheme, host: u.Host, headers: to.Headers, credentials: credentials(to.Headers), authorize: to.Authorize,
-		plain: plain.Client{Host: u.Host, Dial: to.DialContext, MaxHead: maxHead, MaxIdle: idleConns, IdleTime: idleTime},
-		Transport: http.Transport{
-			MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTime,
-			TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: maxHead,
-			DialContext:            to.DialContext, // and no proxy, whatever the environment says
-		},
-	}
-	if to.PinTLS {
-		o.TLSClientConfig = &tls.Config{VerifyConnection: o.seeKey}
-	}
-	return &http.Client{
-		Transport: o,
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
-				return errors.New("too many redirects")
-			}
-			if r.Method != via[0].Method {
-				return fmt.Errorf("redirect to %s that drops the message; configure that URL if it is meant", r.URL.Redacted())
-			}
-			return nil
-		},
-	}, nil
-}
-
-// origin is a transport to one origin, whose requests carry the configured
-// headers. Wherever else a server points, with a redirect or with the endpoint
-// of HTTP+SSE, nothing is sent.
-type origin struct {
-	scheme, host string
-	headers      http.Header
-	credentials  []string // among the headers
-	authorize    func(ctx context.Context, refused *http.Response) (string, error)
-	key          atomic.Pointer[string] // of the certificate, if it is asked for
-	plain        plain.Client           // for most requests
-	http.Transport
-}
-
-func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != o.scheme || r.URL.Host != o.host {
-		return nil, fmt.Errorf("the server redirects to another origin, %s://%s; configure that URL if it is meant", r.URL.Scheme, r.URL.Host)
-	}
-	return o.send(r.Clone(r.Context()))
-}
-
-// send sends a request whose headers are its own to change.
-func (o *origin) send(r *http.Request) (*http.Response, error) {
-	o.configured(r)
-	if o.authorize != nil {
-		return o.authorized(r)
-	}
-	resp, err := o.carry(r)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized && resp.Header.Get("WWW-Authenticate") != "" && r.Header.Get("Authorization") == "" {
-		defer resp.Body.Close()
-		return nil, &Unauthorized{&loginWanted{statusOf(resp)}}
-	}
-	return resp, err
-}
-
-// carry sends a request as it is.
-func (o *origin) carry(r *http.Request) (resp *http.Response, err error) {
-	if o.plain.Takes(r) {
-		resp, err = o.plain.RoundTrip(r)
-	} else {
-		resp, err = o.Transport.RoundTrip(r)
-	}
-	if err == nil {
-		for _, value := range o.credentials {
-			withoutEcho(resp, value)
-		}
-	}
-	return resp, err
-}
-
-// CloseIdleConnections closes the connections that are kept for later requests.
-func (o *origin) CloseIdleConnections() {
-	o.plain.CloseIdle()
-	o.Transport.CloseIdleConnections()
-}
-
-// configured puts the configured headers into a request.
-func (o *origin) configured(r *http.Request) {
-	for k, v := range o.headers {
-		r.Header[k] = v
-	}
-	if host := r.Header["Host"]; len(host) > 0 && host[0] != "" {
-		r.Host = host[0]
-		delete(r.Header, "Host")
-	}
 }
 
 // NewHTTPConn returns a connection to a server over HTTP. Nothing is sent before the first
@@ -370,45 +221,6 @@ func (c *HTTPConn) single(ctx context.Context, resp *http.Response, id string) e
 	}
 	c.to(doc, RequestNumber(id))
 	return nil
-}
-
-// maxAnnounced bounds the memory that is taken for a body because it is announced, in
-// bytes: a server can announce what it does not send.
-const maxAnnounced = 4 << 20
-
-// readBody reads at most max bytes of a body, into a buffer of its own length.
-func readBody(resp *http.Response, max int64) ([]byte, error) {
-	if n := resp.ContentLength; n >= 0 && n <= min(max, maxAnnounced) {
-		b := make([]byte, n)
-		_, err := io.ReadFull(resp.Body, b)
-		return b, err
-	}
-	buf := bodies.Get().(*bytes.Buffer)
-	_, err := buf.ReadFrom(io.LimitReader(resp.Body, max))
-	if buf.Cap() > maxAnnounced {
-		return buf.Bytes(), err // too large to be kept
-	}
-	b := bytes.Clone(buf.Bytes())
-	buf.Reset()
-	bodies.Put(buf)
-	return b, err
-}
-
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// RequestNumber reads the id of a request of the gateway's; 0 of any other.
-func RequestNumber(id string) int64 {
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// answers reports whether doc is the answer to request id.
-func answers(doc gate.Doc, id string) bool {
-	n, ok := idNumber(doc.Get("id"))
-	return ok && n == RequestNumber(id) && doc.Get("method").IsZero()
 }
 
 // events delivers the messages of a stream until it ends, or has answered the
@@ -604,23 +416,4 @@ func (c *HTTPConn) Close() error {
 		c.client.CloseIdleConnections()
 	})
 	return nil
-}
-
-func statusOf(resp *http.Response) error { return &StatusError{resp.StatusCode, startOf(resp)} }
-
-// startOf returns the start of a body.
-func startOf(resp *http.Response) string {
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBody))
-	return strings.TrimSpace(string(b))
-}
-
-// messageID returns the id of a message that this package wrote, as text; "" of
-// one that expects no answer.
-func messageID(msg []byte) string {
-	rest, ok := bytes.CutPrefix(msg, []byte(`{"jsonrpc":"2.0","id":`))
-	id, _, isRequest := bytes.Cut(rest, []byte(`,"method":`))
-	if !ok || !isRequest {
-		return ""
-	}
-	return string(id)
 }

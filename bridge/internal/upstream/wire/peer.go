@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -56,9 +55,6 @@ const (
 	// asideTime bounds how long it may take to send one.
 	asideTime = 2 * time.Second
 )
-
-// errMessage is the fault of a server that breaks JSON-RPC.
-var errMessage = errors.New("the server sent a message that is not JSON-RPC 2.0")
 
 // Peer is a JSON-RPC peer over a [Conn]: it numbers requests and finds the
 // answers. Its fields are set before Run.
@@ -277,19 +273,6 @@ func (p *Peer) deliver(msg gate.Doc, stream int64) {
 			p.answered(n, msg)
 		}
 	}
-}
-
-// idNumber returns the number that an answer has as its id. Some servers write 1 as "1" or 1.0.
-func idNumber(id gate.Doc) (n int64, ok bool) {
-	text := id.Raw()
-	if id.Kind() == doc.String {
-		text = []byte(id.Text())
-	}
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
-		return n, true
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	return int64(f), err == nil && f == float64(int64(f)) && math.Abs(f) < 1<<53
 }
 
 func (p *Peer) answered(n int64, msg gate.Doc) {

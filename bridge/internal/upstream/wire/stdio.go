@@ -18,7 +18,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/confine"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/doc"
 )
 
 const (
@@ -305,21 +304,4 @@ func (c *StdioConn) Close() error {
 		}
 	})
 	return c.closeErr
-}
-
-// parseMessage reads a message, which it keeps. Halves of surrogate pairs, which servers
-// make by cutting strings, are replaced.
-func parseMessage(b []byte) (gate.Doc, error) {
-	msg, err := gate.ParseDoc(b)
-	if errors.Is(err, doc.ErrSurrogate) {
-		doc.ReplaceSurrogates(b)
-		msg, err = gate.ParseDoc(b)
-	}
-	if err != nil {
-		return gate.Doc{}, &mcp.ProtocolError{Err: err}
-	}
-	if !mcp.IsRPC(msg) {
-		return gate.Doc{}, &mcp.ProtocolError{Err: errMessage}
-	}
-	return msg, nil
 }
