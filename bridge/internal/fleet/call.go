@@ -40,6 +40,24 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 	return t, nil
 }
 
+// lookupFeature is [Fleet.Lookup] of what is no tool.
+func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	c := f.catalog.Load()
+	t := c.more.lookup(action, name)
+	if actions.IsMethod(action) {
+		// as the configuration says
+	} else if t == nil {
+		f.await(ctx, name)
+		t = f.catalog.Load().more.lookup(action, name)
+	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && relisted(ctx, e) {
+		t = f.catalog.Load().more.lookup(action, name)
+	}
+	if t == nil {
+		return nil, f.catalog.Load().unknown(action, name)
+	}
+	return t, nil
+}
+
 // await waits for what an unknown name may be of: the server that it names, while that starts for
 // the first time, or else any that was never listed.
 func (f *Fleet) await(ctx context.Context, name string) {

@@ -2,11 +2,14 @@ package fleet
 
 import (
 	"bytes"
-	"maps"
+	"context"
+	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -21,22 +24,6 @@ type catalog struct {
 	taken  []string                 // names that are the host's own
 
 	conflicts []status.Conflict
-}
-
-// rebuild makes the catalog anew and notifies the watchers.
-func (f *Fleet) rebuild() {
-	f.mu.Lock()
-	old, now := f.catalog.Load(), newCatalog(f.roster.members, &f.cfg, &f.mentions)
-	f.catalog.Store(now)
-	watchers := slices.Collect(maps.Values(f.watchers))
-	close(f.turn)
-	f.turn = make(chan struct{})
-	f.mu.Unlock()
-	now.logHeld(old, f.cfg.Log)
-	changed := now.since(old)
-	for _, w := range watchers {
-		w(changed)
-	}
 }
 
 // since compares what is listed with what was.
@@ -101,5 +88,70 @@ func (c *catalog) add(m member, t *gate.Tool) {
 	c.byName[t.Offered] = t
 	if _, clash := c.byName[t.Name.String()]; !clash {
 		c.byName[t.Name.String()] = t
+	}
+}
+
+// owner returns the server that has a name, or [OwnerHost] if the host has it; "" if the name is
+// free.
+func (c *catalog) owner(name string) string {
+	if slices.Contains(c.taken, name) {
+		return OwnerHost
+	}
+	if t := c.byName[name]; t != nil {
+		return t.Name.Server
+	}
+	return ""
+}
+
+// yield offers a tool by a free name, because another server has the tool's own name. It returns
+// nil if there is no free name.
+func (c *catalog) yield(m member, t *gate.Tool, owner string) *gate.Tool {
+	its := *t
+	its.Offered = ""
+	for _, name := range []string{listing.Shorten(t.Offered+"_"+t.Digest[:6], t.Digest), listing.Shorten(t.Name.String(), t.Digest)} {
+		if c.owner(name) == "" {
+			its.Offered = name
+			break
+		}
+	}
+	conflict, note := newConflict(t, owner, t.Offered, its.Offered)
+	c.conflicts, c.notes[m.id] = append(c.conflicts, conflict), append(c.notes[m.id], note)
+	if its.Offered == "" {
+		return nil
+	}
+	its.Definition = t.Definition.With("name", mcp.MustJSON(its.Offered))
+	return &its
+}
+
+// hold keeps a tool only so that a client that asks for it learns why it cannot have it. The tool
+// is not listed.
+func (c *catalog) hold(m member, t, other *gate.Tool, why string) {
+	held := *t
+	held.Quarantine = fmt.Sprintf("its name looks like that of %s: %s", other.Name, why)
+	c.held = append(c.held, &held)
+	c.notes[m.id] = append(c.notes[m.id], status.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: true, Text: held.Quarantine + "; rename one of them, or disable a server"})
+}
+
+// knowHeld makes tools that are held findable by their names, unless another tool has the name.
+func (c *catalog) knowHeld() {
+	for _, t := range c.held {
+		for _, name := range []string{t.Offered, t.Name.String()} {
+			if c.byName[name] == nil {
+				c.byName[name] = t
+			}
+		}
+	}
+}
+
+// logHeld tells of the tools that are held and were not in the old catalog, which may be nil.
+func (c *catalog) logHeld(old *catalog, log *slog.Logger) {
+	for _, t := range c.held {
+		known := old != nil && slices.ContainsFunc(old.held, func(o *gate.Tool) bool {
+			return o.Name == t.Name && o.Local == t.Local && o.Quarantine == t.Quarantine
+		})
+		if !known {
+			log.LogAttrs(context.Background(), slog.LevelWarn, "tool quarantined",
+				slog.String("server", t.Name.Server), slog.String("tool", mcp.QuoteName(t.Local)), slog.String("error", t.Quarantine))
+		}
 	}
 }

@@ -2,8 +2,9 @@
 // upstream) and local servers (package local). A fault of one does not affect the others.
 //
 //	Fleet.Invoke   finds the server of a call (call)
-//	catalog        all tools at one time, rebuilt with each change: names (names,
-//	               conflicts), features other than tools (features, opaque), groups, pins
+//	catalog        all tools at one time, rebuilt with each change: candidates, names (names,
+//	               conflicts, mentions), features other than tools (features, opaque), groups, pins
+//	translate      the URIs of what servers say, as clients know them
 //	roster         the servers, in order
 //	replace        servers that come, go and change while calls are under way
 //	sessions       what a session has at all servers

@@ -1,17 +1,14 @@
 package fleet
 
 import (
-	"context"
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/actions"
 )
 
 // features are the prompts, resources and templates of all servers at one time,
@@ -150,6 +147,35 @@ func (f *features) knowCompletion(t *gate.Tool, declared []string) {
 	f.completing[t] = &c
 }
 
+// yield offers what an earlier server has the URI, or the template, of by an opaque one.
+func (f *features) yield(m member, t *gate.Tool, owner string, notes map[string][]status.Note) *gate.Tool {
+	var its *gate.Tool
+	if t.Feature == gate.FeatureResource {
+		its = f.opaquely(t)
+	} else {
+		one := *t
+		one.Offered = listing.OpaqueScheme + "//" + t.Name.Server + opaqueTemplate + t.Local
+		one.Definition = t.Definition.With("uriTemplate", mcp.MustJSON(one.Offered))
+		its = &one
+	}
+	conflict, note := newConflict(t, owner, t.Local, its.Offered)
+	f.conflicts, notes[m.id] = append(f.conflicts, conflict), append(notes[m.id], note)
+	return its
+}
+
+func (f *features) opaquely(t *gate.Tool) *gate.Tool {
+	its := *t
+	its.Offered = opaqueURI(t.Name.Server, t.Local)
+	its.Definition = t.Definition.With("uri", mcp.MustJSON(its.Offered))
+	of := f.opaque[t.Name.Server]
+	if of == nil {
+		of = make(map[string]string)
+		f.opaque[t.Name.Server] = of
+	}
+	of[t.Local] = its.Offered
+	return &its
+}
+
 // features returns what a member offers in addition to tools; nil if that is nothing.
 func (m member) features() *listing.Features {
 	if l, local := m.upstream.(*local.Server); local {
@@ -266,38 +292,6 @@ func (f *features) list(one gate.Feature) []*gate.Tool {
 		return f.methods
 	default:
 		return nil
-	}
-}
-
-// lookupFeature is [Fleet.Lookup] of what is no tool.
-func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	c := f.catalog.Load()
-	t := c.more.lookup(action, name)
-	if actions.IsMethod(action) {
-		// as the configuration says
-	} else if t == nil {
-		f.await(ctx, name)
-		t = f.catalog.Load().more.lookup(action, name)
-	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && relisted(ctx, e) {
-		t = f.catalog.Load().more.lookup(action, name)
-	}
-	if t == nil {
-		return nil, f.catalog.Load().unknown(action, name)
-	}
-	return t, nil
-}
-
-// Offering returns what any server offers, also while it lists none. It waits as a listing does,
-// until ctx ends at most. What is not known then counts as offered, because a client hears only
-// once what there is, and asks for nothing else.
-func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
-	if !f.settle(ctx) {
-		return mcp.AllOffered
-	}
-	more := f.catalog.Load().more
-	return mcp.Offering{
-		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource] || len(more.pages) > 0 || more.skills.has, Completions: more.completes,
-		Logging: more.logs, Updates: more.updates, Apps: more.apps, Skills: more.skills.has,
 	}
 }
 

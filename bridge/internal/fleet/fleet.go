@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,37 +13,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	"github.com/wasmgate/wasmgate/bridge/internal/player"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/agents"
 )
-
-// Config configures a [Fleet].
-type Config struct {
-	// Locals come first in listings, then Servers, each in its order.
-	Locals  []*local.Server
-	Servers []options.Endpoint
-	// Agents have their tools themselves, and get back the calls that their hooks announce; nil are none.
-	Agents *agents.Agents
-	// Player answers calls of the tools that a recording has, in the place of their servers; nil answers none.
-	Player *player.Player
-	// Compiled is closed once all Locals have their tools; nil if they have them from the start.
-	Compiled <-chan struct{}
-	// HostTools are the names of tools that the program which embeds the gateway has
-	// itself. No other tool is offered by one of them.
-	HostTools []string
-	// Pins sees what servers declare before it is offered; nil looks at nothing.
-	Pins Pins
-	// Memory keeps what servers list, so that it is offered while they start in the next run;
-	// nil keeps nothing.
-	Memory upstream.Memory
-	// Groups are those of all servers, in addition to those of [options.Tools]: see
-	// [Fleet.Regroup].
-	Groups options.Groups
-	Log    *slog.Logger // nil discards
-}
 
 // A Fleet is many servers as one [gate.Upstream]. Each keeps its own faults; the
 // others work on. Use it from several goroutines.
@@ -113,6 +87,28 @@ func (f *Fleet) newMember(c options.Endpoint) (member, error) {
 	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
 }
 
+func (f *Fleet) observe(d status.Declaration) {
+	if f.cfg.Pins != nil {
+		f.cfg.Pins.Observe(d)
+	}
+}
+
+// rebuild makes the catalog anew and notifies the watchers.
+func (f *Fleet) rebuild() {
+	f.mu.Lock()
+	old, now := f.catalog.Load(), newCatalog(f.roster.members, &f.cfg, &f.mentions)
+	f.catalog.Store(now)
+	watchers := slices.Collect(maps.Values(f.watchers))
+	close(f.turn)
+	f.turn = make(chan struct{})
+	f.mu.Unlock()
+	now.logHeld(old, f.cfg.Log)
+	changed := now.since(old)
+	for _, w := range watchers {
+		w(changed)
+	}
+}
+
 // Connect connects all servers, in parallel, and returns when each is ready or
 // faulted, or when ctx ends. A server's failure is no error: see [Fleet.Status].
 func (f *Fleet) Connect(ctx context.Context) error {
@@ -176,6 +172,29 @@ func (f *Fleet) Status() []status.Server {
 	return all
 }
 
+// Conflicts returns the names that more than one would offer, in the order of the
+// servers that do not have them.
+func (f *Fleet) Conflicts() []status.Conflict {
+	c := f.catalog.Load()
+	return slices.Concat(c.conflicts, c.more.prompts.conflicts, c.more.conflicts)
+}
+
+// Declared returns what each server has declared last, in the order of
+// configuration and as it was written: also definitions that are quarantined. A
+// server that has not been connected has declared nothing.
+func (f *Fleet) Declared() []status.Declaration {
+	var all []status.Declaration
+	for _, m := range f.snapshot() {
+		switch up := m.upstream.(type) {
+		case *local.Server:
+			all = append(all, up.Declared())
+		case *upstream.Endpoint:
+			all = append(all, up.Declared())
+		}
+	}
+	return all
+}
+
 // Watch calls f whenever something of a server has changed, and says which lists are others
 // now, until stop is called. f must not block.
 func (f *Fleet) Watch(changed func(status.Lists)) (stop func()) {
@@ -190,6 +209,9 @@ func (f *Fleet) Watch(changed func(status.Lists)) (stop func()) {
 		delete(f.watchers, id)
 	}
 }
+
+// Refresh has the fleet and its watchers look again at what is approved.
+func (f *Fleet) Refresh() { f.rebuild() }
 
 func (f *Fleet) snapshot() []member {
 	f.mu.Lock()

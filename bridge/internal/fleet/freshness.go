@@ -41,6 +41,8 @@ func (f *Fleet) refresh(ctx context.Context, one gate.Feature) {
 	}
 }
 
+type settledKey struct{}
+
 // Fresh returns for how long clients may keep a listing of what the fleet offers: for no
 // longer than any of the servers says that have a part in it. One that says nothing, or
 // is not connected, has its part kept for no time. What the gateway has itself changes

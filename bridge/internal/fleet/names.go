@@ -1,17 +1,11 @@
 package fleet
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
-	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway/status"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
-	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
 // names are those of a catalog, as a reader sees them. A tool that comes later and could be taken
@@ -84,81 +78,3 @@ func (n *names) add(t *gate.Tool) {
 
 // isBare reports whether a tool is offered without its server's name.
 func isBare(t *gate.Tool) bool { return !strings.HasPrefix(t.Offered, t.Name.Server+"__") }
-
-// hold keeps a tool only so that a client that asks for it learns why it cannot have it. The tool
-// is not listed.
-func (c *catalog) hold(m member, t, other *gate.Tool, why string) {
-	held := *t
-	held.Quarantine = fmt.Sprintf("its name looks like that of %s: %s", other.Name, why)
-	c.held = append(c.held, &held)
-	c.notes[m.id] = append(c.notes[m.id], status.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: true, Text: held.Quarantine + "; rename one of them, or disable a server"})
-}
-
-// knowHeld makes tools that are held findable by their names, unless another tool has the name.
-func (c *catalog) knowHeld() {
-	for _, t := range c.held {
-		for _, name := range []string{t.Offered, t.Name.String()} {
-			if c.byName[name] == nil {
-				c.byName[name] = t
-			}
-		}
-	}
-}
-
-// logHeld tells of the tools that are held and were not in the old catalog, which may be nil.
-func (c *catalog) logHeld(old *catalog, log *slog.Logger) {
-	for _, t := range c.held {
-		known := old != nil && slices.ContainsFunc(old.held, func(o *gate.Tool) bool {
-			return o.Name == t.Name && o.Local == t.Local && o.Quarantine == t.Quarantine
-		})
-		if !known {
-			log.LogAttrs(context.Background(), slog.LevelWarn, "tool quarantined",
-				slog.String("server", t.Name.Server), slog.String("tool", mcp.QuoteName(t.Local)), slog.String("error", t.Quarantine))
-		}
-	}
-}
-
-// mentions finds definitions that speak of tools of other servers. It keeps the
-// words of definitions, since catalogs are made anew whenever one server changes.
-type mentions struct {
-	words map[string][]string // by digest
-}
-
-// note adds a finding to each tool that speaks of one of another server, by a
-// name that is no ordinary word and not one of its own server's tools.
-func (s *mentions) note(tools []candidate, c *catalog) {
-	owners := make(map[string][]string)
-	for _, one := range tools {
-		t := one.tool
-		for _, name := range []string{t.Local, t.Name.String()} {
-			if !slices.Contains(owners[name], t.Name.Server) && len(owners[name]) < maxOwners {
-				owners[name] = append(owners[name], t.Name.Server)
-			}
-		}
-	}
-	words := make(map[string][]string, len(tools))
-	for i, one := range tools {
-		t := one.tool
-		said, ok := s.words[t.Digest]
-		if !ok {
-			said = scan.Identifiers(t.Definition.Raw())
-		}
-		words[t.Digest] = said
-		for _, word := range said {
-			of := owners[word]
-			if len(of) == 0 || slices.Contains(of, t.Name.Server) || word == t.Offered {
-				continue
-			}
-			speaks := *t
-			speaks.Findings = append(slices.Clone(t.Findings), scan.RuleMention)
-			tools[i].tool = &speaks
-			c.notes[one.member.id] = append(c.notes[one.member.id], status.Note{Tool: mcp.QuoteName(t.Local), Text: fmt.Sprintf("its definition mentions %s, a tool of %s", word, of[0])})
-			break
-		}
-	}
-	s.words = words
-}
-
-// maxOwners bounds the servers that are kept of one name: what many have is no
-// sign of one of them.
-const maxOwners = 8

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
@@ -52,7 +53,19 @@ func (f *Fleet) Settle(ctx context.Context) context.Context {
 	return context.WithValue(ctx, settledKey{}, true)
 }
 
-type settledKey struct{}
+// Offering returns what any server offers, also while it lists none. It waits as a listing does,
+// until ctx ends at most. What is not known then counts as offered, because a client hears only
+// once what there is, and asks for nothing else.
+func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
+	if !f.settle(ctx) {
+		return mcp.AllOffered
+	}
+	more := f.catalog.Load().more
+	return mcp.Offering{
+		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource] || len(more.pages) > 0 || more.skills.has, Completions: more.completes,
+		Logging: more.logs, Updates: more.updates, Apps: more.apps, Skills: more.skills.has,
+	}
+}
 
 // Started waits, within ctx, until no server starts for the first time, whatever is known of it
 // already, and all modules are compiled.
