@@ -35,8 +35,6 @@ const (
 	echoTimes = 3
 	// maxEchoRow is how many words in a row a tool may say that its call did not bring.
 	maxEchoRow = 12
-	// maxID bounds an id in bytes, maxIDWords in words.
-	maxID, maxIDWords = 256, 2
 )
 
 // A Saying is a result of a tool, and the call that it answers.
@@ -66,17 +64,6 @@ func Contradicts(e *Echoes, s Saying) string {
 		at = proseElsewhere(s)
 	}
 	return at
-}
-
-// isID reports whether a text can be an id. One with an address in it says to whom or where
-// by itself. A long number can be both, and counts as an id.
-func isID(text string) bool {
-	if len(text) > maxID || len(strings.Fields(text)) > maxIDWords {
-		return false
-	}
-	id := true
-	address.In(text, func(a string) { id = id && !strings.ContainsAny(a, "@/") })
-	return id
 }
 
 // isProse reports whether a document says more than ids do.

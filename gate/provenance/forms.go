@@ -1,12 +1,17 @@
 package provenance
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/internal/address"
 )
+
+// maxValue bounds a value that is kept, in bytes: paths, titles and addresses
+// are shorter, and longer texts are kept by their lines.
+const maxValue = 1 << 10
 
 // plain returns a value without the space and the quotation marks around it, and
 // with one space where there are several.
@@ -85,6 +90,28 @@ func parts(v string) []string {
 		list[i] = addressForm + a
 	}
 	return list
+}
+
+// allForms are the forms in which a value can have been met.
+func allForms(text string) []string {
+	v := plain(text)
+	all := append([]string{v}, forms(v)...)
+	if n := amount(v); n != "" {
+		all = append(all, n)
+	}
+	return append(all, parts(v)...)
+}
+
+// ownForms are the forms in which a value of one's own can come again.
+func ownForms(text string) []string {
+	if text == "" {
+		return nil
+	}
+	all := []string{ownForm + text}
+	if a := address.Of(text); a != "" {
+		all = append(all, ownForm+a)
+	}
+	return all
 }
 
 // addressList returns the addresses of a value that is a list of them.
@@ -313,3 +340,26 @@ func clockOf(v string) string {
 	}
 	return clock
 }
+
+// originOf returns the origin of a URL of http or https (RFC 6454), and what follows it.
+func originOf(v string) (origin, rest string) {
+	u, err := url.Parse(v)
+	if err != nil || u.User != nil || u.Host == "" || u.Opaque != "" {
+		return "", ""
+	}
+	scheme := strings.ToLower(u.Scheme)
+	if scheme != "https" && scheme != "http" {
+		return "", ""
+	}
+	rest = u.Path
+	if u.RawQuery != "" || u.Fragment != "" {
+		query, err := url.QueryUnescape(u.RawQuery)
+		if err != nil {
+			return "", ""
+		}
+		rest += " " + strings.NewReplacer("&", " ", "=", " ").Replace(query) + " " + u.Fragment
+	}
+	return scheme + "://" + strings.ToLower(u.Host), strings.ReplaceAll(rest, "/", " ")
+}
+
+func trimmed(word string) string { return strings.Trim(word, address.Delimiters) }

@@ -44,55 +44,6 @@ func newerLists(older *[]List, newer []List) *[]List {
 	return &all
 }
 
-// Beside returns the other values of the newest list that has all destinations of a call, without
-// those that need no approval. There are none if there is no such list.
-func Beside(p Provenance, destinations []string) (of List, others []string) {
-	if p.lists == nil || len(destinations) == 0 {
-		return List{}, nil
-	}
-	for _, l := range *p.lists {
-		if !slices.ContainsFunc(destinations, func(to string) bool { return !covers(l.Values, to) }) {
-			return l, slices.DeleteFunc(slices.Clone(l.Values), func(v string) bool { return covers(destinations, v) || p.needless(v) })
-		}
-	}
-	return List{}, nil
-}
-
-// needless reports whether a destination needs no approval.
-func (p Provenance) needless(v string) bool {
-	return p.OfText(v).Trusted() || p.use != nil && (p.use.own.has(v) || p.use.destination(v))
-}
-
-// takeLists takes the lists in what a result says that somebody outside may have written. A text
-// that is no document is at the place of its block.
-func (n *notes) takeLists(content, structured doc.Doc, read func(string) (doc.Doc, bool)) {
-	if !n.of.Origins || n.of.Tool == "" || n.from&FromTrusted != 0 {
-		return
-	}
-	l := lister{places: make(map[string]int)}
-	if !structured.IsZero() {
-		l.take(structured)
-	} else {
-		i := 0
-		for block := range content.Elements() {
-			text := block.Get("text").Text()
-			if d, ok := document(text, read); ok {
-				l.take(d)
-			} else {
-				l.at = append(l.at[:0], "/content/"+strconv.Itoa(i)+"/text"...)
-				l.addresses(text)
-				l.at = l.at[:0]
-			}
-			i++
-		}
-	}
-	for _, one := range l.all {
-		if !one.hidden && len(one.Values) > 1 {
-			n.lists = append(n.lists, List{n.of.Tool, n.of.Call, one.Place, one.Values})
-		}
-	}
-}
-
 // A lister collects the lists in one result.
 type lister struct {
 	at     []byte // JSON Pointer of what is taken

@@ -2,17 +2,16 @@ package provenance
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 const (
-	// maxValue bounds a value that is kept, in bytes: paths, titles and addresses
-	// are shorter, and longer texts are kept by their lines.
-	maxValue = 1 << 10
 	// maxWords bounds the phrases that are taken from a user's words.
 	maxWords = 8
 	// maxPhrases bounds how many words of a prompt are taken as phrases, and not
@@ -21,6 +20,56 @@ const (
 	// maxNaming bounds how many of them can name a record, whatever the size of their letters.
 	maxNaming = 250
 )
+
+// Meet returns the values in a document that the session has met in from, and
+// that are new to p. Of a tool's result it takes the content and the structured
+// content, of any other document all of it. It keeps at most limit of them.
+func (p Provenance) Meet(d doc.Doc, from Source, limit int) Met {
+	return Read(p, Reading{From: d, Source: from}, limit)
+}
+
+// A Reading is a document that a session reads, and what is known of it.
+type Reading struct {
+	From    doc.Doc
+	Source  Source
+	Private bool // what it holds is not for everybody
+	// Call is the ID of the call that brought it, Server and Tool are of the tool whose result it
+	// is; "" if it is not a result. Said has the operator's labels of the tool.
+	Call, Server, Tool string
+	Said               ToolLabels
+	// Own says that no outsider has chosen whose record the result is, so that the places Own of
+	// its tool are of the account holder.
+	Own bool
+	// Made says that the call made what the result has ids of, and IDs are more ids that it
+	// has made: see [Made].
+	Made bool
+	Used bool // From are arguments of a call, which vouches for none that only a listing has brought up
+	IDs  []string
+	// Structure reads a text that is no JSON as a document, nil reads none. Origins has
+	// the places kept in which values were met.
+	Structure func(text string) (doc.Doc, bool)
+	Origins   bool
+}
+
+// Read is [Provenance.Meet] for a document about which more is known.
+func Read(p Provenance, r Reading, limit int) Met {
+	n := notes{met: make(map[uint64]Source), from: r.Source, known: p, room: limit, of: &r, used: r.Used && p.shown != nil}
+	if r.Source == FromPrompt { // it comes again with each call
+		prompt := promptForm + r.From.Text()
+		if p.find(prompt) != 0 {
+			return Met{}
+		}
+		n.add(prompt)
+	}
+	if r.Private {
+		n.from |= fromPrivate
+	}
+	n.document(r.From)
+	for _, id := range r.IDs {
+		n.add(id)
+	}
+	return Met{n.met, n.places, n.lists, n.room < 0}
+}
 
 // notes collects the values that a document holds.
 type notes struct {
@@ -67,6 +116,29 @@ func (n *notes) addFrom(form string, from Source) {
 	}
 }
 
+// place keeps where a value was met.
+func (n *notes) place(key uint64) {
+	if !n.of.Origins {
+		return
+	}
+	o := Origin{Source: n.from.Names()[0], Call: n.of.Call, Server: n.of.Server, Tool: n.of.Tool, Pointer: string(n.at), Label: n.label}
+	if n.places == nil {
+		n.places = make(map[uint64][]Origin)
+	}
+	if was := n.places[key]; len(was) < originsOfOne && !slices.Contains(was, o) && len(n.places) <= maxOrigins {
+		n.places[key] = append(was, o)
+	}
+}
+
+// enter goes below a place, and returns how long the pointer was.
+func (n *notes) enter(name string) int {
+	was := len(n.at)
+	if n.of.Origins {
+		n.at = append(append(n.at, '/'), pointer.Escape(name)...)
+	}
+	return was
+}
+
 // document takes the values of a result, or of any other document.
 func (n *notes) document(d doc.Doc) {
 	content, structured := d.Get("content"), d.Get("structuredContent")
@@ -97,6 +169,36 @@ func (n *notes) document(d doc.Doc) {
 			}
 		}
 		n.at = n.at[:was]
+	}
+}
+
+// takeLists takes the lists in what a result says that somebody outside may have written. A text
+// that is no document is at the place of its block.
+func (n *notes) takeLists(content, structured doc.Doc, read func(string) (doc.Doc, bool)) {
+	if !n.of.Origins || n.of.Tool == "" || n.from&FromTrusted != 0 {
+		return
+	}
+	l := lister{places: make(map[string]int)}
+	if !structured.IsZero() {
+		l.take(structured)
+	} else {
+		i := 0
+		for block := range content.Elements() {
+			text := block.Get("text").Text()
+			if d, ok := document(text, read); ok {
+				l.take(d)
+			} else {
+				l.at = append(l.at[:0], "/content/"+strconv.Itoa(i)+"/text"...)
+				l.addresses(text)
+				l.at = l.at[:0]
+			}
+			i++
+		}
+	}
+	for _, one := range l.all {
+		if !one.hidden && len(one.Values) > 1 {
+			n.lists = append(n.lists, List{n.of.Tool, n.of.Call, one.Place, one.Values})
+		}
 	}
 }
 
@@ -349,8 +451,6 @@ func (n *notes) valueOf(v, of string) {
 		n.add(form)
 	}
 }
-
-func trimmed(word string) string { return strings.Trim(word, address.Delimiters) }
 
 // dates takes the dates and times of day that are written in several words, and
 // returns which words are parts of one, or of an account number: the 13 of June
