@@ -543,8 +543,9 @@ func changedApp(ctx context.Context, t *target) (Verdict, string, error) {
 	return Stopped, "", nil
 }
 
-// reads is how often a gateway is asked whether it has read a file that changed.
-const reads = 20
+// reads is how often a gateway is asked whether it has read a file that changed, and returns how often whether it has read the one that was there
+// before, which the next check needs.
+const reads, returns = 20, 240
 
 // changedModule calls the module of the probe before and after its manifest changes.
 func changedModule(ctx context.Context, t *target) (Verdict, string, error) {
@@ -566,7 +567,7 @@ func changedModule(ctx context.Context, t *target) (Verdict, string, error) {
 	}
 	defer func() { // as it was, for the next revision
 		back()
-		for range reads {
+		for range returns {
 			if ok, err := runs(approvedArgs); ok || err != nil || wait(ctx) != nil {
 				return
 			}
