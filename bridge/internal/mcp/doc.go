@@ -5,7 +5,7 @@
 //
 // If a term belongs to only one revision, its comment names the revision.
 //
-//	methods.go, meta.go, headers.go, errors.go, tasks.go, levels.go, revisions.go, version.go   terms
+//	methods.go, meta.go, headers.go, errors.go, tasks.go, levels.go, revisions.go   terms
 //	message.go, read.go, skim.go   a line or a body, within bounds
 //	json.go, params.go             changed and stamped documents; arguments that are sent in headers
 //	offering.go                    what a server offers, and its notices
