@@ -19,6 +19,9 @@ import (
 // processes: the browser gets the path of a page in dir that only this user can read. The page leads
 // to an address of this command, which redirects to the URL once.
 func Open(ctx context.Context, dir, to string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

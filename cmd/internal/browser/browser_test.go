@@ -108,11 +108,17 @@ func TestOpenFails(t *testing.T) {
 		t.Error("an opener that fails is not an error")
 	}
 	_ = arguments()
-	opener(t, "0")
+	arguments = opener(t, "0")
 	ctx, cancel := context.WithCancel(t.Context())
+	opened := make(chan error)
+	go func() { opened <- Open(ctx, state, "http://127.0.0.1:1/") }()
+	_ = arguments()
 	cancel()
-	if err := Open(ctx, state, "http://127.0.0.1:1/"); !errors.Is(err, context.Canceled) {
+	if err := <-opened; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended: %v", err)
+	}
+	if err := Open(ctx, state, "http://127.0.0.1:1/"); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended before: %v", err)
 	}
 	if err := Open(t.Context(), filepath.Join(state, "none"), "http://127.0.0.1:1/"); err == nil {
 		t.Error("without a folder a browser is opened")
