@@ -82,9 +82,10 @@ func read(ctx context.Context, name string, f Filter, yield func(Entry, error) b
 		e, err := r.next()
 		var damage *ChainError
 		switch {
-		case ctx.Err() != nil && f.Follow:
-			return nil
 		case ctx.Err() != nil:
+			if f.Follow {
+				return nil
+			}
 			return ctx.Err()
 		case errors.Is(err, io.EOF):
 			for _, e := range last {
