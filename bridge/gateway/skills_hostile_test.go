@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // tagged writes text in tag characters, which no one sees.
@@ -219,6 +220,9 @@ func TestSkillsArePinned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // a skill is listed again after five seconds
+			if name != "file changed" {
+				unraced.Long(t)
+			}
 			s := newSkillServer(workflow("skill://git-workflow"), map[string]string{"skill://good/SKILL.md": front("good")})
 			dir := t.TempDir()
 			g, _ := skillGateway(t, pinned(dir), s.endpoint(t, "a", "2025-11-25", options.Skills{}))

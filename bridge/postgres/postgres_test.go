@@ -28,6 +28,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 	"github.com/wasmgate/wasmgate/internal/testing/storetest"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
@@ -242,6 +243,7 @@ func TestJobsOfTheDead(t *testing.T) {
 // Through a pooler that lends connections for one transaction all is as it is without, if the
 // configuration says that there is one.
 func TestPooled(t *testing.T) {
+	unraced.Long(t)
 	server := database.Shared(t)
 	pooled := func(t *testing.T) (all []*postgres.Store) {
 		url := server.Pooled(t, server.New(t))

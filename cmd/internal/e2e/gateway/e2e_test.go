@@ -40,9 +40,9 @@ func TestE2E(t *testing.T) {
 		{Name: "replay", Run: testRecordReplay},
 		{Name: "status", Run: testStatusCheck},
 		{Name: "fair", Run: testFair},
-		{Name: "cluster", Run: testCluster, Short: e2e.Always},
-		{Name: "rows", Run: testRows, Short: e2e.Always},
-		{Name: "primary", Run: testPrimary, Short: e2e.Always},
+		{Name: "cluster", Run: testCluster},
+		{Name: "rows", Run: testRows},
+		{Name: "primary", Run: testPrimary},
 		{Name: "versions", Run: testVersions, Short: e2e.Never},
 	})
 }
