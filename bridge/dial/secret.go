@@ -1,7 +1,6 @@
 package dial
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -14,11 +13,6 @@ const (
 	minSecret = 8
 	// maxSecret bounds a value in bytes: servers refuse longer headers.
 	maxSecret = 4 << 10
-	// maxSecretName bounds a name in bytes: it takes the value's place in answers.
-	maxSecretName = 64
-
-	placeholderStart = "{{secret:"
-	placeholderEnd   = "}}"
 )
 
 // A Secret is a value that the host puts into headers for one origin. No tool holds it: a tool
@@ -53,11 +47,6 @@ func NewSecret(name, value, origin string) (Secret, error) {
 	return Secret{name, o, func() sealed { return s }}, nil
 }
 
-func isSecretName(s string) bool {
-	return s != "" && len(s) <= maxSecretName &&
-		strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == ""
-}
-
 // Name returns the name.
 func (s Secret) Name() string { return s.name }
 
@@ -66,26 +55,3 @@ func (s Secret) String() string { return placeholderStart + s.name + placeholder
 
 // LogValue returns the placeholder.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// fill replaces each placeholder in the value of a header by what secret returns for its name. The
-// inserted value is not searched again.
-func fill(value string, secret func(name string) (string, error)) (string, error) {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(value, placeholderStart)
-		b.WriteString(before)
-		if !found {
-			return b.String(), nil
-		}
-		name, after, closed := strings.Cut(rest, placeholderEnd)
-		if !closed || !isSecretName(name) {
-			return "", errors.New("a placeholder of a secret is written {{secret:NAME}}")
-		}
-		v, err := secret(name)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(v)
-		value = after
-	}
-}

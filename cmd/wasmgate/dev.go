@@ -1,17 +1,6 @@
 package main
 
-import (
-	"context"
-	"fmt"
-	"strings"
-	"time"
-
-	"github.com/spf13/cobra"
-
-	"github.com/wasmgate/wasmgate/cmd/internal/shell"
-	"github.com/wasmgate/wasmgate/cmd/internal/show"
-	"github.com/wasmgate/wasmgate/internal/app"
-)
+import "github.com/spf13/cobra"
 
 func (c serveCommands) newDev() *cobra.Command {
 	var f serveFlags
@@ -35,22 +24,4 @@ and audit log are the same as with "serve".`,
 	}
 	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "loopback address for HTTP (default: the configuration's)")
 	return cmd
-}
-
-// toldReload says what became of a module that has changed.
-func (c serveCommands) toldReload(_ context.Context, a *app.App, err error) {
-	at := time.Now().Format(time.TimeOnly)
-	lines := a.Overview.Developed()
-	if err != nil {
-		for line := range strings.Lines(err.Error()) {
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	for _, line := range lines {
-		if c.JSON {
-			_ = shell.PrintLine(c.Out, map[string]string{"at": at, "development": line})
-			continue
-		}
-		fmt.Fprintln(c.Out, at+"   "+show.Visible(line))
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -258,5 +259,23 @@ func (c serveCommands) printShut(out io.Writer, s *overview.Status, granted []in
 	}
 	if len(commands) > 0 {
 		fmt.Fprintf(out, "\nNothing of these servers is granted yet. To open one, with its tools, prompts and resources:\n%s\n", strings.Join(commands, "\n"))
+	}
+}
+
+// toldReload says what became of a module that has changed.
+func (c serveCommands) toldReload(_ context.Context, a *app.App, err error) {
+	at := time.Now().Format(time.TimeOnly)
+	lines := a.Overview.Developed()
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	for _, line := range lines {
+		if c.JSON {
+			_ = shell.PrintLine(c.Out, map[string]string{"at": at, "development": line})
+			continue
+		}
+		fmt.Fprintln(c.Out, at+"   "+show.Visible(line))
 	}
 }

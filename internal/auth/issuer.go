@@ -112,7 +112,10 @@ func newIssuer(c Issuer, verifying chan struct{}, now func() time.Time) (*issuer
 	if c.Fetch == nil {
 		return nil, fmt.Errorf("issuer %s: set Keys or Fetch", c.Name)
 	}
-	locate := func(ctx context.Context) (string, error) { return metadata(ctx, c.Fetch, c.URL) }
+	locate := func(ctx context.Context) (string, error) {
+		keys, _, err := metadata(ctx, c.Fetch, c.URL)
+		return keys, err
+	}
 	if c.KeysURL != "" {
 		if err := checkURL(c.KeysURL); err != nil {
 			return nil, fmt.Errorf("issuer %s: keys: %w", c.Name, err)
@@ -135,21 +138,6 @@ func checkURL(raw string) error {
 		return nil
 	}
 	return fmt.Errorf("%q is not https", raw)
-}
-
-// wellKnown returns where metadata of an issuer can be, in the order in which it is
-// looked for (MCP 2026-07-28, basic/authorization, "Authorization Server Metadata Discovery").
-func wellKnown(issuer string) []string {
-	u, err := url.Parse(issuer)
-	if err != nil {
-		return nil
-	}
-	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
-	all := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
-	if path != "" {
-		all = append(all, root+path+"/.well-known/openid-configuration")
-	}
-	return all
 }
 
 // maxTurn is how long a token waits for its signature's turn, which takes less than a

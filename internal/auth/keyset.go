@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -231,10 +233,43 @@ func fits(key jose.JSONWebKey, alg string) bool {
 }
 
 // metadata finds where the keys of an issuer are: in its metadata (RFC 8414, 3.1; OpenID
-// Connect Discovery, 4), whose issuer must be the one that was asked for, byte for byte.
-func metadata(ctx context.Context, fetch Fetcher, issuer string) (keys string, err error) {
-	keys, _, err = said(ctx, fetch, issuer)
-	return keys, err
+// Connect Discovery, 4), whose issuer must be the one that was asked for, byte for byte. It also
+// returns which issuer the metadata names.
+func metadata(ctx context.Context, fetch Fetcher, issuer string) (keys, names string, err error) {
+	for _, url := range wellKnown(issuer) {
+		raw, ferr := fetchDocument(ctx, fetch, url)
+		if err = ferr; err != nil {
+			continue
+		}
+		doc, perr := gate.ParseDoc(raw)
+		if err = perr; err != nil {
+			continue
+		}
+		names, keys = doc.Get("issuer").Text(), doc.Get("jwks_uri").Text()
+		if names != issuer {
+			return "", names, fmt.Errorf("%s is the metadata of another issuer, %q", url, names)
+		}
+		if keys == "" {
+			return "", names, fmt.Errorf("%s names no jwks_uri", url)
+		}
+		return keys, names, nil
+	}
+	return "", "", err
+}
+
+// wellKnown returns where metadata of an issuer can be, in the order in which it is
+// looked for (MCP 2026-07-28, basic/authorization, "Authorization Server Metadata Discovery").
+func wellKnown(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	all := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
+	if path != "" {
+		all = append(all, root+path+"/.well-known/openid-configuration")
+	}
+	return all
 }
 
 // HTTPFetcher fetches with a client that must follow no redirect, and judge addresses.
@@ -255,5 +290,16 @@ func HTTPFetcher(client *http.Client) Fetcher {
 			return nil, fmt.Errorf("%s answers %s", url, resp.Status)
 		}
 		return resp.Body, nil
+	}
+}
+
+// clockKey is the context key by which a fetcher reports the clock of the server that answers.
+type clockKey struct{}
+
+// noteClock records by how much the clock of an answer is ahead, if the context asks for that.
+func noteClock(ctx context.Context, resp *http.Response) {
+	to, _ := ctx.Value(clockKey{}).(*time.Duration)
+	if at, err := http.ParseTime(resp.Header.Get("Date")); to != nil && err == nil {
+		*to = time.Until(at).Round(time.Second)
 	}
 }

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-
-	"github.com/wasmgate/wasmgate/gate"
 )
 
 // A Sighting is what an issuer publishes about itself. It helps to find mistakes in the configuration.
@@ -35,7 +31,7 @@ func Look(ctx context.Context, c Issuer) (s Sighting, err error) {
 	if c.Keys == nil {
 		url := c.KeysURL
 		if url == "" {
-			if url, s.Said, err = said(ctx, c.Fetch, c.URL); err != nil {
+			if url, s.Said, err = metadata(ctx, c.Fetch, c.URL); err != nil {
 				return s, err
 			}
 		}
@@ -68,7 +64,7 @@ func foreign(ctx context.Context, c Issuer, keys map[string]jose.JSONWebKey) boo
 	if c.Fetch == nil {
 		return false
 	}
-	url, _, err := said(ctx, c.Fetch, c.URL)
+	url, _, err := metadata(ctx, c.Fetch, c.URL)
 	if err != nil {
 		return false
 	}
@@ -90,38 +86,4 @@ func foreign(ctx context.Context, c Issuer, keys map[string]jose.JSONWebKey) boo
 		}
 	}
 	return true
-}
-
-// said returns where metadata says that the keys are, and which issuer it names.
-func said(ctx context.Context, fetch Fetcher, issuer string) (keys, names string, err error) {
-	for _, url := range wellKnown(issuer) {
-		raw, ferr := fetchDocument(ctx, fetch, url)
-		if err = ferr; err != nil {
-			continue
-		}
-		doc, perr := gate.ParseDoc(raw)
-		if err = perr; err != nil {
-			continue
-		}
-		names, keys = doc.Get("issuer").Text(), doc.Get("jwks_uri").Text()
-		if names != issuer {
-			return "", names, fmt.Errorf("%s is the metadata of another issuer, %q", url, names)
-		}
-		if keys == "" {
-			return "", names, fmt.Errorf("%s names no jwks_uri", url)
-		}
-		return keys, names, nil
-	}
-	return "", "", err
-}
-
-// clockKey is the context key by which a fetcher reports the clock of the server that answers.
-type clockKey struct{}
-
-// noteClock records by how much the clock of an answer is ahead, if the context asks for that.
-func noteClock(ctx context.Context, resp *http.Response) {
-	to, _ := ctx.Value(clockKey{}).(*time.Duration)
-	if at, err := http.ParseTime(resp.Header.Get("Date")); to != nil && err == nil {
-		*to = time.Until(at).Round(time.Second)
-	}
 }

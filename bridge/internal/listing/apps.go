@@ -24,16 +24,6 @@ type PageRef struct {
 	Listed gate.Doc // in resources/list; absent if it is not there
 }
 
-// withoutApp returns a definition without what it says of an app. Clients that show pages get
-// it for approved pages only, by [gate.Tool.App].
-func withoutApp(def gate.Doc) gate.Doc {
-	meta := def.Get("_meta")
-	if meta.Get("ui").IsZero() && meta.Get(apps.LegacyURI).IsZero() {
-		return def
-	}
-	return def.With("_meta", mcp.Without(meta, "ui", apps.LegacyURI).Raw())
-}
-
 // Pages returns the pages that a server's lists name: by its tools, and among its resources.
 func (s *Tools) Pages(o options.Apps) (refs []PageRef) {
 	if o.Off {

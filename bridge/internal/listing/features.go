@@ -106,6 +106,12 @@ func (s *Features) same(old *Features) bool {
 	return sameTools(s.Prompts, old.Prompts) && sameTools(s.Resources, old.Resources) && sameTools(s.Templates, old.Templates) && sameTools(s.Pages, old.Pages) && sameTools(s.Skills, old.Skills) && slices.Equal(s.Notes, old.Notes)
 }
 
+func sameTools(a, b []*gate.Tool) bool {
+	return slices.EqualFunc(a, b, func(a, b *gate.Tool) bool {
+		return a.Digest == b.Digest && a.Definition.String() == b.Definition.String()
+	})
+}
+
 // newFeature returns what stands for a definition on the way through the gate.
 func newFeature(f gate.Feature, name gate.ToolName, def gate.Doc) *gate.Tool {
 	return &gate.Tool{

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/doc"
+	"github.com/wasmgate/wasmgate/internal/apps"
 )
 
 // shaped returns a tool's definition in a form that clients with strict parsers accept: one
@@ -218,4 +219,19 @@ func rebuilt(d gate.Doc, f func(name string, v gate.Doc) []byte) gate.Doc {
 		return d
 	}
 	return gate.MustDoc(string(append(out, '}')))
+}
+
+// absent reports whether a value says nothing: it is not there, or what some servers write for that.
+func absent(d gate.Doc) bool {
+	return d.IsZero() || d.Kind() == doc.Null || d.Kind() == doc.Array && string(d.Raw()) == "[]"
+}
+
+// withoutApp returns a definition without what it says of an app. Clients that show pages get
+// it for approved pages only, by [gate.Tool.App].
+func withoutApp(def gate.Doc) gate.Doc {
+	meta := def.Get("_meta")
+	if meta.Get("ui").IsZero() && meta.Get(apps.LegacyURI).IsZero() {
+		return def
+	}
+	return def.With("_meta", mcp.Without(meta, "ui", apps.LegacyURI).Raw())
 }

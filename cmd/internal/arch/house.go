@@ -48,6 +48,15 @@ func (p Package) Public() bool {
 	return p.types.Name() != "main" && !slices.Contains(strings.Split(p.Path, "/"), "internal")
 }
 
+// UpwardPercent is how many percent of the uses between the package's files run upward. A few uses
+// of a small package say nothing, and are 0.
+func (p Package) UpwardPercent() int {
+	if p.Uses < 20 {
+		return 0
+	}
+	return (100*len(p.Upward) + p.Uses/2) / p.Uses
+}
+
 // A House is all packages of a module, but for those that only tests import.
 type House []Package
 

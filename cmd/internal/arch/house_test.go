@@ -12,6 +12,10 @@ import (
 // without tests, and the methods of one struct.
 type bound struct{ group, lines, methods int }
 
+// upwardMost is how many percent of the uses between the files of a package run upward: its files can
+// be read in an order, each after those that use it.
+const upwardMost = 12
+
 // bounds are those of all packages.
 var bounds = bound{12, 5000, 40}
 
@@ -80,6 +84,9 @@ func TestHouse(t *testing.T) {
 		}
 		if p.Methods > most.methods {
 			t.Errorf("package %s: %s has %d methods; at most %d are allowed", p.Path, p.Struct, p.Methods, most.methods)
+		}
+		if up := p.UpwardPercent(); up > upwardMost {
+			t.Errorf("package %s: %d %% of the uses between its files run upward, of at most %d: %v", p.Path, up, upwardMost, p.Upward)
 		}
 		if excepted && len(p.Group) <= bounds.group && p.Lines <= bounds.lines && p.Methods <= bounds.methods {
 			t.Errorf("package %s is within the bounds: delete its exception", p.Path)

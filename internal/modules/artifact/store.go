@@ -8,11 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -127,30 +125,4 @@ func newModule(b []byte, source string) (Module, error) {
 	}
 	sum := sha256.Sum256(b)
 	return Module{Bytes: b, Digest: hex.EncodeToString(sum[:]), Source: source}, nil
-}
-
-// readFile reads a regular file of at most limit bytes.
-func readFile(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // reading a pipe or a device might never end
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are allowed", path, info.Size(), limit)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, info.Size()+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	if int64(len(b)) != info.Size() {
-		return nil, fmt.Errorf("%s was changed while it was read", path)
-	}
-	return b, nil
 }

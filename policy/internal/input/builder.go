@@ -24,6 +24,13 @@ const (
 	keptTools      = 2048 // half of what is kept; about 2 KiB each
 )
 
+// A query is what is decided on, and what builds its input.
+type query struct {
+	*Builder
+	gate.Query
+	met, carried *ast.Term // what sources returns
+}
+
 // NewBuilder returns a builder that has labels say what the labels file says of a tool.
 func NewBuilder(labels func(*gate.Tool) (provenance.ToolLabels, bool)) *Builder {
 	return &Builder{
@@ -32,39 +39,12 @@ func NewBuilder(labels func(*gate.Tool) (provenance.ToolLabels, bool)) *Builder 
 	}
 }
 
-// Input returns the document that the policy decides on.
-func (b *Builder) Input(q gate.Query) ast.Value {
-	one := &query{Builder: b, Query: q}
-	return one.form().members.object(one)
-}
-
 // Principal returns a principal as policies see it if nothing is known of its client.
 func Principal(who *gate.Principal) *ast.Term { return principalMembers.term(claimant{Principal: who}) }
 
 // Principal returns what the function of that name does, and keeps it.
 func (b *Builder) Principal(who *gate.Principal) *ast.Term {
 	return b.principal(claimant{Principal: who})
-}
-
-// Listing returns what is known of the use of a tool, a prompt, a resource or a method before
-// it is used. The URI of a template is not.
-func (b *Builder) Listing(action gate.Action, who *ast.Term, t *gate.Tool) ast.Value {
-	members := [][2]*ast.Term{{caller[0].key, ast.InternedTerm(string(action))}, {caller[1].key, who}}
-	switch t.Feature {
-	case gate.FeaturePrompt:
-		members = append(members, [2]*ast.Term{ofPrompt.key, namedMembers.term(t)})
-	case gate.FeatureMethod:
-		members = append(members, [2]*ast.Term{ofMethod.key, namedMembers.term(t)}, [2]*ast.Term{ofServer.key, server(t)})
-	case gate.FeatureSkill:
-		members = append(members, [2]*ast.Term{ofSkill.key, skillMembers.term(t)})
-	case gate.FeatureResource:
-		members = append(members, [2]*ast.Term{ofResource.key, resourceMembers.term(resource{t, &t.Local})})
-	case gate.FeatureTemplate:
-		members = append(members, [2]*ast.Term{ofResource.key, resourceMembers.term(resource{t, nil})})
-	default:
-		members = append(members, [2]*ast.Term{ofTool.key, b.tool(t)})
-	}
-	return ast.NewObject(members...)
 }
 
 func (b *Builder) principal(c claimant) *ast.Term {

@@ -11,13 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/forms"
 )
 
-// A query is what is decided on, and what builds its input.
-type query struct {
-	*Builder
-	gate.Query
-	met, carried *ast.Term // what sources returns
-}
-
 // caller are the members that the input of all calls has.
 var caller = members[*query]{
 	has("action", text, "what is done", func(q *query) *ast.Term { return ast.InternedTerm(string(q.Call.Action)) }),
@@ -160,6 +153,33 @@ func (q *query) form() *form {
 		}
 	}
 	return methodCalls
+}
+
+// Input returns the document that the policy decides on.
+func (b *Builder) Input(q gate.Query) ast.Value {
+	one := &query{Builder: b, Query: q}
+	return one.form().members.object(one)
+}
+
+// Listing returns what is known of the use of a tool, a prompt, a resource or a method before
+// it is used. The URI of a template is not.
+func (b *Builder) Listing(action gate.Action, who *ast.Term, t *gate.Tool) ast.Value {
+	members := [][2]*ast.Term{{caller[0].key, ast.InternedTerm(string(action))}, {caller[1].key, who}}
+	switch t.Feature {
+	case gate.FeaturePrompt:
+		members = append(members, [2]*ast.Term{ofPrompt.key, namedMembers.term(t)})
+	case gate.FeatureMethod:
+		members = append(members, [2]*ast.Term{ofMethod.key, namedMembers.term(t)}, [2]*ast.Term{ofServer.key, server(t)})
+	case gate.FeatureSkill:
+		members = append(members, [2]*ast.Term{ofSkill.key, skillMembers.term(t)})
+	case gate.FeatureResource:
+		members = append(members, [2]*ast.Term{ofResource.key, resourceMembers.term(resource{t, &t.Local})})
+	case gate.FeatureTemplate:
+		members = append(members, [2]*ast.Term{ofResource.key, resourceMembers.term(resource{t, nil})})
+	default:
+		members = append(members, [2]*ast.Term{ofTool.key, b.tool(t)})
+	}
+	return ast.NewObject(members...)
 }
 
 // Admin is what somebody who runs the gateway would do.

@@ -57,8 +57,8 @@ func measured(dir string, h arch.House) ([]row, error) {
 		{What: "public aliases: " + strings.Join(s.Aliases, " "), Now: strconv.Itoa(len(s.Aliases)), Goal: "3"},
 		largest(h, "files of a package that all need one another", "12", func(p arch.Package) int { return len(p.Group) }, func(p arch.Package) string { return strconv.Itoa(len(p.Group)) }),
 		largest(h, "lines of a package without tests", "5000; gate 6500", func(p arch.Package) int { return p.Lines }, func(p arch.Package) string { return strconv.Itoa(p.Lines) }),
-		largest(h, "imports between the files of a package that run upward", "12 %", upward, func(p arch.Package) string {
-			return fmt.Sprintf("%d %% (%d of %d)", upward(p), len(p.Upward), p.Uses)
+		largest(h, "imports between the files of a package that run upward", "12 %", arch.Package.UpwardPercent, func(p arch.Package) string {
+			return fmt.Sprintf("%d %% (%d of %d)", p.UpwardPercent(), len(p.Upward), p.Uses)
 		}),
 		largest(h, "methods of a struct", "40", func(p arch.Package) int { return p.Methods }, func(p arch.Package) string {
 			return fmt.Sprintf("%d %s", p.Methods, p.Struct)
@@ -72,15 +72,6 @@ func measured(dir string, h arch.House) ([]row, error) {
 		{What: "p99 to the raw proxy's, 16 clients", Goal: "0.9", Command: ".ci/speed"},
 		{What: "seconds of the short tests, warm, two cores", Goal: "60", Command: "time go test -short ./..."},
 	}, nil
-}
-
-// upward is how many percent of the imports between a package's files run upward. A few imports
-// of a small package say nothing.
-func upward(p arch.Package) int {
-	if p.Uses < 20 {
-		return 0
-	}
-	return (100*len(p.Upward) + p.Uses/2) / p.Uses
 }
 
 // largest returns the row of a figure that each package has.
