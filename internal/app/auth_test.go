@@ -84,8 +84,9 @@ func newSite(t *testing.T, yaml string) *site {
 	for _, name := range []string{"read", "write", "wait"} {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 			if name == "wait" {
+				asks := s.asks.Load() // a test may change it once the call has begun
 				s.waits <- struct{}{}
-				if s.asks.Load() {
+				if asks {
 					_, _ = r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Go on?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
 				} else {
 					<-ctx.Done()
