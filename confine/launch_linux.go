@@ -189,7 +189,7 @@ func (s *server) execute() {
 		_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(s.path)), uintptr(unsafe.Pointer(&s.args[0])), uintptr(unsafe.Pointer(&s.env[0])))
 	}
 	binary.NativeEndian.PutUint32(s.errno[:], uint32(errno))
-	syscall.RawSyscall(unix.SYS_WRITE, socketFD, uintptr(unsafe.Pointer(&s.errno[0])), uintptr(len(s.errno)))
+	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, socketFD, uintptr(unsafe.Pointer(&s.errno[0])), uintptr(len(s.errno)))
 }
 
 // restrict applies the rules to this thread. The order is given: Landlock opens

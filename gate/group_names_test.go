@@ -1,8 +1,9 @@
 package gate_test
 
 import (
-	"github.com/wasmgate/wasmgate/gate"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 // TestText: the groups are in what the operator reads about a call.

@@ -3,12 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 )
 
 // What a gateway under test says ends in an error, which a terminal shows and does not act on.

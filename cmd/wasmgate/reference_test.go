@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
 	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 )
 

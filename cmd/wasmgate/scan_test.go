@@ -3,11 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/shell"
 )
 
 // The report holds what SARIF 2.1.0 requires: version and runs (3.13), a driver

@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/wasmgate/wasmgate/internal/testing/database"
 )
@@ -67,7 +68,7 @@ func run(ctx context.Context, at, program, in, number string) error {
 		urls = append(urls, u)
 	}
 	var turn atomic.Uint64
-	s := &http.Server{Addr: at, Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	s := &http.Server{Addr: at, ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		to := urls[turn.Add(1)%uint64(n)]
 		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
 	}}}

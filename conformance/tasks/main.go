@@ -289,5 +289,5 @@ func main() {
 	address := flag.String("http", "127.0.0.1:8080", "the address to listen on")
 	flag.Parse()
 	http.Handle("/mcp", &server{tasks: map[string]*task{}})
-	log.Fatal(http.ListenAndServe(*address, nil))
+	log.Fatal((&http.Server{Addr: *address, ReadHeaderTimeout: time.Minute}).ListenAndServe())
 }

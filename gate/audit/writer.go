@@ -306,7 +306,7 @@ func (w *writer) write(all []*waiting) {
 		return
 	}
 	if _, err := w.at.file.WriteAt(b, w.at.tip.size); err != nil {
-		w.at.file.Truncate(w.at.tip.size) // if it fails, the file is cut when it is opened again
+		_ = w.at.file.Truncate(w.at.tip.size) // if it fails, the file is cut when it is opened again
 		err = w.fail(err)
 		for _, one := range all {
 			if one.seq > 0 {

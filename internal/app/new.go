@@ -54,7 +54,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	}
 	defer func() {
 		if err != nil {
-			a.lock.Release()
+			_ = a.lock.Release()
 		}
 	}()
 	if w := overview.OpenState(cfg.State); w != "" {

@@ -125,7 +125,7 @@ func (c *Client) Relay(ctx context.Context, as string, groups []string, in io.Re
 	}
 	go func() { // ends with in, which the caller ends
 		_, _ = io.Copy(conn, in)
-		conn.(*net.UnixConn).CloseWrite()
+		_ = conn.(*net.UnixConn).CloseWrite()
 	}()
 	_, err = io.Copy(out, r)
 	if ctx.Err() != nil {

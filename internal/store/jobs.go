@@ -80,7 +80,7 @@ func (d *DB) within(ctx context.Context, do func(*sql.Tx) error) error {
 	if err != nil {
 		return d.advise(err)
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }() // nothing, once it was committed
 	if err := do(tx); err != nil {
 		return d.advise(err)
 	}

@@ -44,7 +44,7 @@ func migrate(ctx context.Context, db *sql.DB, steps []string) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }() // nothing, once it was committed
 	var version int
 	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err

@@ -1,7 +1,5 @@
 package host_test
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated since MCP 2026-07-28, and are to work as long as there is who uses them
-
 import (
 	"context"
 	"errors"

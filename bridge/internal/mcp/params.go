@@ -27,15 +27,15 @@ const (
 	maxInteger = 1<<53 - 1
 )
 
-// A paramHeader is a parameter that goes into a header.
-type paramHeader struct {
+// A ParamHeader is a parameter of a tool that goes into a header of HTTP.
+type ParamHeader struct {
 	path []string // of names of properties
 	name string   // of the header, in its canonical form
 }
 
 // ParamHeaders returns what a tool's input schema wants in headers. The error says why
 // clients have to leave out the tool.
-func ParamHeaders(schema gate.Doc) ([]paramHeader, error) {
+func ParamHeaders(schema gate.Doc) ([]ParamHeader, error) {
 	w := headerWalk{names: make(map[string]bool)}
 	if !schema.Get(headerKeyword).IsZero() {
 		return nil, errors.New(headerKeyword + " is allowed only in a property")
@@ -46,7 +46,7 @@ func ParamHeaders(schema gate.Doc) ([]paramHeader, error) {
 
 // OfferedHeaders returns what the definition of a tool, as clients see it, wants in
 // headers. One that clients have to leave out wants nothing.
-func OfferedHeaders(t *gate.Tool) []paramHeader {
+func OfferedHeaders(t *gate.Tool) []ParamHeader {
 	if !bytes.Contains(t.Definition.Raw(), []byte(headerKeyword)) {
 		return nil
 	}
@@ -58,7 +58,7 @@ func OfferedHeaders(t *gate.Tool) []paramHeader {
 }
 
 type headerWalk struct {
-	found []paramHeader
+	found []ParamHeader
 	names map[string]bool // taken
 }
 
@@ -100,7 +100,7 @@ func (w *headerWalk) property(property gate.Doc, path []string) error {
 		return fmt.Errorf("%s has the header %q, which another property has already", headerKeyword, named.Text())
 	}
 	w.names[strings.ToLower(name)] = true
-	w.found = append(w.found, paramHeader{path, name})
+	w.found = append(w.found, ParamHeader{path, name})
 	return nil
 }
 
@@ -143,7 +143,7 @@ func isToken(s string) bool {
 
 // of returns the value of the parameter, and false if there is none: absent and null
 // are none.
-func (p paramHeader) of(args gate.Doc) (gate.Doc, bool) {
+func (p ParamHeader) of(args gate.Doc) (gate.Doc, bool) {
 	for _, name := range p.path {
 		args = args.Get(name)
 	}
@@ -151,7 +151,7 @@ func (p paramHeader) of(args gate.Doc) (gate.Doc, bool) {
 }
 
 // ParamsInHeaders returns the headers of a call with these arguments.
-func ParamsInHeaders(wanted []paramHeader, args gate.Doc) http.Header {
+func ParamsInHeaders(wanted []ParamHeader, args gate.Doc) http.Header {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -229,7 +229,7 @@ func DecodeHeader(s string) (string, error) {
 
 // CheckParamHeaders holds the headers of a call against its arguments ("Server
 // Behavior for Custom Headers").
-func CheckParamHeaders(wanted []paramHeader, args gate.Doc, h http.Header) error {
+func CheckParamHeaders(wanted []ParamHeader, args gate.Doc, h http.Header) error {
 	for _, p := range wanted {
 		if err := p.check(args, h[p.name]); err != nil {
 			return fmt.Errorf("header mismatch: %s %w", p.name, err)
@@ -238,7 +238,7 @@ func CheckParamHeaders(wanted []paramHeader, args gate.Doc, h http.Header) error
 	return nil
 }
 
-func (p paramHeader) check(args gate.Doc, values []string) error {
+func (p ParamHeader) check(args gate.Doc, values []string) error {
 	v, given := p.of(args)
 	switch {
 	case !given && len(values) == 0:

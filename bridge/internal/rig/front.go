@@ -286,7 +286,7 @@ func DialStdio(t testing.TB, x *Fixture) (w Wire, end func()) {
 	lines := bufio.NewReader(outR)
 	end = sync.OnceFunc(func() {
 		inW.Close()
-		go io.Copy(io.Discard, outR)
+		go func() { _, _ = io.Copy(io.Discard, outR) }()
 		<-served
 	})
 	t.Cleanup(end)

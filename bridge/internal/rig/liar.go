@@ -48,13 +48,13 @@ func liar(how string) {
 		os.Exit(3)
 	case "nonsense":
 		say(`{"jsonrpc":"2.0","id":1,"result":{`)
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "noise":
 		for range 20_000 {
 			fmt.Fprintln(out, "Listening on stdio!")
 		}
 		out.Flush()
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "floods":
 		chunk := bytes.Repeat([]byte{'x'}, 1<<20)
 		fmt.Fprint(out, `{"jsonrpc":"2.0","id":1,"result":"`)
@@ -64,7 +64,7 @@ func liar(how string) {
 			}
 		}
 		say(`"}`)
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "deaf": // answers the handshake, and reads nothing more
 		respond(how, out, 3)
 		time.Sleep(time.Minute)
@@ -149,7 +149,7 @@ func call(how string, say func(string, ...any), id string, args gate.Doc) {
 		say(result, id, `"\ud83d and \ude00 and \ud83d\ude00"`)
 	case args.Get("size").Kind() == doc.Number:
 		n := 0
-		fmt.Sscan(args.Get("size").String(), &n)
+		_, _ = fmt.Sscan(args.Get("size").String(), &n)
 		say(result, id, `"`+strings.Repeat("x", n)+`"`)
 	default:
 		say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"echo":%s}}`, id, args)

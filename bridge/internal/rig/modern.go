@@ -85,7 +85,7 @@ func WriteAnswer(w http.ResponseWriter, r *http.Request, id gate.Doc, answer str
 		<-r.Context().Done()
 	case strings.HasPrefix(answer, "HTTP "):
 		var status int
-		fmt.Sscanf(answer, "HTTP %d", &status)
+		_, _ = fmt.Sscanf(answer, "HTTP %d", &status)
 		w.Header().Set("Content-Type", "text/plain")
 		http.Error(w, "no", status)
 	case strings.HasPrefix(answer, "?"):

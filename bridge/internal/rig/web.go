@@ -40,7 +40,7 @@ type Web struct {
 func JSONServer(answer func(id string) string) *Web {
 	return &Web{Call: func(w http.ResponseWriter, _ *http.Request, id string) {
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, answer(id))
+		_, _ = io.WriteString(w, answer(id))
 	}}
 }
 

@@ -47,7 +47,7 @@ func New(file string, answers []cases.CannedHTTP) (*Web, error) {
 		return nil, err
 	}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: time.Minute}
-	go w.server.Serve(pipes{w.conns, make(chan struct{})}) // ends with close
+	go func() { _ = w.server.Serve(pipes{w.conns, make(chan struct{})}) }() // ends with close
 	return w, nil
 }
 

@@ -333,7 +333,7 @@ func (s *soak) processes(name string) (pids []int) {
 		args := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 		if len(args) == 5 && args[0] == s.self && args[1] == "-server" && args[4] == s.folder && (name == "" || args[2] == name) {
 			var pid int
-			fmt.Sscanf(path, "/proc/%d/", &pid)
+			_, _ = fmt.Sscanf(path, "/proc/%d/", &pid)
 			pids = append(pids, pid)
 		}
 	}
@@ -345,7 +345,7 @@ func (s *soak) holds() (rss, fds, children int) {
 	dir := fmt.Sprintf("/proc/%d", s.gateway.Process.Pid)
 	b, _ := os.ReadFile(dir + "/status")
 	if _, after, ok := strings.Cut(string(b), "VmRSS:"); ok {
-		fmt.Sscanf(after, "%d", &rss)
+		_, _ = fmt.Sscanf(after, "%d", &rss)
 	}
 	open, _ := os.ReadDir(dir + "/fd")
 	return rss, len(open), len(s.processes(""))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/wazero"
+
 	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
 )
 

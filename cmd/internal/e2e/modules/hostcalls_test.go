@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
 	"github.com/wasmgate/wasmgate/internal/testing/toolchain"
 )

@@ -2,8 +2,6 @@
 
 package real
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated since MCP 2026-07-28, and are to work as long as there is who uses them
-
 import (
 	"context"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
