@@ -24,7 +24,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
-	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // A registry is the table of gateways.
@@ -423,63 +422,6 @@ func TestStopped(t *testing.T) {
 	}
 	if !strings.Contains(reports.String(), "node=two") {
 		t.Errorf("reports: %s", reports)
-	}
-}
-
-// A gateway that is silent for longer than the least Timeout, on a machine that is too busy, is waited for if the Timeout is
-// longer.
-func TestBusy(t *testing.T) {
-	unraced.Long(t)
-	g, key := &registry{at: map[string]string{}}, newKey()
-	patient, err := New(Options{Node: "one", Listen: "127.0.0.1:0", Key: key, Find: g.Find, Timeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer patient.Shutdown(context.Background())
-	two, _ := g.peers(t, "two", key)
-	var busy sync.RWMutex // while it is locked, nothing passes
-	url := serve(t, two, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		busy.Lock()
-		time.AfterFunc(leastTimeout+pongMore+silence+time.Second, busy.Unlock)
-		_, _ = io.WriteString(w, "answer")
-	}))
-	to, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer to.Close()
-	go func() {
-		in, err := to.Accept()
-		if err != nil {
-			return
-		}
-		out, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		t.Cleanup(func() { in.Close(); out.Close() })
-		pass := func(to, from net.Conn) {
-			buf := make([]byte, 4096)
-			for {
-				n, err := from.Read(buf)
-				if err != nil {
-					return
-				}
-				busy.RLock()
-				_, err = to.Write(buf[:n])
-				busy.RUnlock()
-				if err != nil {
-					return
-				}
-			}
-		}
-		go pass(in, out)
-		pass(out, in)
-	}()
-	g.set("two", "https://"+to.Addr().String(), nil)
-	if w, gone, err := forward(patient, "two", post(), "message"); gone || err != nil || w.Body.String() != "answer" {
-		t.Errorf("%v %v %q", gone, err, w.Body)
 	}
 }
 
