@@ -447,43 +447,53 @@ func changed(ctx context.Context, t *target, tool, words string) (Verdict, strin
 	if name == "" {
 		return Stopped, "the tool is not offered any more", nil
 	}
-	back, err := t.change(ctx)
+	back, err := t.change(ctx, false)
 	if err != nil {
 		return "", "", err
 	}
 	defer back()
-	names, whole, err := t.client.listed(ctx)
-	if err != nil {
-		return "", "", err
+	for range reads {
+		names, whole, err := t.client.listed(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		if strings.Contains(whole, words) {
+			return Through, "the new definition is listed", nil
+		}
+		id := newID()
+		r, err := t.client.call(ctx, name, map[string]any{"id": id})
+		if err != nil {
+			return "", "", err
+		}
+		n, _, err := t.arrived(ctx, id, "")
+		switch {
+		case err != nil:
+			return "", "", err
+		case n > 0 && !r.failed(): // the gateway may not have read the list yet
+		case slices.Contains(names, name):
+			return Stopped, "it is listed and not callable", nil
+		default:
+			return Stopped, "", nil
+		}
+		if err := wait(ctx); err != nil {
+			return "", "", err
+		}
 	}
-	if strings.Contains(whole, words) {
-		return Through, "the new definition is listed", nil
-	}
-	id := newID()
-	r, err := t.client.call(ctx, name, map[string]any{"id": id})
-	if err != nil {
-		return "", "", err
-	}
-	if n, _, err := t.arrived(ctx, id, ""); err != nil || n > 0 && !r.failed() {
-		return Through, "the changed tool can be called", err
-	}
-	if slices.Contains(names, name) {
-		return Stopped, "it is listed and not callable", nil
-	}
-	return Stopped, "", nil
+	return Through, "the changed tool can be called", nil
 }
 
-// change has the liar change, and waits until the gateway can have seen it. Back has it be as it
-// was, for the next check.
-func (t *target) change(ctx context.Context) (back func(), err error) {
-	r, err := t.call(ctx, "probe_change", map[string]any{})
+// change has the liar change its tools and its page, or its module, and waits until the gateway
+// can have seen it. Back has it be as it was, for the next check.
+func (t *target) change(ctx context.Context, module bool) (back func(), err error) {
+	args := map[string]any{"module": module}
+	r, err := t.call(ctx, "probe_change", args)
 	if err == nil && r.failed() {
 		err = fmt.Errorf("probe_change: %s", r.texts())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return func() { _, _ = t.call(context.WithoutCancel(ctx), "probe_change", map[string]any{}) }, wait(ctx)
+	return func() { _, _ = t.call(context.WithoutCancel(ctx), "probe_change", args) }, wait(ctx)
 }
 
 func wait(ctx context.Context) error {
@@ -527,7 +537,7 @@ func changedApp(ctx context.Context, t *target) (Verdict, string, error) {
 	if err != nil {
 		return "", "", err
 	}
-	back, err := t.change(ctx)
+	back, err := t.change(ctx, false)
 	if err != nil {
 		return "", "", err
 	}
@@ -543,9 +553,9 @@ func changedApp(ctx context.Context, t *target) (Verdict, string, error) {
 	return Stopped, "", nil
 }
 
-// reads is how often a gateway is asked whether it has read a file that changed, and returns how often whether it has read the one that was there
-// before, which the next check needs.
-const reads, returns = 20, 240
+// reads is how often a gateway is asked whether it has read what changed, and returns how often
+// whether it has read again the module from before, which the next revision needs.
+const reads, returns = 40, 240
 
 // changedModule calls the module of the probe before and after its manifest changes.
 func changedModule(ctx context.Context, t *target) (Verdict, string, error) {
@@ -561,12 +571,13 @@ func changedModule(ctx context.Context, t *target) (Verdict, string, error) {
 	if ok, err := runs(approvedArgs); err != nil || !ok {
 		return "", "", errors.Join(err, fmt.Errorf("the module does not run: %s", r.texts()))
 	}
-	back, err := t.change(ctx)
+	back, err := t.change(ctx, true)
 	if err != nil {
 		return "", "", err
 	}
-	defer func() { // as it was, for the next revision
+	defer func() {
 		back()
+		ctx := context.WithoutCancel(ctx) // the time of the check bounds what it finds, not this
 		for range returns {
 			if ok, err := runs(approvedArgs); ok || err != nil || wait(ctx) != nil {
 				return
