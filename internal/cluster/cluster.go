@@ -28,11 +28,16 @@ import (
 )
 
 const (
-	// dialTime is how long another gateway may take to be connected to, and silence how long one
-	// that is connected may be silent until it is asked whether it is there. It has pongTime to say so.
-	dialTime = 2500 * time.Millisecond
+	// leastTimeout and mostTimeout bound Timeout. With the least, a request that another gateway does not
+	// answer is refused within 3 s; with the most, well before the lease of a gateway ends.
+	leastTimeout = 2 * time.Second
+	mostTimeout  = 4 * time.Second
+	// dialMore is how much longer than the Timeout another gateway may take to be connected to, and silence
+	// how long one that is connected may be silent until it is asked whether it is there. To say so, it has
+	// pongMore longer than the Timeout.
+	dialMore = 500 * time.Millisecond
 	silence  = 500 * time.Millisecond
-	pongTime = 2400 * time.Millisecond
+	pongMore = 400 * time.Millisecond
 	// reportEvery is how often the same gateway is reported not to answer.
 	reportEvery = 10 * time.Second
 	// header says to a gateway from where a request was forwarded. Clients may send it: only the
@@ -51,6 +56,9 @@ type Options struct {
 	// nothing.
 	Listen string
 	Key    []byte // 32 bytes, which all have
+	// Timeout is how long another gateway may seem to be away on a busy machine. A request that was
+	// forwarded to one that is silent for longer fails. Less than 2 s is 2 s, more than 4 s is 4 s.
+	Timeout time.Duration
 	// Find returns the URL at which a gateway listens for others; "" if there is none of that name, or
 	// it listens for none. Now asks for what holds at the moment, and not a few seconds ago.
 	Find func(ctx context.Context, node string, now bool) (url string, err error)
@@ -86,6 +94,7 @@ func New(o Options) (*Peers, error) {
 	if o.Listen == "" {
 		return nil, nil
 	}
+	o.Timeout = min(max(o.Timeout, leastTimeout), mostTimeout)
 	own, err := identity(o.Node, o.Key)
 	if err != nil {
 		return nil, err
@@ -96,7 +105,7 @@ func New(o Options) (*Peers, error) {
 	}
 	p.transport = &http.Transport{
 		DialTLSContext: p.dial, Protocols: new(http.Protocols), DisableCompression: true, IdleConnTimeout: time.Minute,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pongTime},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: o.Timeout + pongMore},
 	}
 	p.transport.Protocols.SetHTTP2(true)
 	p.server = &http.Server{
@@ -298,7 +307,7 @@ func (e *dialError) Unwrap() error { return e.err }
 
 // dial connects to the gateway that the host of an address names.
 func (p *Peers) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	ctx, cancel := context.WithTimeout(ctx, p.o.Timeout+dialMore)
 	defer cancel()
 	node, _, err := net.SplitHostPort(addr)
 	if err != nil {

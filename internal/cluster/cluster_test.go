@@ -19,11 +19,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
+	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
 // A registry is the table of gateways.
@@ -361,45 +363,12 @@ func TestStopped(t *testing.T) {
 		began <- struct{}{}
 		<-r.Context().Done()
 	}))
-	to, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer to.Close()
-	var mu sync.Mutex
-	stopped := false
-	go func() { // passes bytes on, until it is stopped: then as a network that is cut
-		for {
-			in, err := to.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			t.Cleanup(func() { in.Close(); out.Close() })
-			pass := func(to, from net.Conn) {
-				buf := make([]byte, 4096)
-				for {
-					n, err := from.Read(buf)
-					mu.Lock()
-					cut := stopped
-					mu.Unlock()
-					if err != nil {
-						return
-					}
-					if !cut {
-						to.Write(buf[:n])
-					}
-				}
-			}
-			go pass(in, out)
-			go pass(out, in)
+	var stopped atomic.Bool
+	g.set("two", network(t, url, func(to net.Conn, b []byte) {
+		if !stopped.Load() {
+			to.Write(b)
 		}
-	}()
-	g.set("two", "https://"+to.Addr().String(), nil)
+	}), nil)
 	done := make(chan error, 1)
 	go func() {
 		_, gone, err := forward(one, "two", post(), "message")
@@ -409,9 +378,7 @@ func TestStopped(t *testing.T) {
 		done <- err
 	}()
 	<-began
-	mu.Lock()
-	stopped = true
-	mu.Unlock()
+	stopped.Store(true)
 	select {
 	case err := <-done:
 		if !errors.Is(err, errCut) {
@@ -423,6 +390,76 @@ func TestStopped(t *testing.T) {
 	if !strings.Contains(reports.String(), "node=two") {
 		t.Errorf("reports: %s", reports)
 	}
+}
+
+// A gateway on a machine that is too busy is waited for, although it is silent for longer than the least
+// Timeout, if the Timeout is longer.
+func TestBusy(t *testing.T) {
+	unraced.Long(t)
+	g, key := &registry{at: map[string]string{}}, newKey()
+	patient, err := New(Options{Node: "one", Listen: "127.0.0.1:0", Key: key, Find: g.Find, Timeout: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer patient.Shutdown(context.Background())
+	two, _ := g.peers(t, "two", key)
+	var busy sync.RWMutex // while it is locked, nothing passes
+	url := serve(t, two, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		busy.Lock()
+		time.AfterFunc(leastTimeout+pongMore+silence+200*time.Millisecond, busy.Unlock)
+		_, _ = io.WriteString(w, "answer")
+	}))
+	g.set("two", network(t, url, func(to net.Conn, b []byte) {
+		busy.RLock()
+		defer busy.RUnlock()
+		to.Write(b)
+	}), nil)
+	for range 9 { // this machine may be too busy itself
+		var w *httptest.ResponseRecorder
+		var gone bool
+		if w, gone, err = forward(patient, "two", post(), "message"); !gone && err == nil && w.Body.String() == "answer" {
+			return
+		}
+		err = fmt.Errorf("gone: %t, %q: %w", gone, w.Body, err)
+	}
+	t.Error(err)
+}
+
+// network is between gateways, and returns the URL at which it passes on to that of one. Write writes what arrives.
+func network(t *testing.T, url string, write func(to net.Conn, b []byte)) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	pass := func(to, from net.Conn) {
+		buf := make([]byte, 4096)
+		for {
+			n, err := from.Read(buf)
+			if err != nil {
+				return
+			}
+			write(to, buf[:n])
+		}
+	}
+	go func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { in.Close(); out.Close() })
+			go pass(in, out)
+			go pass(out, in)
+		}
+	}()
+	return "https://" + ln.Addr().String()
 }
 
 // While the database is away nothing is known of a gateway that was not seen before.

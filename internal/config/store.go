@@ -16,7 +16,7 @@ type Store struct {
 	Secret   Secret `key:"secret"`    // that all gateways of the database have
 	Node     string `key:"node node"` // the name of this gateway; empty: that in the state folder
 	Pooled   bool   `key:"pooled"`    // a pooler lends connections for one transaction
-	// Timeout bounds each query, and is less than the lease of a gateway. Zero is 2 s.
+	// Timeout bounds each query and the silence of other gateways, and is less than the lease of a gateway. Zero is 2 s.
 	Timeout time.Duration `key:"timeout 100ms..10s"`
 }
 

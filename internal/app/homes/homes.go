@@ -109,7 +109,7 @@ func Open(ctx context.Context, c *config.Config, node string, ttl func() time.Du
 		return nil, err
 	}
 	provenance.ShareKey(values)
-	h.Peers, err = cluster.New(cluster.Options{Node: node, Listen: c.Cluster.Listen, Key: peers, Find: h.Store.Find, Home: h.Home, Drains: h.Store.Drains, Internal: heads.Handler(c.Audit.Path), Observe: h.Counts.Forwards.Add, Log: log})
+	h.Peers, err = cluster.New(cluster.Options{Node: node, Listen: c.Cluster.Listen, Key: peers, Timeout: c.Store.Timeout, Find: h.Store.Find, Home: h.Home, Drains: h.Store.Drains, Internal: heads.Handler(c.Audit.Path), Observe: h.Counts.Forwards.Add, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, h.Store.Close(ctx))
 	}

@@ -228,7 +228,7 @@ func OpenPeers(ctx context.Context, c *config.Config) (*Peers, error) {
 		key, err = Key(c, ClusterKey)
 	}
 	if err == nil {
-		p.Peers, err = cluster.New(cluster.Options{Node: operatorNode, Listen: c.Cluster.Listen, Key: key, Find: s.Find})
+		p.Peers, err = cluster.New(cluster.Options{Node: operatorNode, Listen: c.Cluster.Listen, Key: key, Timeout: c.Store.Timeout, Find: s.Find})
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close(ctx))

@@ -33,6 +33,7 @@ type balancer struct {
 func (b *balancer) start(t *testing.T) string {
 	b.ready = make([]atomic.Bool, len(b.urls))
 	ended := make(chan struct{})
+	looks := &http.Client{Timeout: timelimit.Patience(t)}
 	var looking sync.WaitGroup
 	for i, at := range b.urls {
 		b.ready[i].Store(true)
@@ -43,7 +44,7 @@ func (b *balancer) start(t *testing.T) string {
 					return
 				default:
 				}
-				r, err := http.Get(strings.TrimSuffix(at, "/mcp") + "/readyz")
+				r, err := looks.Get(strings.TrimSuffix(at, "/mcp") + "/readyz")
 				if err == nil {
 					r.Body.Close()
 				}
