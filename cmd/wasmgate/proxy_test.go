@@ -8,6 +8,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+
+	"github.com/wasmgate/wasmgate/internal/testing/duplex"
 )
 
 // serveProxy makes this program a raw reverse proxy, if it was started as one: it shows what calls
@@ -25,7 +27,7 @@ func serveProxy() {
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: &http.Transport{MaxIdleConnsPerHost: 256}, // a connection for each client, as in production
 	}
-	fmt.Println(httptest.NewServer(proxy).URL)
+	fmt.Println(httptest.NewServer(duplex.Handler(proxy)).URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
 }

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/testing/database"
+	"github.com/wasmgate/wasmgate/internal/testing/duplex"
 )
 
 func main() {
@@ -68,10 +69,10 @@ func run(ctx context.Context, at, program, in, number string) error {
 		urls = append(urls, u)
 	}
 	var turn atomic.Uint64
-	s := &http.Server{Addr: at, ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	s := &http.Server{Addr: at, ReadHeaderTimeout: time.Minute, Handler: duplex.Handler(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		to := urls[turn.Add(1)%uint64(n)]
 		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
-	}}}
+	}})}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
 	if err := s.ListenAndServe(); ctx.Err() == nil {
 		return err

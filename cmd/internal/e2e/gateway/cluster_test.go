@@ -22,6 +22,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/testing/database"
+	"github.com/wasmgate/wasmgate/internal/testing/duplex"
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
 	"github.com/wasmgate/wasmgate/internal/testing/freeport"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
@@ -76,14 +77,14 @@ func newCluster(t *testing.T, standby bool, with more, programs ...*e2e.Program)
 		{"name":"find","inputSchema":{"type":"object"}},
 		{"name":"send","inputSchema":{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}}]`}
 	var turn atomic.Uint64
-	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := httptest.NewServer(duplex.Handler(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		to, err := url.Parse(c.urls[turn.Add(1)%uint64(nodes)])
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, to.Host
-	}})
+	}}))
 	t.Cleanup(func() {
 		proxy.CloseClientConnections()
 		proxy.Close()

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/testing/duplex"
 	"github.com/wasmgate/wasmgate/internal/testing/e2e"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
@@ -53,7 +54,7 @@ func (b *balancer) start(t *testing.T) string {
 			}
 		})
 	}
-	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: b})
+	s := httptest.NewServer(duplex.Handler(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: b}))
 	t.Cleanup(func() {
 		close(ended)
 		looking.Wait()

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/testing/duplex"
 	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 )
 
@@ -129,7 +130,7 @@ func protected(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httputil.NewSingleHostReverseProxy(&neturl.URL{Scheme: to.Scheme, Host: to.Host})
+	proxy := duplex.Handler(httputil.NewSingleHostReverseProxy(&neturl.URL{Scheme: to.Scheme, Host: to.Host}))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer of-") {
 			w.Header().Set("WWW-Authenticate", "Bearer")
