@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/options"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/testing/seed"
+	"github.com/wasmgate/wasmgate/internal/testing/timelimit"
 	"github.com/wasmgate/wasmgate/internal/testing/unraced"
 )
 
@@ -131,7 +132,11 @@ func (r *rack) torment(t *testing.T, m misdeed) {
 	if got, err := r.do(t.Context(), "healthy", "answers", "ok"); err != nil {
 		t.Errorf("after %s of %s, the healthy one: %s: %v", deed, server, got, err)
 	}
-	if got, err := r.do(t.Context(), server, "answers", "ok"); err != nil {
+	got, err = r.do(t.Context(), server, "answers", "ok")
+	for end := time.Now().Add(timelimit.Patience(t)); got == "not_connected" && time.Now().Before(end); {
+		got, err = r.do(t.Context(), server, "answers", "ok") // a call waits for a server that starts, on a slow machine not long enough
+	}
+	if err != nil {
 		t.Errorf("%s, after %s: %s: %v", server, deed, got, err)
 	}
 }
