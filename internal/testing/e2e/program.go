@@ -191,8 +191,17 @@ func Start(t testing.TB, c *exec.Cmd) *Process {
 	return p
 }
 
-// Serve starts a gateway with HTTP on a free port, and returns once it listens.
+// Serve starts a gateway with HTTP on a free port, and returns once each of its servers is ready or cannot
+// be: a call waits for one that starts, but on a slow machine not long enough.
 func (pl *Place) Serve(args ...string) *Process {
+	pl.T.Helper()
+	gw := pl.Listening(args...)
+	timelimit.Wait(pl.T, "each server is ready or cannot be", func() bool { return pl.Run("status", "--check").Code != 1 })
+	return gw
+}
+
+// Listening starts a gateway as Serve does, and returns once it listens.
+func (pl *Place) Listening(args ...string) *Process {
 	pl.T.Helper()
 	args = append([]string{"--json", "serve", "--listen", "127.0.0.1:0"}, args...)
 	return Serving(pl.T, pl.Command(context.WithoutCancel(pl.T.Context()), pl.Program.Path, pl.Args(args...)...))
@@ -309,9 +318,7 @@ func (pl *Place) ServeModules() *Process {
 	if out, err := pl.Command(pl.T.Context(), pl.Program.Plain, pl.Args("tools")...).CombinedOutput(); err != nil {
 		pl.T.Fatalf("compile the modules: %v\n%s", err, out)
 	}
-	gw := pl.Serve()
-	timelimit.Wait(pl.T, "the modules are loaded", func() bool { return pl.Run("status", "--check").Code != 1 }) // 3: one that cannot be
-	return gw
+	return pl.Serve()
 }
 
 // Text returns what an answer says: the code of a refusal or of a fault, or else

@@ -145,7 +145,7 @@ func testSickServers(t *testing.T, p *e2e.Program) {
 	pl.Must("grant", "--yes", "good__*")
 	pl.Must("grant", "--yes", "sh__*")
 	pl.Env = append(pl.Env, steadyMemory)
-	gw := pl.Serve()
+	gw := pl.Listening()
 
 	w := e2e.MustWire(t, gw.URL)
 	for range 2 { // also while others are still connecting

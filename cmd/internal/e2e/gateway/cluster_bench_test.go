@@ -48,7 +48,6 @@ func BenchmarkCluster(b *testing.B) {
 		pl.Write("labels.yaml", "up__do: {result: trusted, effect: [read]}\n")
 		at = fmt.Sprintf("127.0.0.1:%d", freeport.Port(b))
 		gw = pl.Serve("--listen", at)
-		pl.Ready()
 		return pl, "http://" + at + "/mcp", gw
 	}
 	type calls struct {

@@ -132,7 +132,7 @@ cluster: {listen: "127.0.0.1:%d", url: %q, linger: 1s}
 		pl.Write("policies/rate.rego", "package wasmgate\n\nobligations contains {\"rate\": {\"key\": [\"principal\"], \"calls\": 5, \"per\": \"10h\"}} if endswith(input.principal.id, \"rita\")\n")
 		pl.Write("labels.yaml", "mine__*: {result: trusted, effect: [read]}\nmore__*: {result: trusted, effect: [read]}\nshifty__read: {result: trusted, effect: [read]}\nshifty__late: {result: trusted, effect: [read]}\nasker__ask: {result: trusted, effect: [read]}\nasker__later: {result: trusted, effect: [read]}\nown__publish: {result: trusted, effect: [read]}\nown__find: {result: trusted, effect: [read]}\nown__read_web: {result: untrusted, effect: [read]}\nown__send: {result: trusted, effect: [external], to: [/to]}\n"+with.labels)
 		at := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t)) // what the gateway says is the public URL
-		c.processes = append(c.processes, pl.Serve("--listen", at))
+		c.processes = append(c.processes, pl.Listening("--listen", at))
 		c.nodes, c.urls = append(c.nodes, pl), append(c.urls, "http://"+at+"/mcp")
 	}
 	c.give(t, 0, "local") // by which all list the server

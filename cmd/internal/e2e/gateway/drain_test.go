@@ -91,7 +91,6 @@ func (c *cluster) restart(t *testing.T, at int) {
 	c.processes[at].Signal(syscall.SIGTERM)
 	c.processes[at].Wait()
 	c.processes[at] = c.nodes[at].Serve("--listen", strings.TrimSuffix(strings.TrimPrefix(c.urls[at], "http://"), "/mcp"))
-	c.nodes[at].Ready()
 }
 
 // rolls: while all gateways are restarted, one after the other, no request of a client without a session
@@ -252,7 +251,6 @@ func (c *cluster) verified(t *testing.T) {
 	start := func() {
 		t.Helper()
 		c.processes[2] = c.nodes[2].Serve("--listen", strings.TrimSuffix(strings.TrimPrefix(c.urls[2], "http://"), "/mcp"))
-		c.nodes[2].Ready()
 	}
 	write(first + "\n")
 	start()

@@ -68,7 +68,6 @@ func testFair(t *testing.T, p *e2e.Program) {
 				pl.Must("grant", "--yes", "up__*")
 			}
 			gw := pl.Serve()
-			pl.Ready()
 			ctx, end := context.WithCancel(t.Context())
 			var all sync.WaitGroup
 			defer all.Wait()

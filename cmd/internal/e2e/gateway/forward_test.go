@@ -440,7 +440,6 @@ func (c *cluster) dies(t *testing.T) {
 		}
 	}
 	c.processes[2] = c.nodes[2].Serve("--listen", strings.TrimSuffix(strings.TrimPrefix(c.urls[2], "http://"), "/mcp"))
-	c.nodes[2].Ready()
 	timelimit.Wait(t, "it takes part again", func() bool {
 		ok, _ := passes(t, c.client(c.urls[2], key), "own__find", `{}`)
 		return ok

@@ -35,7 +35,6 @@ func testGrowingResults(t *testing.T, p *e2e.Program) {
 	pl.Must("grant", "--yes", "up__*")
 	pl.Env = append(pl.Env, steadyMemory)
 	gw := pl.Serve()
-	pl.Ready()
 	neighbour := e2e.MustWire(t, gw.URL)
 	waits := func(while func() bool) time.Duration {
 		var all []time.Duration

@@ -71,7 +71,6 @@ console: {listen: "off"}
 	mount(t, etc, files)
 	mounted := &e2e.Place{T: t, Program: p, Dir: etc}
 	gw := mounted.Serve()
-	mounted.Ready()
 	w := e2e.MustWire(t, gw.URL)
 	if a := w.MustCall(t, "up__one", "{}"); a.Error != nil || sent.Load() != "Bearer "+first {
 		t.Fatalf("a granted call: %+v", a.Error)

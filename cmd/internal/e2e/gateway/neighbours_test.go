@@ -64,7 +64,6 @@ func BenchmarkNeighbours(b *testing.B) {
 				pl.Must("grant", "--yes", "--to", who, "up__*")
 			}
 			gw := pl.Serve()
-			pl.Ready()
 			victim := keyWire(b, gw.URL, keys["bob"])
 			measure := func() (all []time.Duration) {
 				for range b.N {

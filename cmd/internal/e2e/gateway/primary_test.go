@@ -180,7 +180,6 @@ func (c *cluster) promoted(t *testing.T) {
 		t.Errorf("the server has got %d calls, want 2", n)
 	}
 	c.processes[2] = c.nodes[2].Serve("--listen", strings.TrimSuffix(strings.TrimPrefix(c.urls[2], "http://"), "/mcp"))
-	c.nodes[2].Ready()
 	if ok, code := passes(t, c.client(c.urls[2], lost), "own__send", toBob); ok || code != "refused_authorize" {
 		t.Errorf("at the gateway that starts again: %t %s", ok, code)
 	}

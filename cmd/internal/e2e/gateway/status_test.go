@@ -27,7 +27,7 @@ func testStatusCheck(t *testing.T, p *e2e.Program) {
 	}))
 	t.Cleanup(slow.Close)
 	pl := p.Place(t, "servers:\n  good: {url: "+good.Start(t)+"}\n  slow: {url: "+slow.URL+", start: 5m, protocol: \"2025-11-25\"}\n")
-	pl.Serve()
+	pl.Listening()
 	if o := pl.Run("status"); o.Code != 0 || !strings.Contains(o.Stdout, "connecting") {
 		t.Errorf("without --check: exit %d: %s", o.Code, o.Stdout)
 	}

@@ -33,7 +33,6 @@ func testEras(t *testing.T, p *e2e.Program) {
 `, startTailor(t, self, "sessions"), startTailor(t, self, "stateless"), self))
 	pl.Write("grants.yaml", "- {to: [\"*\"], tools: [\"*\"]}\n")
 	gw := pl.Serve()
-	pl.Ready()
 	stdio := append([]string{p.Path}, pl.Args("serve", "--stdio")...)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		for front, transport := range map[string]mcp.Transport{

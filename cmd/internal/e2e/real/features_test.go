@@ -24,7 +24,6 @@ func testFeatures(t *testing.T, p *e2e.Program) {
 		"  everything: {command: node, args: [%q, stdio, %s]}\n", filepath.Join(dir, everythingServer), mark))
 	pl.Write("grants.yaml", "- {to: [\"*\"], prompts: [everything__args-prompt, everything__completable-prompt], resources: [\"demo://resource/static/*\", \"demo://resource/dynamic/text/*\"]}\n")
 	gw := pl.Serve()
-	pl.Ready()
 	e2e.Holds(t, pl.Must("status"), "PROMPTS")
 	stdio := append([]string{p.Path}, pl.Args("serve", "--stdio")...)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {

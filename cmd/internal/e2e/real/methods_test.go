@@ -34,7 +34,6 @@ func testMethods(t *testing.T, p *e2e.Program) {
 	pl := p.Place(t, servers(listed)+over)
 	pl.Write("grants.yaml", "- {to: [\"*\"], methods: [\"tailor/p*\"], tools: [\"*\"]}\n")
 	gw := pl.Serve()
-	pl.Ready()
 	stdio := append([]string{p.Path}, pl.Args("serve", "--stdio")...)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		for front, transport := range map[string]mcp.Transport{

@@ -31,7 +31,6 @@ func testPeers(t *testing.T, p *e2e.Program) {
 	// The form speaks of a pin, to say that it wants none.
 	pl.Write("grants.yaml", "- {to: [\"*\"], servers: [everything, remote, files], resources: [\"demo://*\"], asks: [roots, sampling, secrets]}\n")
 	gw := pl.Serve()
-	pl.Ready()
 	for _, want := range []string{"everything__trigger-elicitation-request", "remote__trigger-sampling-request", "remote__get-roots-list"} {
 		e2e.Holds(t, pl.Must("tools"), want) // also for callers that can be asked nothing
 	}

@@ -142,7 +142,6 @@ func (u *upgraded) serveVersion(folder string) {
 	u.Write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\npins: {mode: %s}\nservers:\n  files: {command: node, args: [%q, %q]}\n",
 		u.mode, filepath.Join(folder, "dist/index.js"), u.File("docs")))
 	u.gw = u.Serve()
-	u.Ready()
 	u.wire = e2e.MustWire(u.T, u.gw.URL)
 }
 

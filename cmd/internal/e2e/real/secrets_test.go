@@ -50,7 +50,6 @@ func filesystem(t *testing.T, p *e2e.Program, node, sanitize string, folders ...
 	pl.Write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\naudit: {record: full}\nsanitize: {secrets: {%s}}\nservers:\n  files: {command: node, args: %s}\n", sanitize, args))
 	pl.Must("grant", "--yes", "files__*")
 	gw := pl.Serve()
-	pl.Ready()
 	return pl, e2e.MustWire(t, gw.URL)
 }
 
