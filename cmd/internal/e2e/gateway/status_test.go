@@ -32,7 +32,7 @@ func testStatusCheck(t *testing.T, p *e2e.Program) {
 		t.Errorf("without --check: exit %d: %s", o.Code, o.Stdout)
 	}
 	check := e2e.Start(t, pl.Command(context.WithoutCancel(t.Context()), p.Plain, pl.Args("status", "--check")...))
-	timelimit.Wait(t, "it says what it waits for", func() bool { return strings.Contains(check.Stderr.String(), "waiting for slow, for 5m0s at most") })
+	timelimit.Wait(t, "it says what it waits for", func() bool { return strings.Contains(check.Stderr.String(), "slow, for 5m0s at most") })
 	close(let)
 	if code := check.Wait(); code != 0 {
 		t.Errorf("exit %d, want 0: %s", code, check.Stderr)
