@@ -452,34 +452,25 @@ func changed(ctx context.Context, t *target, tool, words string) (Verdict, strin
 		return "", "", err
 	}
 	defer back()
-	for range reads {
-		names, whole, err := t.client.listed(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		if strings.Contains(whole, words) {
-			return Through, "the new definition is listed", nil
-		}
-		id := newID()
-		r, err := t.client.call(ctx, name, map[string]any{"id": id})
-		if err != nil {
-			return "", "", err
-		}
-		n, _, err := t.arrived(ctx, id, "")
-		switch {
-		case err != nil:
-			return "", "", err
-		case n > 0 && !r.failed(): // the gateway may not have read the list yet
-		case slices.Contains(names, name):
-			return Stopped, "it is listed and not callable", nil
-		default:
-			return Stopped, "", nil
-		}
-		if err := wait(ctx); err != nil {
-			return "", "", err
-		}
+	names, whole, err := t.client.listed(ctx)
+	if err != nil {
+		return "", "", err
 	}
-	return Through, "the changed tool can be called", nil
+	if strings.Contains(whole, words) {
+		return Through, "the new definition is listed", nil
+	}
+	id := newID()
+	r, err := t.client.call(ctx, name, map[string]any{"id": id})
+	if err != nil {
+		return "", "", err
+	}
+	if n, _, err := t.arrived(ctx, id, ""); err != nil || n > 0 && !r.failed() {
+		return Through, "the changed tool can be called", err
+	}
+	if slices.Contains(names, name) {
+		return Stopped, "it is listed and not callable", nil
+	}
+	return Stopped, "", nil
 }
 
 // change has the liar change its tools and its page, or its module, and waits until the gateway
@@ -553,8 +544,8 @@ func changedApp(ctx context.Context, t *target) (Verdict, string, error) {
 	return Stopped, "", nil
 }
 
-// reads is how often a gateway is asked whether it has read what changed, and returns how often
-// whether it has read again the module from before, which the next revision needs.
+// reads is how often a gateway is asked whether it has read a module's changed manifest, and returns
+// how often whether it has read again the one from before, which the next revision needs.
 const reads, returns = 40, 240
 
 // changedModule calls the module of the probe before and after its manifest changes.
